@@ -154,7 +154,9 @@ class LabelRequirementEntry(ApiModel):
 
     key: NonEmptyText = Field(description="Key of the label.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(description="Operator of the comparison.")
-    values: tuple[str, ...] = Field((), description="Values for In and NotIn. Exists and DoesNotExist have no values.")
+    values: tuple[str, ...] = Field(
+        (), description="Values for the operators In and NotIn. The operators Exists and DoesNotExist take no values."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -178,9 +180,9 @@ class LabelSelectorFields(ApiModel):
 
     unknown_field_hint: ClassVar = "; write labels below matchLabels"
 
-    match_labels: Labels = Field({}, description="Labels that must have these values.")
+    match_labels: Labels = Field({}, description="Labels that a selected object must have, with their values.")
     match_expressions: tuple[LabelRequirementEntry, ...] = Field(
-        (), description="Requirements on labels. All must match."
+        (), description="Requirements on labels. A selected object must meet all of them."
     )
 
     @property

@@ -28,20 +28,24 @@ class FieldSpecEntry(ApiModel):
 
     path: str = Field(
         "",
-        description="Path of the field. A list on the path stands for all its items.",
+        description=(
+            "Path of the field. If the path contains a list, the path selects the field in all items of the list."
+        ),
         examples=["spec/selector/app"],
     )
     kind: str = Field("", description="Kind of the resources. The default is all kinds.")
     group: str = Field("", description="API group of the resources. The default is all groups.")
     version: str = Field("", description="API version of the resources. The default is all versions.")
-    create: StrictBool = Field(False, description="Whether to create missing mappings on the path.")
+    create: StrictBool = Field(
+        False, description="Whether the function creates mappings of the path that do not exist."
+    )
 
 
 def _describe_fields(text: str) -> Any:
-    return Field((), description=f"Additional fields that {text}.")
+    return Field((), description=f"Additional fields that {text}, and that the function also changes.")
 
 
-_OLD_FIELDS: Any = Field((), description="Old name of the list of additional fields.")
+_OLD_FIELDS: Any = Field((), description="Additional fields that the function changes, under the old name of the list.")
 
 
 class FunctionConfigObject(KrmObject):
@@ -79,21 +83,25 @@ class SetNamespace(FunctionConfigObject):
     """Configuration of set-namespace."""
 
     namespace: str = Field("", description="Namespace to set.")
-    namespace_matcher: str = Field("", description="Namespace to replace. The default is all namespaces.")
+    namespace_matcher: str = Field(
+        "", description="Namespace that the function replaces. The default is all namespaces."
+    )
     additional_namespace_fields: tuple[FieldSpecEntry, ...] = _describe_fields("contain a namespace")
 
 
 class SetImage(FunctionConfigObject):
     """Configuration of set-image."""
 
-    image: dict[str, str] = Field({}, description="The fields name, newName, newTag and digest.")
+    image: dict[str, str] = Field(
+        {}, description="Image to change: a mapping with the fields name, newName, newTag and digest."
+    )
     additional_image_fields: tuple[FieldSpecEntry, ...] = _describe_fields("contain an image")
 
 
 class EnsureNameSubstring(FunctionConfigObject):
     """Configuration of ensure-name-substring."""
 
-    edit_mode: str = Field("", description="prepend or append. The default is prepend.")
+    edit_mode: str = Field("", description="Position of the text in a name: prepend or append. The default is prepend.")
     substring: str = Field("", description="Text that each name must contain.")
     additional_name_fields: tuple[FieldSpecEntry, ...] = _describe_fields("contain a name")
     field_specs: tuple[FieldSpecEntry, ...] = _OLD_FIELDS

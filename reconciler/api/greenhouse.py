@@ -121,7 +121,7 @@ class CatalogSource(ApiModel):
 
     overrides: Any = Field(
         None,
-        description="The overrides have no effect.",
+        description="Overrides of option values. They have no effect.",
         json_schema_extra={"deprecationMessage": "Use a PluginOverride."},
     )
 
@@ -170,7 +170,7 @@ class PluginDefinitionSpec(ApiModel):
     is_open: ClassVar = True
     confidential_fields: ClassVar = frozenset({"options"})
 
-    version: NonEmptyText = Field(description="Version of the definition.")
+    version: NonEmptyText = Field(description="Version of the plugin definition.")
     display_name: Any = Field(None, description="Display name.")
     description: Any = Field(None, description="Description.")
     weight: Any = Field(None, description="Position of the Plugin in the dashboard.")
@@ -233,8 +233,8 @@ class PluginDefinitionReference(ApiModel):
     blank_fields: ClassVar = ("kind",)
     field_codes: ClassVar = {"name": _REF_MISSING}
 
-    kind: DefinitionKind = Field("PluginDefinition", description="Kind of the definition.")
-    name: NonEmptyText = Field(description="Name of the definition.")
+    kind: DefinitionKind = Field("PluginDefinition", description="Kind of the plugin definition.")
+    name: NonEmptyText = Field(description="Name of the plugin definition.")
 
     def create_key(self, namespace: str) -> ObjectKey:
         """Return the identity of the definition. `namespace` is the namespace of the Plugin."""
@@ -244,11 +244,13 @@ class PluginDefinitionReference(ApiModel):
 class IgnoredDifference(ApiModel):
     """Fields of objects on the cluster whose differences are ignored."""
 
-    group: str = Field("", description="API group of the objects.")
-    version: str = Field("", description="Version of the objects.")
-    kind: str = Field("", description="Kind of the objects.")
-    name: str = Field("", description="Name of the object.")
-    paths: Annotated[tuple[str, ...], *NOT_EMPTY] = Field(description="Paths to ignore.")
+    group: str = Field("", description="API group of the objects whose differences are ignored.")
+    version: str = Field("", description="API version of the objects whose differences are ignored.")
+    kind: str = Field("", description="Kind of the objects whose differences are ignored.")
+    name: str = Field("", description="Name of one object. The default is all objects of the kind.")
+    paths: Annotated[tuple[str, ...], *NOT_EMPTY] = Field(
+        description="Paths of the fields whose differences are ignored."
+    )
 
 
 class WaitForReference(ApiModel):
@@ -256,7 +258,10 @@ class WaitForReference(ApiModel):
 
     name: str = Field("", description="Name of the Plugin.")
     plugin_preset: str = Field(
-        "", description="Name of a PluginPreset. It refers to the Plugin of this preset on the same cluster."
+        "",
+        description=(
+            "Name of a PluginPreset. The entry refers to the Plugin that this preset creates on the same cluster."
+        ),
     )
 
     @classmethod
@@ -295,7 +300,7 @@ def _find_repeated_references(items: object) -> Iterator[FieldIssue]:
 
 _DEFINITION_REF = Field(None)
 _OPTIONS = Field((), description=_OPTION_VALUES)
-_IGNORED = Field((), description="Differences on the cluster to ignore.")
+_IGNORED = Field((), description="Fields of objects on the cluster whose differences from the Helm chart are ignored.")
 _WAIT_FOR = Field((), description="Plugins that must be ready before this Plugin is installed.")
 
 
@@ -306,7 +311,7 @@ class PluginFields(ApiModel):
 
     plugin_definition_ref: PluginDefinitionReference | None = _DEFINITION_REF
     plugin_definition_name: str = Field(
-        "", description="Name of a PluginDefinition. Short form of pluginDefinitionRef."
+        "", description="Name of a PluginDefinition. This field is a short form of pluginDefinitionRef."
     )
     display_name: str = Field("", description="Display name.")
     option_values: PluginOptionValues = _OPTIONS
@@ -365,7 +370,7 @@ class PluginPresetSpec(ApiModel):
         json_schema_extra={"minProperties": 1},
     )
     cluster_option_overrides: tuple[ClusterOptionOverride, ...] = Field(
-        (), description="Option values for single clusters."
+        (), description="Option values that apply only to one cluster each."
     )
     wait_for: tuple[WaitForItem, ...] = _WAIT_FOR
     deletion_policy: DeletionPolicy = Field(
@@ -470,7 +475,9 @@ class PluginSpec(PluginFields):
     option_values: OpenPluginOptionValues = _OPTIONS
     ignore_differences: tuple[OpenIgnoredDifference, ...] = _IGNORED
     wait_for: tuple[OpenWaitForItem, ...] = _WAIT_FOR
-    cluster_name: str = Field("", description="Target cluster. The default is the central cluster of the settings.")
+    cluster_name: str = Field(
+        "", description="Cluster on which the Plugin is installed. The default is the setting `rules.central_cluster`."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:

@@ -49,7 +49,7 @@ def check_type(option_type: OptionType, value: Any) -> str:
         return ""
     if option_type == "secret":
         return f"must come from a secret, or be a string that contains {VAULT_PREFIX}, not {MASK}"
-    hint = ": quote it" if option_type == "string" and isinstance(value, bool | int | float) else ""
+    hint = ": put the value in quotes" if option_type == "string" and isinstance(value, bool | int | float) else ""
     return f"must be {_TYPE_NOUNS[option_type]}, not {quote_value(value)}{hint}"
 
 
@@ -145,7 +145,7 @@ class PluginOption(ApiModel):
     type: OptionType = Field(description="Type of the values.")
     required: StrictBool = Field(False, description="Whether each Plugin must have a value for the option.")
     default: Any = Field(None, description="Default value.")
-    regex: str = Field("", description="An RE2 expression. It must match a part of the value.")
+    regex: str = Field("", description="RE2 regular expression that must match a part of the value.")
     display_name: Any = Field(None, description="Display name.")
     description: Any = Field(None, description="Description.")
 
@@ -182,9 +182,13 @@ class ValueFromSource(ApiModel):
         ]
         | None
     ) = Field(None, description="The Secret.")
-    key: str = Field("", description="Key in the Secret. Set it if the field `secret` is the name of the Secret.")
+    key: str = Field(
+        "", description="Key in the Secret. Set this field if the field `secret` contains only the name of the Secret."
+    )
     ref: Any = Field(
-        None, description="References to Plugins and presets are not supported.", json_schema_extra={"type": "null"}
+        None,
+        description="Reference to a value of another Plugin or preset. Such references are not supported.",
+        json_schema_extra={"type": "null"},
     )
 
     @classmethod

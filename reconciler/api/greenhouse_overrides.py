@@ -86,8 +86,10 @@ class ClusterSelection(ApiModel):
     label_selector: LabelSelectorFields = Field(
         default_factory=LabelSelectorFields, description="Labels that a cluster must have."
     )
-    cluster_names: tuple[str, ...] = Field((), description="Names of clusters. Other clusters are not selected.")
-    ignore_clusters: tuple[str, ...] = Field((), description="Names of clusters to ignore.")
+    cluster_names: tuple[str, ...] = Field(
+        (), description="Names of the clusters that are selected. No other cluster is selected."
+    )
+    ignore_clusters: tuple[str, ...] = Field((), description="Names of clusters that are not selected.")
 
     @cached_property
     def selector(self) -> LabelSelector | None:
@@ -147,12 +149,18 @@ class PluginOverrideTargets(ApiModel):
     is_open: ClassVar = True
 
     plugin_definition_names: tuple[_DefinitionName, ...] = Field(
-        (), description="Definitions of the Plugins, as NAME or KIND/NAME. An empty list selects all definitions."
+        (),
+        description=(
+            "Plugin definitions whose Plugins get the values, as NAME or KIND/NAME. An empty list selects "
+            "all plugin definitions."
+        ),
     )
     cluster_selector: _ClusterSelections = Field(
         (),
-        description="The clusters: a label selector, or one or more mappings that each name or exclude clusters. The"
-        " default is all clusters.",
+        description=(
+            "Clusters whose Plugins get the values: a label selector, or a list of mappings that each select "
+            "or exclude clusters by name. The default is all clusters."
+        ),
     )
 
     @cached_property
@@ -193,9 +201,18 @@ class PluginOverrideSpec(PluginOverrideTargets):
 
     mode: Literal["Override", "Default"] = Field(
         "Override",
-        description="Override replaces the values of presets. Default applies only to options that presets do not set.",
+        description=(
+            "Override: the values replace the values of presets. Default: the values apply only to options "
+            "that presets do not set."
+        ),
     )
-    priority: StrictInt = Field(0, description="The PluginOverride with the higher priority wins.")
+    priority: StrictInt = Field(
+        0,
+        description=(
+            "Priority. If two PluginOverrides set the same option, the value of the PluginOverride with the "
+            "higher priority applies."
+        ),
+    )
     overrides: Annotated[PluginOptionValues, *NOT_EMPTY] = Field(description="The option values.")
 
 

@@ -41,19 +41,19 @@ class GitUpstream(KptfileSection):
 
     repo: str = Field("", description="URL or path of the repository.")
     directory: str = Field("", description="Folder of the package in the repository.")
-    ref: str = Field("", description="Branch, tag or commit.")
+    ref: str = Field("", description="Branch, tag or commit that contains the package.")
 
 
 class GitLock(GitUpstream):
     """The Git repository."""
 
-    commit: str = Field("", description="Commit of the last update.")
+    commit: str = Field("", description="Commit that the last update merged.")
 
 
 class KptfileUpstream(KptfileSection):
     """The upstream of the package, and its update strategy."""
 
-    type: str = Field("", description="Type of the upstream. The only value is git.")
+    type: str = Field("", description="Type of the upstream. The only allowed value is git.")
     git: GitUpstream | None = None
     update_strategy: UpdateStrategy | None = Field(
         None, description="Strategy for merging upstream changes and local changes."
@@ -66,7 +66,7 @@ class KptfileUpstream(KptfileSection):
 class GenericLock(KptfileSection):
     """An upstream outside of Git."""
 
-    store_id: str = Field("", alias="storeID", description="ID of the store.")
+    store_id: str = Field("", alias="storeID", description="ID of the store that contains the package.")
     resource_id: str = Field("", alias="resourceID", description="ID of the package in the store.")
     resource_version: str = Field("", description="Version of the package.")
 
@@ -80,7 +80,7 @@ class UpstreamLock(KptfileSection):
 
 
 class FunctionSelector(KptfileSection):
-    """Properties that the resources must have."""
+    """Properties that a resource must have to be selected."""
 
     api_version: str = Field("", description="API group and version that the resource must have.")
     kind: str = Field("", description="Kind that the resource must have.")
@@ -102,13 +102,15 @@ class FunctionSpec(KptfileSection):
     image: str = Field(
         "", description="Image of the function. Use either image or exec.", examples=["set-namespace:v0.4.1"]
     )
-    exec: str = Field("", description="Program to run. Use either exec or image.")
-    tag: str = Field("", description="Tag of the image, if the field image does not contain it.")
-    name: str = Field("", description="Name of the entry.")
+    exec: str = Field("", description="Program that implements the function. Use either exec or image.")
+    tag: str = Field("", description="Tag of the image, if the field image contains no tag.")
+    name: str = Field("", description="Name of the function in this pipeline.")
     config_path: str | None = Field(None, description="File in the package that configures the function.")
-    config_map: dict[str, ConfigText] | None = Field(None, description="Configuration of the function, as strings.")
+    config_map: dict[str, ConfigText] | None = Field(
+        None, description="Data of the ConfigMap that configures the function."
+    )
     selectors: tuple[FunctionSelector, ...] = Field(
-        (), description="Input resources of the function. The default is all resources."
+        (), description="Resources that are passed to the function. The default is all resources."
     )
     exclude: tuple[FunctionSelector, ...] = Field((), description="Resources that are not passed to the function.")
 
@@ -155,7 +157,7 @@ class StoredCondition(KptfileSection):
 
     type: str = Field(description="Type of the condition.")
     status: ConditionStatus = Field("Unknown", description="Status of the condition.")
-    reason: str = Field("", description="Reason as one word.")
+    reason: str = Field("", description="Reason for the status, as one word.")
     message: str = Field("", description="Message.")
 
 
@@ -163,7 +165,7 @@ class KptfileStatus(KptfileSection):
     """Conditions of the package."""
 
     conditions: tuple[StoredCondition, ...] = Field((), description="List of conditions.")
-    render_status: Any = Field(None, description="Render status that kpt writes.")
+    render_status: Any = Field(None, description="Status of the last render, which kpt writes.")
 
 
 class KptfileInventory(KptfileSection):

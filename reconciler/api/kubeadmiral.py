@@ -43,7 +43,9 @@ class ClusterRequirementFields(ApiModel):
 
     key: NonEmptyText = Field(description="Key of the label.")
     operator: ClusterOperator = Field(description="Operator of the comparison. Gt and Lt compare integers.")
-    values: tuple[str, ...] = Field((), description="Values of the comparison. Gt and Lt have exactly one value.")
+    values: tuple[str, ...] = Field(
+        (), description="Values that the label is compared with. The operators Gt and Lt take exactly one value."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -71,7 +73,9 @@ class ClusterFieldRequirement(ApiModel):
 
     field_codes: ClassVar = dict.fromkeys(("key", "operator", "values"), _SELECTOR_INVALID)
 
-    key: Literal["metadata.name"] = Field(description="Field of the cluster. The only value is metadata.name.")
+    key: Literal["metadata.name"] = Field(
+        description="Field of the cluster that is compared. The only allowed value is metadata.name."
+    )
     operator: Literal["In", "NotIn"] = Field(description="Operator of the comparison.")
     values: tuple[str, ...] = Field(description="Exactly one name.", json_schema_extra={"minItems": 1, "maxItems": 1})
 
@@ -104,7 +108,10 @@ def _check_cluster_labels(labels: dict[str, str]) -> dict[str, str]:
 
 def _check_no_selector(value: object) -> object:
     if isinstance(value, Mapping) and not value.keys().isdisjoint(("matchLabels", "matchExpressions")):
-        raise issue("{path} must contain labels without matchLabels or matchExpressions, for example {region: us-east}")
+        raise issue(
+            "{path} must be a mapping of labels, for example {region: us-east}; matchLabels and "
+            "matchExpressions are not allowed"
+        )
     return value
 
 
@@ -112,20 +119,27 @@ ClusterLabels = Annotated[
     dict[str, str],
     BeforeValidator(_check_no_selector),
     AfterValidator(_check_cluster_labels),
-    Field(description="Labels that a cluster must have with these values."),
+    Field(description="Labels that a selected cluster must have, with their values."),
 ]
 ClusterAffinity = Annotated[
     tuple[ClusterAffinityFields, ...],
-    Field(description="Terms about labels and names of clusters. One term must match."),
+    Field(
+        description=(
+            "Terms with requirements on the labels and the name of a cluster. A selected cluster must match at "
+            "least one term."
+        )
+    ),
 ]
 
 
 class TargetClusters(ApiModel):
     """The selected clusters. A cluster must match all fields that are set."""
 
-    clusters: tuple[str, ...] = Field((), description="Names of clusters. Other clusters are not selected.")
+    clusters: tuple[str, ...] = Field(
+        (), description="Names of the clusters that are selected. No other cluster is selected."
+    )
     exclude_clusters: tuple[str, ...] = Field(
-        (), description="Names of clusters to exclude. They override all other fields."
+        (), description="Names of clusters that are not selected, even if other fields select them."
     )
     cluster_selector: ClusterLabels = Field({})
     cluster_affinity: ClusterAffinity = ()
@@ -165,10 +179,13 @@ class ImageOperationFields(ApiModel):
     field_codes: ClassVar = {"operator": _OPERATOR_UNSUPPORTED}
 
     image_component: ImageComponent = Field(description="Component of the image reference.")
-    operator: ImageOperator = Field("overwrite", description="Operation on the component.")
+    operator: ImageOperator = Field("overwrite", description="Operation on this component of the image reference.")
     value: str = Field(
         "",
-        description="New value of the component. It can contain ${cluster.name} and ${cluster.labels['…']}.",
+        description=(
+            "New value of this component of the image reference. The value can contain ${cluster.name} and "
+            "${cluster.labels['…']}."
+        ),
     )
 
     @classmethod
@@ -192,7 +209,7 @@ class ImageOverrider(ApiModel):
     container_names: tuple[str, ...] = Field((), description="Names of the containers. The default is all containers.")
     image_path: Annotated[str, _check_pointer("ImagePathInvalid", is_optional=True)] = Field(
         "",
-        description="JSON pointer to an image outside of the containers.",
+        description="JSON pointer to an image reference that is not in a container.",
         json_schema_extra={"pattern": "^$|^/"},
     )
     operations: tuple[ImageOperationFields, ...] = Field(description="Changes to components of the image reference.")
@@ -208,8 +225,8 @@ class _ContainerOverrider(ApiModel):
 class ListOverrider(_ContainerOverrider):
     """A change of the command or the arguments of a container."""
 
-    operator: ListOperator = Field("overwrite", description="Operation on the list.")
-    value: tuple[str, ...] = Field(description="The list items.")
+    operator: ListOperator = Field("overwrite", description="Operation on the command or on the list of arguments.")
+    value: tuple[str, ...] = Field(description="Items that the operation adds, sets or removes.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -236,7 +253,7 @@ def _find_empty_value(data: Mapping[str, Any]) -> Iterator[FieldIssue]:
 class EnvOverrider(_ContainerOverrider):
     """A change of the environment variables of a container."""
 
-    operator: MapOperator = Field("overwrite", description="Operation on the variables with these names.")
+    operator: MapOperator = Field("overwrite", description="Operation on the environment variables in the field value.")
     value: tuple[Annotated[dict[str, Any], Unparsed(EnvVariable)], ...] = Field(description="The variables.")
 
     @classmethod
@@ -249,8 +266,8 @@ class _MapOverrider(ApiModel):
     blank_fields: ClassVar = ("operator",)
     field_codes: ClassVar = {"operator": _OPERATOR_UNSUPPORTED, "value": _VALUE_REQUIRED}
 
-    operator: MapOperator = Field("overwrite", description="Operation on these keys.")
-    value: dict[str, str] = Field(description="The keys and their values.")
+    operator: MapOperator = Field("overwrite", description="Operation on the keys in the field value.")
+    value: dict[str, str] = Field(description="Labels or annotations: keys with their values.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -292,7 +309,9 @@ class _PatchFields(ApiModel):
     nullable_fields: ClassVar = frozenset({"value"})
 
     operator: PatchOperator = Field("replace", description="Operation at the path.")
-    value: Any = Field(default_factory=lambda: ABSENT, description="The value. The operation remove has no value.")
+    value: Any = Field(
+        default_factory=lambda: ABSENT, description="New value of the field. Only the operation remove has no value."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -307,7 +326,7 @@ class TextOperation(_PatchFields):
     """A change of a value in an embedded text."""
 
     sub_path: Annotated[str, _check_pointer("PatchPathInvalid")] = Field(
-        description="JSON pointer in the parsed text.", json_schema_extra={"pattern": "^/"}
+        description="JSON pointer to the value in the parsed text.", json_schema_extra={"pattern": "^/"}
     )
 
 
@@ -320,12 +339,15 @@ class FieldOverrider(ApiModel):
     field_codes: ClassVar = {"fieldPath": "FieldPathInvalid"}
 
     field_path: Annotated[str, _check_pointer("FieldPathInvalid")] = Field(
-        description="JSON pointer to the text in the object.", json_schema_extra={"pattern": "^/"}
+        description="JSON pointer to the field of the object that contains the text.",
+        json_schema_extra={"pattern": "^/"},
     )
-    yaml: tuple[TextOperation, ...] = Field((), description="Changes to a YAML text.")
-    json_: tuple[TextOperation, ...] = Field((), alias="json", description="Changes to a JSON text.")
-    toml: tuple[TextOperation, ...] = Field((), description="Changes to a TOML text.")
-    ini: tuple[TextOperation, ...] = Field((), description="Changes to an INI text.")
+    yaml: tuple[TextOperation, ...] = Field((), description="Changes to values in the text, if its format is YAML.")
+    json_: tuple[TextOperation, ...] = Field(
+        (), alias="json", description="Changes to values in the text, if its format is JSON."
+    )
+    toml: tuple[TextOperation, ...] = Field((), description="Changes to values in the text, if its format is TOML.")
+    ini: tuple[TextOperation, ...] = Field((), description="Changes to values in the text, if its format is INI.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -344,10 +366,11 @@ class PatchOverrider(_PatchFields):
     """A change of any field of the object."""
 
     operator: PatchOperator = Field(
-        "replace", description="Operation at the path. The operation set also creates missing parents."
+        "replace",
+        description="Operation on the field at the path. The operation set also creates missing parent fields.",
     )
     path: Annotated[str, _check_pointer("PatchPathInvalid"), AfterValidator(_check_patch_path)] = Field(
-        description="JSON pointer in the object. Fields that identify the object are not allowed.",
+        description="JSON pointer to the field. Fields that identify the object are not allowed.",
         examples=["/spec/replicas"],
         json_schema_extra={"pattern": "^/", "not": {"enum": [*FORBIDDEN_PATHS]}},
     )
@@ -372,7 +395,7 @@ class RuleContent(ApiModel):
     """The part of a rule that the state of a cluster stores: the clusters and the changes."""
 
     target_clusters: TargetClusters = Field(
-        TargetClusters(), description="Clusters of the rule. The default is all clusters."
+        TargetClusters(), description="Clusters that the rule applies to. The default is all clusters."
     )
     overriders: Overriders = Overriders()
 
@@ -381,7 +404,7 @@ class RolloutFields(ApiModel):
     """The waves of a rollout. A changed rule is applied wave by wave."""
 
     waves: Annotated[tuple[TargetClusters, ...], *NOT_EMPTY] = Field(
-        description="Clusters of each wave. Clusters without a wave are last."
+        description="Clusters of each wave. Clusters that belong to no wave come last."
     )
     soak: Duration = Field(
         "", description="Minimum time between the completion of a wave and the start of the next wave."
@@ -412,7 +435,8 @@ class ResourceSelectorFields(ApiModel):
     """A selector of resources."""
 
     api_version: NonEmptyText = Field(
-        description="API group and version of the resources. The version has no effect.", examples=["apps/v1"]
+        description="API group and version of the resources. Resources of all versions are selected.",
+        examples=["apps/v1"],
     )
     kind: NonEmptyText = Field(description="Kind of the resources.", examples=["Deployment"])
     namespace: str = Field(
@@ -434,7 +458,10 @@ class PolicySelectors(ApiModel):
     is_open: ClassVar = True
 
     resource_selectors: tuple[ResourceSelectorFields, ...] = Field(
-        (), description="Resources that the policy selects, in addition to the resources that refer to it."
+        (),
+        description=(
+            "Resources that the policy applies to, in addition to the resources that name the policy in a label."
+        ),
     )
 
 
@@ -443,7 +470,9 @@ class OverridePolicySpec(PolicySelectors):
 
     is_open: ClassVar = False
 
-    override_rules: tuple[OverrideRuleFields, ...] = Field((), description="Rules in the order of application.")
+    override_rules: tuple[OverrideRuleFields, ...] = Field(
+        (), description="Override rules, in the order in which they are applied."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -580,10 +609,16 @@ class PropagationPolicySpec(ApiModel):
     """Fields for the KubeAdmiral scheduler. The reconciler ignores these fields."""
     blank_fields: ClassVar = ("schedulingMode",)
 
-    placement: tuple[PlacementEntry, ...] = Field((), description="Clusters by name.")
+    placement: tuple[PlacementEntry, ...] = Field((), description="Clusters that get the resources, by name.")
     cluster_selector: ClusterLabels = Field({})
     cluster_affinity: ClusterAffinity = ()
-    scheduling_mode: Literal["Duplicate", "Divide"] = Field("Duplicate", description="Only Duplicate is supported.")
+    scheduling_mode: Literal["Duplicate", "Divide"] = Field(
+        "Duplicate",
+        description=(
+            "Distribution of replicas among clusters. Only Duplicate is supported: each cluster gets the whole "
+            "resource."
+        ),
+    )
     auto_migration: AutoMigration | None = None
     disable_follower_scheduling: Any = _describe_ignored()
     max_clusters: Any = _describe_ignored()

@@ -78,7 +78,9 @@ class Manifest(KrmObject):
     """Whether an object without a spec is valid in the JSON Schema."""
 
     spec: Any = None
-    status: Any = Field(None, description="Programs write this field. The reconciler does not read this field.")
+    status: Any = Field(
+        None, description="Status of the object, which programs write. The reconciler does not read the status."
+    )
 
 
 def get_metadata_entry(data: Mapping[str, Any], field: Literal["labels", "annotations"], key: str) -> Any:

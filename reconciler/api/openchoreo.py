@@ -62,7 +62,7 @@ COMPONENT_TEMPLATES = MessageTemplates(
         ("missing", "componentDefinitionRef"): "{path}.name must be a string that is not empty",
         ("missing", "id"): "{path} must be a unique id",
         ("missing", "template"): "{path} must be the template of an object",
-        ("missing", "kind"): "{path} must be a kind without expressions",
+        ("missing", "kind"): "{path} must be the name of a kind and must not contain expressions",
         ("missing", "target"): f"{{path}} {_TARGET_TEXT}",
         ("model_type", "target"): f"{{path}} {_TARGET_TEXT}{{found}}",
         ("missing", "op"): f"{{path}} must be one of {', '.join(PATCH_OPS)}",
@@ -93,7 +93,7 @@ def list_duplicates(entries: object, name: str) -> Iterator[tuple[int, str]]:
 
 def _find_duplicates(field: str, entries: object, name: str) -> Iterator[FieldIssue]:
     for index, value in list_duplicates(entries, name):
-        text = f"{{path}} must be unique, and {quote_value(value)} is used twice"
+        text = f"{{path}} must be unique, but {quote_value(value)} is used twice"
         yield FieldIssue(text, (field, index, name))
 
 
@@ -113,7 +113,9 @@ Identifier = Annotated[
 InstanceId = Annotated[
     Identifier,
     Field(
-        description="ID of this instance of the addon. It is required for several instances.",
+        description=(
+            "ID of this instance of the addon. The ID is required if a component has several instances of the addon."
+        ),
         json_schema_extra={"default": DEFAULT_INSTANCE},
     ),
 ]
@@ -131,7 +133,7 @@ class ValidationRule(ExtensibleModel):
 
     name: str = Field("", description="Name of the rule in messages.")
     expression: NonEmptyText = Field(description="CEL expression that must be true.")
-    message: str = Field("", description="Message if the expression is not true.")
+    message: str = Field("", description="Message that is reported if the expression is not true.")
 
 
 class ValidationRules(ExtensibleModel):
@@ -155,7 +157,7 @@ class SchemaSections(ExtensibleModel):
     types: SchemaSection = Field({}, description="Named types that fields can use.")
     parameters: SchemaSection = Field(
         {},
-        description="Parameters with the same value in all environments.",
+        description="Parameters that have the same value in all environments.",
         examples=[{"port": "integer | default=8080 minimum=1"}],
     )
     env_overrides: SchemaSection = Field({}, description="Parameters that an environment can override.")
@@ -164,7 +166,7 @@ class SchemaSections(ExtensibleModel):
 
 def _check_kind(value: object) -> object:
     if not isinstance(value, str) or not value or EXPRESSION_START in value:
-        raise issue(f"{{path}} must be a kind without expressions, not {quote_value(value)}")
+        raise issue(f"{{path}} must be the name of a kind and must not contain expressions, not {quote_value(value)}")
     return value
 
 
@@ -177,7 +179,7 @@ class ObjectTemplateFields(ApiModel):
         None, description="API group and version of the object.", json_schema_extra={"type": "string"}
     )
     kind: Annotated[NonEmptyText, BeforeValidator(_check_kind)] = Field(
-        description="Kind of the object, without expressions."
+        description="Kind of the object. It must not contain expressions."
     )
     metadata: Any = Field(None, description="Name, namespace, labels and annotations of the object.")
 
@@ -190,13 +192,15 @@ class LoopFields(ExtensibleModel):
 
     for_each: Any = Field(
         None,
-        description="A list, a mapping, or an expression ${…} with such a result."
-        " The template is rendered once for each item.",
+        description=(
+            "A list, a mapping, or an expression ${…} that returns a list or a mapping. The template is "
+            "rendered once for each item."
+        ),
         json_schema_extra={"anyOf": [{"type": "array"}, {"type": "object"}, _EXPRESSION_SCHEMA]},
     )
     var: Any = Field(
         None,
-        description="Name of the variable for the current item.",
+        description="Name of the variable that contains the current item.",
         json_schema_extra={"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*$", "default": LOOP_VARIABLE},
     )
 
@@ -232,7 +236,9 @@ class ComponentDefinitionSpec(ExtensibleModel):
     subtree_codes: ClassVar = {"schema": "ShorthandFieldType"}
 
     schema_: SchemaSections = Field(SchemaSections(), alias="schema")
-    resources: Annotated[tuple[ResourceEntry, ...], *NOT_EMPTY] = Field(description="Templates of the objects.")
+    resources: Annotated[tuple[ResourceEntry, ...], *NOT_EMPTY] = Field(
+        description="Templates of the objects that a component renders."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -301,7 +307,10 @@ class TargetSelector(ExtensibleModel):
     """Labels of the objects, or an expression ${…}."""
 
     match_labels: Annotated[Any, OrExpression(Annotated[dict[Any, Any], AfterValidator(_check_target_labels)])] = Field(
-        {}, description="Labels that an object must have with these values, or an expression ${…}."
+        {},
+        description=(
+            "Labels that a selected object must have, with their values, or an expression ${…} that returns them."
+        ),
     )
 
 
@@ -311,14 +320,14 @@ class PatchTargetFields(ExtensibleModel):
     resource_type: OneOrMoreTexts | None = Field(None, description="Kinds of the objects. * matches all kinds.")
     resource_id: OneOrMoreTexts | None = Field(None, description="IDs of the objects.")
     selector: Annotated[Any, OrExpression(TargetSelector)] = Field(
-        None, description="Labels of the objects, or an expression ${…}."
+        None, description="Labels that a selected object must have, or an expression ${…} that returns them."
     )
     container_name: OneOrMoreTexts | None = Field(
-        None, description="Container names. The object must have one of these containers."
+        None, description="Names of containers. A selected object must have at least one of these containers."
     )
     containers: OneOrMoreTexts | None = Field(None, description="Alias of containerName.")
-    group: str | None = Field(None, description="API group of the objects.")
-    version: str | None = Field(None, description="Version of the objects.")
+    group: str | None = Field(None, description="API group of the objects that are selected.")
+    version: str | None = Field(None, description="API version of the objects that are selected.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -330,7 +339,7 @@ class PatchTargetFields(ExtensibleModel):
         labels = selector.get("matchLabels") if isinstance(selector, Mapping) else selector
         if labels in (None, {}) and all(name == "selector" or str(name).startswith(EXTENSION_PREFIX) for name in data):
             fields = ", ".join(cls.field_names)
-            text = f"{{path}} must have at least one of {fields}; otherwise it matches every resource"
+            text = f"{{path}} must have at least one of {fields}; otherwise the target matches every resource"
             yield FieldIssue(text, code="TargetEmpty")
 
 
@@ -346,13 +355,13 @@ class PatchOperationFields(ExtensibleModel):
     field_codes: ClassVar = {"op": "PatchOpUnsupported", "path": "PathSyntax"}
     nullable_fields: ClassVar = frozenset({"value"})
 
-    op: PatchOp = Field(description="Operation at the path.")
+    op: PatchOp = Field(description="Operation on the value at the path.")
     path: Annotated[str, BeforeValidator(_check_patch_path)] = Field(
         description="Path of the value, for example /spec/template/spec/containers/[?(@.name=='app')]/env/-."
     )
     value: Any = Field(
         default_factory=lambda: ABSENT,
-        description="The value, or an expression ${…}. The operation remove has no value.",
+        description="New value, or an expression ${…} that returns it. Only the operation remove has no value.",
     )
 
     @classmethod
@@ -396,7 +405,10 @@ class _ObjectOrWrapper:
             if not isinstance(value, Mapping) or (value.get("kind") is None and value.get("apiVersion") is None):
                 return read_wrapper(value)
             if names := [name for name in _WRAPPER_FIELDS if value.get(name) is not None]:
-                text = "must be a resource, or contain a resource in `resource`, not both: it has"
+                text = (
+                    "must be either a resource, or an entry that contains a resource in `resource`, but is a "
+                    "resource with the additional fields"
+                )
                 raise issue(f"{{path}} {text} {', '.join(names)}")
             ObjectTemplateFields.model_validate(value, context=info.context)
             return value
@@ -427,7 +439,9 @@ class PatchEntry(LoopFields):
     operations: tuple[PatchOperationFields, ...] = Field(
         (), description="Several operations. Use either operations or patch."
     )
-    on_missing: Literal["error", "skip"] = Field("error", description="Behavior if the path does not exist.")
+    on_missing: Literal["error", "skip"] = Field(
+        "error", description="Behavior if the path does not exist: error or skip the operation."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -462,7 +476,7 @@ class AddonRelation(ExtensibleModel):
 
 
 class LoadOrder(ExtensibleModel):
-    """Order of application."""
+    """The order in which this addon and other addons are applied."""
 
     after: AddonNames = Field((), description="Addons that are applied before this addon.")
     before: AddonNames = Field((), description="Addons that are applied after this addon.")
@@ -490,7 +504,10 @@ class AddonSpec(ExtensibleModel):
     targets: tuple[PatchTargetFields, ...] = Field((), description="Objects to patch.")
     creates: tuple[Annotated[Any, _ObjectOrWrapper()], ...] = Field(
         (),
-        description="Created objects. An item is the object, or a mapping with the object in the field resource.",
+        description=(
+            "Objects that the addon creates. An item is an object, or a mapping that contains an object in "
+            "its field `resource`."
+        ),
     )
     patches: tuple[PatchEntry, ...] = Field((), description="Patches for objects of the component.")
     dependencies: AddonDependencies = AddonDependencies()
@@ -545,7 +562,7 @@ class AllowedAddon(ExtensibleModel):
     unsupported_fields: ClassVar = ("presets",)
 
     name: NonEmptyText = Field(description="Name of the addon.")
-    description: str = Field("", description="Purpose of the addon in this type.")
+    description: str = Field("", description="Purpose of the addon in this component type.")
     defaults: AddonValues = Field({}, description="Default values.")
 
 
@@ -564,7 +581,7 @@ class DefinitionReference(ExtensibleModel):
     """The ComponentDefinition."""
 
     name: NonEmptyText = Field(description="Name of the ComponentDefinition.")
-    version: str = Field("", description="Required value of the version label.")
+    version: str = Field("", description="Value that the label `version` of the ComponentDefinition must have.")
 
 
 class ComponentTypeSpec(ExtensibleModel):
@@ -614,7 +631,7 @@ class ComponentSpec(ExtensibleModel):
     """The definition, the parameters and the addons."""
 
     component_definition: NonEmptyText = Field(description="Name of the ComponentDefinition.")
-    parameters: FreeMapping = Field({}, description="Parameters of the definition.")
+    parameters: FreeMapping = Field({}, description="Parameters that the ComponentDefinition declares.")
     addons: tuple[AddonUse, ...] = Field((), description="Addons of the component.")
 
 
@@ -663,8 +680,10 @@ class EnvBindingSpec(ExtensibleModel):
     overrides: FreeMapping = Field({}, description="Parameters of the component in this environment.")
     platform_addon_overrides: OverridesByAddon = Field(
         {},
-        description="Values of platform addons in this environment, by addon name."
-        " For several instances, the next level is the instance ID.",
+        description=(
+            "Values of platform addons in this environment, by addon name. If an addon has several "
+            "instances, its values are grouped by instance ID."
+        ),
     )
     addon_overrides: OverridesByAddon = Field(
         {}, description="Values of developer addons in this environment, by addon name."

@@ -32,8 +32,8 @@ class StatusUpstreamVersion(ApiModel):
     repo: str = Field("", description="URL of the package repository.")
     directory: str = Field("", description="Folder of the package in this repository.")
     ref: str = Field("", description="Git ref.")
-    commit: str = Field("", description="Commit ID.")
-    tree: str = Field("", description="ID of the package's tree.")
+    commit: str = Field("", description="ID of the commit.")
+    tree: str = Field("", description="ID of the Git tree with the package.")
 
 
 class StatusUpstream(ApiModel):
@@ -48,9 +48,11 @@ class StatusUpstream(ApiModel):
 class StatusTrees(ApiModel):
     """The Git trees of the render."""
 
-    base: str = Field("", description="Source without local changes: the upstream package or the generated files.")
-    merged: str = Field("", description="Source with local changes, which is the input of the functions.")
-    rendered: str = Field("", description="Package after the render.")
+    base: str = Field(
+        "", description="ID of the tree without local changes: the upstream package or the generated files."
+    )
+    merged: str = Field("", description="ID of the tree with local changes. The functions receive this tree as input.")
+    rendered: str = Field("", description="ID of the tree with the package after the render.")
 
 
 class StatusInputObject(ApiModel):
@@ -59,14 +61,14 @@ class StatusInputObject(ApiModel):
     kind: str = Field("", description="Kind of the object.")
     namespace: str = Field("", description="Namespace of the object.")
     name: str = Field("", description="Name of the object.")
-    file: str = Field("", description="Config file of the object.")
-    hash: str = Field("", description="Digest of the object. It is masked for a Secret.")
+    file: str = Field("", description="Config file that contains the object.")
+    hash: str = Field("", description="Digest of the object. The digest of a Secret is masked.")
 
 
 class StatusInputs(ApiModel):
     """All inputs of the render."""
 
-    config: str = Field("", description="Commit of the config, or tree:<id> for a folder without Git.")
+    config: str = Field("", description="Commit of the config, or tree:<id> if the config is not in a Git repository.")
     digest: str = Field("", description="Digest of all dependencies of the render.")
     objects: tuple[StatusInputObject, ...] = Field((), description="Config objects that the render used.")
 
@@ -76,7 +78,7 @@ class StatusCondition(ApiModel):
 
     type: str = Field(description="Type of the condition.")
     status: ConditionStatus = Field("Unknown", description="Status of the condition.")
-    reason: str = Field("", description="Reason as one word.")
+    reason: str = Field("", description="Reason for the status, as one word.")
     message: str = Field("", description="Message.")
 
 
@@ -86,7 +88,7 @@ class StatusGate(ApiModel):
     condition_type: str = Field(description="Type of the condition that the gate requires.")
     met: Any = Field(
         False,
-        description="Whether this condition is True. If it is not, reconciler approve does not publish the draft.",
+        description="Whether the condition has the status True. If not, reconciler approve does not publish the draft.",
         json_schema_extra={"type": "boolean"},
     )
 
@@ -95,9 +97,9 @@ class StatusInjection(ApiModel):
     """A completed config injection."""
 
     point: str = Field("", description="Condition type of the injection point.")
-    file: str = Field("", description="File in the package that receives the content.")
+    file: str = Field("", description="File in the package that receives the content of the object.")
     object: str = Field("", description="Injected object, as Kind/namespace/name.")
-    from_: str = Field("", alias="from", description="Config file of the object.")
+    from_: str = Field("", alias="from", description="Config file that contains the object.")
     hash: str = Field("", description="Digest of the object.")
 
 
@@ -108,14 +110,14 @@ class StatusConflict(ApiModel):
     file: str = Field("", description=_FILE)
     resource: str = Field("", description=_RESOURCE)
     pointer: str = Field("", description="JSON pointer of the field.")
-    base: Any = Field(None, description="Value before both changes. Absent if there is no value.")
-    local: Any = Field(None, description="Local value. Absent if there is no value.")
-    upstream: Any = Field(None, description="Upstream value. Absent if there is no value.")
+    base: Any = Field(None, description="Value before both changes. Absent if the field did not exist.")
+    local: Any = Field(None, description="Value after the local change. Absent if the change removed the field.")
+    upstream: Any = Field(None, description="Value after the upstream change. Absent if the change removed the field.")
     chosen: str = Field(
         "",
         description=(
-            "Side whose value the draft contains: local, upstream, or rule for a value that a function, an injection or"
-            " a policy sets."
+            "Side whose value the draft contains: local, upstream, or rule. The side rule means that a "
+            "function, an injection or a policy sets the value."
         ),
     )
     rule: str = Field("", description="Rule that determined the chosen value.")
@@ -124,11 +126,11 @@ class StatusConflict(ApiModel):
 class StatusOverride(ApiModel):
     """An addon or plugin override that changed the package."""
 
-    layer: str = Field("", description="Layer of the override.")
+    layer: str = Field("", description="Layer that contains the override, such as organization or override-cluster.")
     kind: str = Field("", description="Kind of the override or addon.")
     namespace: str = Field("", description="Namespace of the override or addon.")
     name: str = Field("", description="Name of the override or addon.")
-    instance: str = Field("", description="Instance of the addon.")
+    instance: str = Field("", description="ID of the addon instance.")
 
 
 class StatusStepValue(ApiModel):
@@ -137,23 +139,23 @@ class StatusStepValue(ApiModel):
     name: str = Field("", description="Name of the parameter.")
     layer: str = Field("", description="Layer that sets the parameter.")
     by: str = Field("", description="Object that sets the parameter, as Kind/namespace/name.")
-    file: str = Field("", description="Config file of this object.")
-    where: str = Field("", description="Field of this object.")
+    file: str = Field("", description="Config file that contains this object.")
+    where: str = Field("", description="Field of this object that contains the value.")
 
 
 class StatusStep(ApiModel):
     """A change of the value. The last step sets the effective value."""
 
-    layer: str = Field("", description="Layer, such as definition-default, preset or addon.")
-    instance: str = Field("", description="Instance of the addon.")
+    layer: str = Field("", description="Layer that made the change, such as definition-default, preset or addon.")
+    instance: str = Field("", description="ID of the addon instance.")
     by: str = Field("", description="Object that made the change, as Kind/namespace/name.")
-    file: str = Field("", description="Config file of this object.")
-    where: str = Field("", description="Field of this object.")
-    op: str = Field("", description="added, replaced or removed.")
-    before: Any = Field(None, description="Value before the change. Absent if there is no value.")
-    after: Any = Field(None, description="Value after the change. Absent if there is no value.")
+    file: str = Field("", description="Config file that contains this object.")
+    where: str = Field("", description="Field of this object that contains the value.")
+    op: str = Field("", description="Type of the change: added, replaced or removed.")
+    before: Any = Field(None, description="Value before the change. Absent if the change added the value.")
+    after: Any = Field(None, description="Value after the change. Absent if the change removed the value.")
     expression: str = Field("", description="Expression that produced the value.")
-    for_each: str = Field("", description="Expression of the loop that produced the resource.")
+    for_each: str = Field("", description="Expression of the field forEach that produced the resource.")
     values: tuple[StatusStepValue, ...] = Field((), description="Sources of the parameters in the expression.")
 
 
@@ -165,12 +167,12 @@ class StatusLayer(ApiModel):
     pointer: str = Field(
         "",
         description=(
-            "JSON pointer of the value. For a value inside a YAML text in a string, the form is POINTER!POINTER:"
-            " the path of the string, and the path in its text."
+            "JSON pointer of the value. If the value is part of a string that contains YAML, the form is "
+            "POINTER!POINTER: the pointer of the string, and the pointer of the value in the YAML text."
         ),
     )
     option: str = Field("", description="Name of the plugin option.")
-    steps: tuple[StatusStep, ...] = Field((), description="Changes of the value in the order of application.")
+    steps: tuple[StatusStep, ...] = Field((), description="Changes of the value, in the order in which they were made.")
 
 
 class StatusTemplateProperty(ApiModel):
@@ -178,7 +180,7 @@ class StatusTemplateProperty(ApiModel):
 
     name: str = Field("", description="Name of the property.")
     source: str = Field("", description="Object that sets the property.")
-    field: str = Field("", description="Field of this object.")
+    field: str = Field("", description="Field of this object that contains the value.")
     shadowed: tuple[str, ...] = Field((), description="Fields of the parent that the property of the child hides.")
     overridden: tuple[str, ...] = Field((), description="Fields of the parent to which the child gives another value.")
 
@@ -187,7 +189,9 @@ class StatusTemplateObject(ApiModel):
     """An object that the operator creates."""
 
     kind: str = Field("", description="Kind of the object.")
-    names: tuple[str, ...] = Field((), description="Names. {nodeId} is a placeholder for the number of a node.")
+    names: tuple[str, ...] = Field(
+        (), description="Names of the objects. {nodeId} is a placeholder for the number of a node."
+    )
     labels: dict[str, str] = Field({}, description="Labels of the object.")
     annotations: dict[str, str] = Field({}, description="Annotations of the object.")
     fields_: dict[str, Any] = Field({}, alias="fields", description="Fields of the object that the template sets.")
@@ -197,29 +201,32 @@ class StatusTemplate(ApiModel):
     """The effective template of a child resource."""
 
     file: str = Field("", description=_FILE)
-    resource: str = Field("", description="Child, as Kind/namespace/name.")
-    parent: str = Field("", description="Parent, as Kind/namespace/name.")
+    resource: str = Field("", description="Child resource, as Kind/namespace/name.")
+    parent: str = Field("", description="Parent resource, as Kind/namespace/name.")
     mode: str = Field(
-        "", description="materialise: the file contains the effective template. report: only this entry contains it."
+        "",
+        description="Location of the effective template. materialise: the file of the child. report: only this entry.",
     )
     properties: tuple[StatusTemplateProperty, ...] = Field((), description="Properties of the template.")
-    settings: dict[str, Any] = Field({}, description="Other settings that a child inherits in the same way.")
+    settings: dict[str, Any] = Field({}, description="Settings outside of the template that the child inherits too.")
     objects: tuple[StatusTemplateObject, ...] = Field((), description="Objects that the operator creates.")
     template: dict[str, Any] = Field({}, description="Effective template, if the mode is report.")
     to_repeat: str = Field(
-        "", description="Template as YAML that also contains the fields of the parent that have no effect."
+        "", description="Template, as YAML, that restores the hidden settings of the parent if the child contains it."
     )
 
 
 class StatusFunctionResult(ApiModel):
     """The result of a function call, in the format of kpt's function results."""
 
-    package: str = Field("", description="Path of the subpackage. A dot is the package itself.")
-    stage: str = Field("", description="mutator or validator.")
+    package: str = Field("", description="Path of the subpackage. A dot means the package itself.")
+    stage: str = Field("", description="Type of the function: mutator or validator.")
     name: str = Field("", description="Name of the function in the pipeline.")
     image: str = Field("", description="Image of the function.")
     exec: str = Field("", description="Command of the function.")
-    exit_code: Any = Field(0, description="Exit code. 0 is a success.", json_schema_extra={"type": "integer"})
+    exit_code: Any = Field(
+        0, description="Exit code of the function. 0 means success.", json_schema_extra={"type": "integer"}
+    )
     execution_error: str = Field(
         "", description="Reason why the function was not called, or why its output was rejected."
     )
@@ -235,9 +242,9 @@ class StatusWarning(ApiModel):
     code: str = Field("", description="Code of the finding.")
     severity: str = Field("", description="warning or info.")
     message: str = Field("", description="Message.")
-    object: str = Field("", description="Object of the finding.")
-    file: str = Field("", description="File of the finding.")
-    pointer: str = Field("", description="Field of the finding.")
+    object: str = Field("", description="Object that causes the finding.")
+    file: str = Field("", description="File that contains the object.")
+    pointer: str = Field("", description="Field of the object that causes the finding.")
 
 
 class PackageStatusFields(ApiModel):
@@ -246,7 +253,7 @@ class PackageStatusFields(ApiModel):
     repository: str = Field("", description="Name of the target.")
     package: str = Field("", description="Path of the package in the target.")
     owner: StatusOwner = StatusOwner()
-    task: str = Field("", description="Kind of the change, for example clone, upgrade or edit.")
+    task: str = Field("", description="Type of the change, for example clone, upgrade or edit.")
     labels: dict[str, str] = Field({}, description="Labels of the draft. Present if the package has an upstream.")
     annotations: dict[str, str] = Field(
         {}, description="Annotations of the draft. Present if the package has an upstream."
@@ -263,7 +270,7 @@ class PackageStatusFields(ApiModel):
         (), description="Conflicts of local changes with upstream changes or rules."
     )
     applied_overrides: tuple[StatusOverride, ...] = Field(
-        (), description="Addons or plugin overrides that changed the package, in the order of application."
+        (), description="Addons or plugin overrides that changed the package, in the order in which they were applied."
     )
     layers: tuple[StatusLayer, ...] = Field(
         (), description="Origin of each value of a generated package, and of each value in a Kafka template."

@@ -74,7 +74,9 @@ def _normalize_revision(value: object) -> object:
     """Normalize a revision: -1 is the branch head, a number N becomes `vN`, and other tag suffixes stay unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         # Reject other numbers, because YAML reads 1.10 without quotes as the number 1.1.
-        raise issue(f"{{path}} must be a string or an integer, not {format_compact_json(value)}: quote it")
+        raise issue(
+            f"{{path}} must be a string or an integer, not {format_compact_json(value)}: put the value in quotes"
+        )
     text = str(value)
     if text.strip() in ("", "0"):
         raise issue("{path} must not be 0 or empty")
@@ -145,7 +147,7 @@ UpstreamReference = RevisionReference | BranchHeadReference | WorkspaceReference
 class TagPolicy(ApiModel):
     """Rules for moved tags."""
 
-    settle: Duration = Field("", description="Time that a moved tag must be unchanged before it is used.")
+    settle: Duration = Field("", description="Minimum time without a change of the tag before its new commit is used.")
 
 
 class UpstreamSpec(ApiModel):
@@ -162,13 +164,20 @@ class UpstreamSpec(ApiModel):
         json_schema_extra={"not": {"enum": [0, ""]}},
         examples=["v1", -1],
     )
-    workspace_name: WorkspaceName = Field("", description="Name of a workspace. Its published revision is used.")
-    tag: TagName = Field("", description="A movable tag such as stable or latest, or a channel.", examples=["stable"])
+    workspace_name: WorkspaceName = Field(
+        "", description="Name of a Porch workspace. The revision that was published from this workspace is used."
+    )
+    tag: TagName = Field(
+        "", description="Name of a channel, or of a tag that can move, such as stable.", examples=["stable"]
+    )
     tag_mode: Literal["follow", "rewrite"] = Field(
         "follow",
-        description="follow uses the revision of the tag. rewrite proposes config changes that pin this revision.",
+        description=(
+            "follow: the revision that the tag names is used. rewrite: the reconciler proposes a change of "
+            "the config that sets the field revision to this revision."
+        ),
     )
-    tag_policy: TagPolicy = Field(TagPolicy(), description="Rules for moved tags.")
+    tag_policy: TagPolicy = Field(TagPolicy(), description="Rules for a tag that has moved to another commit.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -229,7 +238,7 @@ def _count_references(upstream: Mapping[str, Any]) -> int:
 
 
 class Downstream(ApiModel):
-    """The package to create."""
+    """The location of the package to create."""
 
     repo: NonEmptyText = Field(description="Name of the Repository for the package.")
     package: PackagePath = Field(description="Path of the package in the Repository.")
@@ -248,11 +257,15 @@ class PipelineFunction(FunctionSpec):
     model_config = ConfigDict(extra="ignore")
     is_open: ClassVar = False
 
-    name: str = Field("", description="Name of the entry, without dots.", json_schema_extra={"pattern": "^[^.]*$"})
-    config_map: dict[str, str] = Field({}, description="Configuration of the function, as strings.")
+    name: str = Field(
+        "",
+        description="Name of the function in this pipeline. The name must not contain dots.",
+        json_schema_extra={"pattern": "^[^.]*$"},
+    )
+    config_map: dict[str, str] = Field({}, description="Data of the ConfigMap that configures the function.")
     # Unlike a Kptfile, a PackageVariant can have null in these lists.
     selectors: tuple[PipelineSelector | None, ...] = Field(  # type: ignore[assignment]
-        (), description="Input resources of the function. The default is all resources."
+        (), description="Resources that are passed to the function. The default is all resources."
     )
     exclude: tuple[PipelineSelector | None, ...] = Field(  # type: ignore[assignment]
         (), description="Resources that are not passed to the function."
@@ -287,10 +300,12 @@ class InjectedType(ApiModel):
 
     group: str | None = Field(
         None,
-        description="API group of the objects. An empty value is the core group. Without the field, all groups match.",
+        description=(
+            "API group of the objects. An empty value is the core group. If the field is absent, all groups match."
+        ),
     )
-    version: str | None = Field(None, description="Version of the objects. Without the field, all versions match.")
-    kind: str | None = Field(None, description="Kind of the objects. Without the field, all kinds match.")
+    version: str | None = Field(None, description="Version of the objects. If the field is absent, all versions match.")
+    kind: str | None = Field(None, description="Kind of the objects. If the field is absent, all kinds match.")
 
 
 class Injector(InjectedType):
@@ -316,11 +331,13 @@ class PackageContext(ApiModel):
 
     data: dict[str, str] = Field(
         {},
-        description="Keys to set. The keys name and package-path are reserved.",
+        description=(
+            "Keys to set in the package context, with their values. The keys name and package-path are reserved."
+        ),
         json_schema_extra={"propertyNames": _NOT_RESERVED},
     )
     remove_keys: tuple[Annotated[str, Field(json_schema_extra=_NOT_RESERVED)], ...] = Field(
-        (), description="Keys to remove. The keys name and package-path are reserved."
+        (), description="Keys to remove from the package context. The keys name and package-path are reserved."
     )
 
     @classmethod
@@ -433,9 +450,9 @@ class MapExpr(ApiModel):
     """An entry of a map, whose key and value can be CEL expressions."""
 
     key: str = Field("", description="Literal key. Use either key or keyExpr.")
-    key_expr: str = Field("", description="CEL expression for the key.")
+    key_expr: str = Field("", description="CEL expression that returns the key.")
     value: str | None = Field(None, description="Literal value. Use either value or valueExpr.")
-    value_expr: str = Field("", description="CEL expression for the value.")
+    value_expr: str = Field("", description="CEL expression that returns the value.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -466,7 +483,11 @@ class FunctionTemplate(PipelineFunction):
     deprecated_lists: ClassVar = ("configMapExprs",)
 
     config_map_exprs: tuple[MapExpr, ...] = Field(
-        (), description="Entries of configMap as expressions. They override configMap."
+        (),
+        description=(
+            "Entries of configMap whose keys or values are CEL expressions. They override the entries in the "
+            "field configMap."
+        ),
     )
 
 
@@ -485,7 +506,7 @@ class InjectorTemplate(InjectedType):
     """A selector of config objects for injection, whose name can be a CEL expression."""
 
     name: str = Field("", description="Name of the object. Use either name or nameExpr.")
-    name_expr: str = Field("", description="CEL expression for the name.")
+    name_expr: str = Field("", description="CEL expression that returns the name of the object.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -501,9 +522,14 @@ class DownstreamTemplate(ApiModel):
     """Location of the package, if it differs from the target."""
 
     repo: str = Field("", description="Name of the Repository.")
-    repo_expr: str = Field("", description="CEL expression for the name. The variable repository is not available.")
+    repo_expr: str = Field(
+        "",
+        description=(
+            "CEL expression that returns the name of the Repository. The expression cannot use the variable repository."
+        ),
+    )
     package: str = Field("", description="Path of the package in the Repository.")
-    package_expr: str = Field("", description="CEL expression for the path.")
+    package_expr: str = Field("", description="CEL expression that returns the path of the package.")
 
     @property
     def repo_expression(self) -> TemplateExpression | None:
@@ -522,10 +548,13 @@ class PackageContextTemplate(ApiModel):
 
     deprecated_lists: ClassVar = ("dataExprs",)
 
-    data: dict[str, str] = Field({}, description="Keys to set.")
-    data_exprs: tuple[MapExpr, ...] = Field((), description="Keys as expressions. They override data.")
-    remove_keys: tuple[str, ...] = Field((), description="Keys to remove.")
-    remove_key_exprs: tuple[str, ...] = Field((), description="CEL expressions for keys to remove.")
+    data: dict[str, str] = Field({}, description="Keys to set in the package context, with their values.")
+    data_exprs: tuple[MapExpr, ...] = Field(
+        (),
+        description="Keys to set whose names or values are CEL expressions. They override the keys in the field data.",
+    )
+    remove_keys: tuple[str, ...] = Field((), description="Keys to remove from the package context.")
+    remove_key_exprs: tuple[str, ...] = Field((), description="CEL expressions that return the keys to remove.")
 
     @property
     def remove_key_expressions(self) -> tuple[TemplateExpression, ...]:
@@ -547,10 +576,16 @@ class PackageVariantTemplate(ApiModel):
     adoption_policy: AdoptionPolicy | None = Field(None, description=_ADOPTION)
     deletion_policy: DeletionPolicy | None = Field(None, description=_DELETION)
     labels: dict[str, str] = Field({}, description="Labels of the package revision.")
-    label_exprs: tuple[MapExpr, ...] = Field((), description="Labels as expressions. They override labels.")
+    label_exprs: tuple[MapExpr, ...] = Field(
+        (), description="Labels whose keys or values are CEL expressions. They override the labels in the field labels."
+    )
     annotations: dict[str, str] = Field({}, description="Annotations of the package revision.")
     annotation_exprs: tuple[MapExpr, ...] = Field(
-        (), description="Annotations as expressions. They override annotations."
+        (),
+        description=(
+            "Annotations whose keys or values are CEL expressions. They override the annotations in the "
+            "field annotations."
+        ),
     )
     package_context: PackageContextTemplate = PackageContextTemplate()
     pipeline: PipelineTemplate = PipelineTemplate()
@@ -595,7 +630,7 @@ def _check_package_name(value: str) -> str:
 
 PackageNames = Annotated[
     tuple[Annotated[str, AfterValidator(_check_package_name), Field(json_schema_extra={"minLength": 1})], ...],
-    Field(description="Names of the packages. The default is the name of the upstream package."),
+    Field(description="Names of the packages to create. The default is the name of the upstream package."),
 ]
 
 
@@ -618,7 +653,7 @@ class ObjectSelector(LabelSelectorFields):
     package_names: PackageNames = ()
     api_version: NonEmptyText = Field(description="API group and version of the objects.")
     kind: NonEmptyText = Field(description="Kind of the objects.")
-    name: str = Field("", description="Name of one object.")
+    name: str = Field("", description="Name of one object. The default is all objects that match the labels.")
 
 
 @dataclass(frozen=True)
@@ -650,7 +685,7 @@ class SetTarget(ApiModel):
     }
 
     repositories: Annotated[tuple[RepositoryEntry, ...] | None, *NOT_EMPTY] = Field(
-        None, description="Repositories by name."
+        None, description="Repositories that receive the packages, by name."
     )
     repository_selector: RepositorySelector | None = None
     object_selector: ObjectSelector | None = None
@@ -722,16 +757,23 @@ class PackageVariantSetSpec(ApiModel):
     blank_fields: ClassVar = ("errorPolicy",)
 
     upstream: UpstreamSpec | None = None
-    upstreams: tuple[SetUpstream, ...] = Field((), description="Several upstream packages for all targets.")
-    upstream_sets: tuple[str, ...] = Field((), description="Names of PackageRevisionSets with more upstreams.")
+    upstreams: tuple[SetUpstream, ...] = Field(
+        (), description="Upstream packages. The set creates each of them on each target."
+    )
+    upstream_sets: tuple[str, ...] = Field(
+        (), description="Names of PackageRevisionSets that contain more upstream packages."
+    )
     targets: Annotated[tuple[SetTarget, ...], *NOT_EMPTY] = Field(
-        description="The targets. Each item has one of repositories, repositorySelector and objectSelector.",
+        description=(
+            "Targets of the packages. Each item has exactly one of the fields repositories, "
+            "repositorySelector and objectSelector."
+        ),
     )
     error_policy: Literal["stopAll", "skipTarget"] = Field(
         "stopAll",
         description=(
-            "Behavior if an expression fails. stopAll keeps the whole set unchanged, skipTarget keeps only this"
-            " target unchanged."
+            "Behavior if an expression fails for a target. stopAll: all packages of the set stay unchanged. "
+            "skipTarget: only the packages of this target stay unchanged."
         ),
     )
 
@@ -824,7 +866,7 @@ def _check_repository_url(url: str) -> str:
 
 def _check_directory(directory: str) -> str:
     if ".." in directory.split("/"):
-        raise issue(f'{{path}} must not contain "..", and is {quote_value(directory)}')
+        raise issue(f'{{path}} must not contain "..", but is {quote_value(directory)}')
     return directory
 
 
@@ -834,20 +876,24 @@ class RepositoryGit(ApiModel):
     is_open: ClassVar = True
 
     repo: Annotated[NonEmptyText, AfterValidator(_check_repository_url)] = Field(
-        description="URL or path. Relative paths start at the parent folder of the config.",
+        description="URL or path of the repository. A relative path starts at the parent folder of the config.",
         examples=["https://git.example.com/fleet.git", "./fleet.git"],
     )
     branch: str = Field(
-        "", description="Branch. The default is clusters/<name> for a target cluster, and main for other repositories."
+        "",
+        description=(
+            "Branch of the repository. The default is clusters/<name> for a target cluster, and main for "
+            "other repositories."
+        ),
     )
     directory: Annotated[str, AfterValidator(_check_directory)] = Field(
-        "", description="Folder that contains the packages. The default is the root."
+        "", description="Folder of the repository that contains the packages. The default is the root folder."
     )
     tag_prefix: str | None = Field(
         None,
         description=(
-            "Prefix of revision tags. The default is <name>/ for a target cluster, and no prefix for other"
-            " repositories."
+            "Prefix of the tags that mark published revisions. The default is <name>/ for a target cluster, "
+            "and no prefix for other repositories."
         ),
     )
 
@@ -862,8 +908,8 @@ class RepositorySpec(ApiModel):
     deployment: StrictBool = Field(
         False,
         description=(
-            "true for a target cluster, whose branch contains the published packages. false for a repository of"
-            " upstream packages."
+            "true: the repository is a target cluster, and its branch contains published packages. false: "
+            "the repository contains upstream packages."
         ),
     )
     git: RepositoryGit
@@ -876,7 +922,7 @@ class Repository(Manifest):
     is_open: ClassVar = True
     templates: ClassVar = MessageTemplates(
         by_field={
-            (error, "repo"): "{path} is required: the URL of a Git repository"
+            (error, "repo"): "{path} is required and must be the URL of a Git repository"
             for error in ("missing", "string_too_short")
         }
     )

@@ -19,7 +19,9 @@ RECONCILER_API_VERSION = "reconciler.dev/v1alpha1"
 class PackageRevisionSetSpec(ApiModel):
     """The upstreams."""
 
-    upstreams: Annotated[tuple[UpstreamSpec, ...], *NOT_EMPTY] = Field(description="Packages and their revisions.")
+    upstreams: Annotated[tuple[UpstreamSpec, ...], *NOT_EMPTY] = Field(
+        description="Upstream packages and their revisions."
+    )
 
 
 class PackageRevisionSet(PorchManifest):
@@ -46,12 +48,12 @@ class MergeRuleParent(ApiModel):
     """The kind that contains the template for its children."""
 
     api_group: str = Field("", description="API group of the kind. An empty value is the core group.")
-    kind: NonEmptyText = Field(description="The kind.")
+    kind: NonEmptyText = Field(description="The name of the kind.")
     versions: tuple[str, ...] = Field((), description="Versions of the kind. The default is all versions.")
     path: Annotated[NonEmptyText, AfterValidator(_check_template_path)] = Field(
         description="Field path of the template.", examples=["spec.template"]
     )
-    called: str = Field("", description="Name in reports. The default is the kind in lower case.")
+    called: str = Field("", description="Name of the kind in reports. The default is the kind in lower case.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -68,7 +70,7 @@ class MergeRuleParent(ApiModel):
 class MergeRuleChild(MergeRuleParent):
     """The kind that inherits the template."""
 
-    parent_label: NonEmptyText = Field(description="Label of a child that contains the name of its parent.")
+    parent_label: NonEmptyText = Field(description="Key of the label with which a child names its parent.")
 
 
 def _check_unique(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -91,14 +93,14 @@ class TemplateMergeRuleSpec(ApiModel):
     parent: MergeRuleParent
     child: MergeRuleChild
     properties: Annotated[_PropertyNames, *NOT_EMPTY] = Field(
-        description="Template properties that exist in both kinds."
+        description="Template properties that exist both in the parent kind and in the child kind."
     )
     parent_only: _PropertyNames = Field((), description="Template properties that exist only in the parent kind.")
     null_means: Literal["inherit"] = Field(
-        "inherit", description="Effect of null in a child: inherit uses the value of the parent."
+        "inherit", description="Effect of the value null in a child. inherit: the value of the parent applies."
     )
     empty_means: Literal["reset"] = Field(
-        "reset", description="Effect of {} in a child: reset uses no value of the parent."
+        "reset", description="Effect of the value {} in a child. reset: no value of the parent applies."
     )
 
     @classmethod
@@ -128,7 +130,10 @@ class TemplateMergeRule(Manifest):
     api_versions: ClassVar = (RECONCILER_API_VERSION,)
     templates: ClassVar = MessageTemplates(
         by_field={
-            (error_type, "properties"): "{path} must contain the properties that parent and child share"
+            (
+                error_type,
+                "properties",
+            ): "{path} must contain the properties that exist both in the parent kind and in the child kind"
             for error_type in ("missing", "too_short")
         }
     )
@@ -145,11 +150,11 @@ class EnvironmentSpec(ExtensibleModel):
 
     subtree_codes: ClassVar = {"clusterSelector": "SelectorInvalid"}
 
-    clusters: tuple[str, ...] = Field((), description="Names of clusters.")
+    clusters: tuple[str, ...] = Field((), description="Names of clusters in this environment.")
     cluster_selector: LabelSelectorFields | None = Field(
-        None, description="Labels of more clusters in this environment."
+        None, description="Labels that select more clusters for this environment."
     )
-    context: FreeMapping = Field({}, description="Data that templates read as env.")
+    context: FreeMapping = Field({}, description="Data that templates read with the variable env.")
 
 
 class Environment(CheckedManifest):
@@ -166,9 +171,11 @@ class BuildSpec(ApiModel):
 
     is_open: ClassVar = True
 
-    image: Any = Field(None, description="Container image.", examples=["registry.example.com/shop:1.4"])
-    tag: Any = Field(None, description="Image tag.")
-    workload: FreeMapping = Field({}, description="Data that templates read as workload.")
+    image: Any = Field(
+        None, description="Container image of the component.", examples=["registry.example.com/shop:1.4"]
+    )
+    tag: Any = Field(None, description="Tag of the image.")
+    workload: FreeMapping = Field({}, description="Data that templates read with the variable workload.")
 
 
 class Build(CheckedManifest):

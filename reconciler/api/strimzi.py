@@ -19,11 +19,17 @@ _Property = Annotated[dict[str, Any] | None, Field(json_schema_extra={"propertie
 
 
 def _describe_shared(text: str) -> Any:
-    return Field(None, description=f"{text} In a pool, null inherits the value of the Kafka, and {{}} does not.")
+    return Field(
+        None,
+        description=(
+            f"{text} In a KafkaNodePool, the value null inherits the property of the Kafka, and the value {{}} "
+            "inherits nothing."
+        ),
+    )
 
 
 def _describe_parent_only(text: str) -> Any:
-    return Field(None, description=f"{text} Pools cannot contain it.")
+    return Field(None, description=f"{text} A KafkaNodePool cannot contain this property.")
 
 
 class KafkaPoolTemplate(ApiModel):
@@ -109,7 +115,10 @@ class KafkaNodePool(Manifest):
         **CLUSTERS_ANNOTATION_SCHEMA,
         "reconciler.dev/template-mode": {
             "examples": ["report"],
-            "description": "materialise writes the effective template into the pool. report only reports it.",
+            "description": (
+                "materialise: the effective template is written into the KafkaNodePool. report: the "
+                "effective template is only shown in the status file."
+            ),
         },
     }
 

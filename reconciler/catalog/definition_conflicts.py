@@ -15,7 +15,10 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
 from reconciler.lazy_dataclasses import dataclass
 
-_HAND_OVER_STEP = "to replace it, remove the first definition in the commit that adds the second"
+_HAND_OVER_STEP = (
+    "Next step: delete one of the two definitions. To replace the first definition, delete it in the commit "
+    "that adds the second definition"
+)
 
 
 def get_claimed_git_location(repository: ConfigObject) -> object:
@@ -86,8 +89,8 @@ class DefinitionConflict:
 
     def _create_finding(self, claim: ConfigObject, holder: ConfigObject) -> Finding:
         message = (
-            f"{claim.key} is rejected: {holder.key} at {holder.file}:{holder.line} {self.reason}, was defined first,"
-            f" and stays in effect; {_HAND_OVER_STEP}"
+            f"{claim.key} is rejected: {holder.key} at {holder.file}:{holder.line} {self.reason}. The "
+            f"definition at {holder.file}:{holder.line} came first and stays in effect. {_HAND_OVER_STEP}"
         )
         return CatalogCodes.CLAIM_CONFLICT.finding(message, claim.location)
 

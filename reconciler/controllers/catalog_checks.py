@@ -162,15 +162,15 @@ def _is_unknown(group: str, kind: str) -> bool:
 def _create_unknown_kind_finding(group: str, kind: str, objects: Sequence[ConfigObject]) -> Finding:
     known_group = find_known_group(group)
     suggestion = suggest_kind(kind, known_group)
-    hint = f"; did you mean {suggestion}?" if suggestion else ""
-    known_kinds = f"; known kinds of {known_group} are {', '.join(KNOWN_KINDS[known_group])}"
+    hint = f"; did you mean {suggestion}?" if suggestion else "."
     first, *others = objects
     examples = [f"{manifest.file}:{manifest.document.line}" for manifest in others[: _MAX_EXAMPLES - 1]]
     more = f" and {len(others) - len(examples)} more" if len(others) > len(examples) else ""
     other_locations = f"; other objects of this kind: {', '.join(examples)}{more}" if others else ""
     message = (
-        f"kind {kind} of {group} is unknown, and no object places or injects {first.key}"
-        f"{hint}{known_kinds}{other_locations}"
+        f"kind {kind} of {group} is unknown; known kinds of {known_group} are "
+        f"{', '.join(KNOWN_KINDS[known_group])}{hint} "
+        f"{first.key} has no effect, because no object places or injects it{other_locations}"
     )
     return CatalogCodes.UNKNOWN_KIND.finding(message, first.location_of(("kind",)))
 

@@ -21,7 +21,7 @@ class ControllerCodes(CodeTable):
     FIELD_MISSPELT = warning(
         "A field has no effect, and its name is similar to that of a valid field. The field is kept."
     )
-    KAFKA_NOT_PLACED = warning("A Kafka or KafkaNodePool is placed on no cluster, and no other object uses it.")
+    KAFKA_NOT_PLACED = warning("A Kafka or KafkaNodePool is not used by another object and not placed on a cluster.")
     KUBERNETES_VERSION_INVALID = warning("A cluster's Kubernetes version is invalid.", CLUSTER)
     NAME_NOT_USABLE = error("A cluster name, branch or tag prefix is invalid in Git, or is reserved.", TARGET)
     NO_DESTINATION = error(
@@ -29,7 +29,11 @@ class ControllerCodes(CodeTable):
     )
     OVERRIDE_UNUSED = warning("An override or policy applies to no object.")
     REPOSITORY_INVALID = error("A field of a Repository has an invalid value.", TARGET)
-    SECRET_IN_BRANCH = warning("A package contains a Secret with values. The settings can make this an error.", PACKAGE)
+    SECRET_IN_BRANCH = warning(
+        "A package contains a Secret with values. The setting `rules.secrets` can change this warning "
+        "to an error.",
+        PACKAGE,
+    )
     SELECTOR_INVALID = error("A selector is invalid.")
     SELECTOR_MATCHES_NOTHING = warning("A selector matches no object.")
     UNKNOWN_CLUSTER = warning("A policy or an annotation names a cluster that does not exist.")

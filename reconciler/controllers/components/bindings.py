@@ -271,8 +271,8 @@ def _build_unresolved_finding(binding: EnvBinding, components: Components) -> Fi
     location = binding.manifest.location_of(_OWNER)
     if not binding.component:
         message = (
-            "spec.owner.componentName is missing, and it cannot be derived: the name"
-            f" {binding.key.name} must begin with the name of exactly one component in namespace {binding.namespace}"
+            f"spec.owner.componentName is missing; set the field, or let the name {binding.key.name} begin "
+            f"with the name of exactly one component in namespace {binding.namespace}"
         )
         return ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, location)
     if other := components.objects_of_unknown_kind.get((binding.namespace, binding.component)):

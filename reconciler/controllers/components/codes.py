@@ -17,9 +17,9 @@ class ComponentCodes(CodeTable):
     ADDON_KEY_COLLISION = error(
         "The key of a developer addon equals the name of a definition field or the key of another addon."
     )
-    ADDON_KEY_INVALID = error("The name of a developer addon does not form a valid key.")
+    ADDON_KEY_INVALID = error("The name of a developer addon cannot be converted to a valid field name.")
     ADDON_NOT_ALLOWED = error(
-        "The label `allowedFor` of an addon does not include the role that uses it: platform engineer or developer."
+        "The label `allowedFor` of an addon excludes the role that uses the addon: platform engineer or developer."
     )
     ADDON_NOT_FOUND = error("A component type, component or addon names an addon that does not exist.")
     ADDON_ORDER_CYCLE = error("The declared order of addons contains a cycle.")
@@ -64,7 +64,7 @@ class ComponentCodes(CodeTable):
     INSTANCE_ID_IMPLICIT = info(
         "An addon instance has no `instanceId`. Resource names can change when a second instance is added."
     )
-    INSTANCE_ID_MISSING = error("An addon has several instances, and one of them has no id.")
+    INSTANCE_ID_MISSING = error("An addon has several instances, but one instance has no `instanceId`.")
     LAST_WRITER_WINS = warning(
         "Two addons set different values at one path. The addon that runs last determines the value.", PACKAGE
     )
@@ -79,7 +79,7 @@ class ComponentCodes(CodeTable):
     MERGE_TYPE_MISMATCH = error("A patch merges two values of different types, such as a map and a string.", PACKAGE)
     NAMESPACE_NOT_ALLOWED = error("A component renders a resource in another namespace than its own.", PACKAGE)
     NOT_BAKEABLE = error(
-        "A component type cannot be flattened, e.g. because an addon needs values that only a render has."
+        "A component type cannot be flattened, e.g. because an addon needs values that are unknown before a render."
     )
     NOT_OVERRIDABLE = error("An environment overrides a field that is declared in `parameters`, not in `envOverrides`.")
     OBJECT_DUPLICATE = error("A component renders the same resource twice.", PACKAGE)
@@ -100,7 +100,9 @@ class ComponentCodes(CodeTable):
         "The path of an add operation ends with a filter or wildcard, which can match several values."
     )
     PATH_AMBIGUOUS_CONTAINER = error(
-        "The path of a patch contains a number below a missing value. It can be a list index or a map key.", PACKAGE
+        "The path of a patch contains a number below a value that does not exist. The number can be a list "
+        "index or a map key.",
+        PACKAGE,
     )
     PATH_DASH_ONLY_ADD = error(
         "A patch path ends with `-`, the position after the last list item, but the operation is not add."
@@ -115,7 +117,7 @@ class ComponentCodes(CodeTable):
     RENDERED_OBJECT_INVALID = error("A component renders data without a valid apiVersion, kind or name.", PACKAGE)
     REQUIRED_WITH_DEFAULT = info("A required field has a default, so `required` has no effect.")
     RUNTIME_COMPOSITION_DISABLED = error(
-        "A Component without a component type exists, but `rules.runtime_composition` is false."
+        "A Component without a component type exists, but the setting `rules.runtime_composition` is false."
     )
     SCHEMA_FIELD_COLLISION = error("A field is declared in both `parameters` and `envOverrides`.")
     SCHEMA_TOO_LARGE = error("A schema exceeds the limit for fields, levels or expression length.")
@@ -146,4 +148,4 @@ class ComponentCodes(CodeTable):
     )
     TEMPLATE_UNTERMINATED = error("An expression has no closing brace.")
     UNKNOWN_FIELD = error("An object has a field that is unknown or not declared in its schema.")
-    VALIDATION_RULE_FAILED = error("A validation rule of a component type or addon is false.", PACKAGE)
+    VALIDATION_RULE_FAILED = error("A validation rule of a component type or addon is not met.", PACKAGE)

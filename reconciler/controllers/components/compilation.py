@@ -130,8 +130,8 @@ class _TypeCompiler:
             )
         elif version and version != definition.version:
             message = (
-                "spec.componentDefinitionRef.version must be the version of the definition,"
-                f" {quote_value(definition.version)}, not {quote_value(version)}"
+                "spec.componentDefinitionRef.version must be the version of the component definition, "
+                f"{quote_value(definition.version)}, not {quote_value(version)}"
             )
             self._add(
                 ComponentCodes.DEFINITION_VERSION_MISMATCH.finding(
@@ -288,7 +288,9 @@ def check_instance_ids(manifest: ConfigObject, declarations: Sequence[AddonDecla
     for declaration in declarations:
         instance, has_id, path = declaration.instance, declaration.has_instance_id, declaration.path
         if counts[instance.addon] > 1 and not has_id:
-            message = f"{instance.addon} has {counts[instance.addon]} instances, so each of them must set instanceId"
+            message = (
+                f"{instance.addon} has {counts[instance.addon]} instances, so that each instance must set instanceId"
+            )
             yield ComponentCodes.INSTANCE_ID_MISSING.finding(message, manifest.location_of(path))
         elif instance in checked_instances:
             yield ComponentCodes.INSTANCE_ID_DUPLICATE.finding(
@@ -297,8 +299,8 @@ def check_instance_ids(manifest: ConfigObject, declarations: Sequence[AddonDecla
             )
         elif not has_id:
             message = (
-                f'{instance.addon} has no instanceId, so its id is "{instance.id}"; set instanceId so that names do not'
-                " change when a second instance is added"
+                f'{instance.addon} has no instanceId, so that the ID of the instance is "{instance.id}"; set '
+                "instanceId, so that resource names stay the same when a second instance is added"
             )
             yield ComponentCodes.INSTANCE_ID_IMPLICIT.finding(message, manifest.location_of(path))
         checked_instances.add(instance)
@@ -334,7 +336,7 @@ def find_missing_requirements(uses: Sequence[AddonUse], present: set[str]) -> It
         for reference in use.addon.spec.dependencies.requires:
             if reference.addon not in present:
                 reason = f" ({reference.reason})" if reference.reason else ""
-                message = f"{use.instance.addon} requires {reference.addon}, which is not in use{reason}"
+                message = f"{use.instance.addon} requires the addon {reference.addon}, which is not in use{reason}"
                 yield ComponentCodes.ADDON_REQUIREMENT_MISSING.finding(message, use.declared_by.location_of(use.path))
 
 
@@ -349,7 +351,9 @@ def find_addon_conflicts(uses: Sequence[AddonUse], others: Sequence[AddonUse]) -
                 if reference.addon in present and len(names) == 2 and names not in reported:
                     reported.add(names)
                     reason = f" ({reference.reason})" if reference.reason else ""
-                    message = f"{use.instance.addon} excludes {reference.addon}, but both are in use{reason}"
+                    message = (
+                        f"{use.instance.addon} excludes the addon {reference.addon}, but both addons are in use{reason}"
+                    )
                     yield ComponentCodes.ADDON_CONFLICT.finding(message, use.declared_by.location_of(use.path))
 
 

@@ -318,7 +318,8 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
         if error := _find_identity_error(resource.data):
             location = creation.manifest.location_of(creation.path)
             message = (
-                f"{format_path(creation.path)} must render a Kubernetes resource: {error}{_describe_changes(resource)}"
+                f"{format_path(creation.path)} must render a valid Kubernetes resource: "
+                f"{error}{_describe_changes(resource)}"
             )
             yield ComponentCodes.RENDERED_OBJECT_INVALID.finding(message, location)
             continue
@@ -326,8 +327,9 @@ def _check_resources(resources: Sequence[RenderedResource], component: Component
         namespace = resource.data["metadata"].get("namespace")
         if namespace not in (None, component.key.namespace):
             message = (
-                f"{format_path(creation.path)} renders {resource.key}; the namespace must be that of the component,"
-                f" {component.key.namespace}, not {quote_value(namespace)}{_describe_changes(resource)}"
+                f"{format_path(creation.path)} renders {resource.key}; the namespace must be "
+                f"{component.key.namespace}, the namespace of the component, not "
+                f"{quote_value(namespace)}{_describe_changes(resource)}"
             )
             yield ComponentCodes.NAMESPACE_NOT_ALLOWED.finding(
                 message, creation.manifest.location_of((*creation.path, "metadata", "namespace"))
@@ -363,7 +365,7 @@ def _find_duplicates(resources: Sequence[RenderedResource]) -> Iterator[Finding]
 def _find_identity_error(data: Any) -> str:
     """Return the reason why `data` is not a Kubernetes resource. Return "" if `data` is valid."""
     if not isinstance(data, dict):
-        return f"it is {describe_value(data)}"
+        return f"the result is {describe_value(data)}"
     for field_name in ("apiVersion", "kind"):
         if not isinstance(data.get(field_name), str) or not data[field_name]:
             return f"{field_name} must be a string that is not empty, not {quote_value(data.get(field_name))}"

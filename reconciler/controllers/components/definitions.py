@@ -210,7 +210,7 @@ def read_addon(manifest: ConfigObject, limits: ExpressionLimits) -> tuple[Addon 
         Addon(manifest, spec, schema, condition, targets, creates, patches, rules), errors
     )
     if addon and not creates and not patches:
-        message = f"{manifest.key} neither creates nor patches a resource"
+        message = f"{manifest.key} neither creates nor patches resources"
         findings = (*findings, ComponentCodes.ADDON_EMPTY.finding(message, manifest.location))
     return addon, findings
 

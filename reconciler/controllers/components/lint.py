@@ -45,7 +45,7 @@ def _lint_environments(snapshot: ComponentSnapshot, inventory: ClusterInventory)
         elif (
             name not in used_names and snapshot.environments.clusters_by_name[name] and not snapshot.bindings.unresolved
         ):
-            yield _build_unused_finding(environment.manifest, "no EnvBinding names it")
+            yield _build_unused_finding(environment.manifest, "no EnvBinding names this environment")
 
 
 def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
@@ -53,12 +53,15 @@ def _lint_definitions(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     untyped_components = [component for component in snapshot.components.by_name.values() if not component.has_type]
     definitions = {*(model.definition for model in types), *(component.definition for component in untyped_components)}
     yield from _find_unused(
-        snapshot.definition_index.definitions, definitions, "no ComponentType or Component uses it", snapshot
+        snapshot.definition_index.definitions,
+        definitions,
+        "no ComponentType or Component uses this definition",
+        snapshot,
     )
     addons = {name for model in types for name in model.addon_names}
     addons |= {name for component in untyped_components for name in component.addon_names}
     yield from _find_unused(
-        snapshot.definition_index.addons, addons, "no ComponentType or Component names it", snapshot
+        snapshot.definition_index.addons, addons, "no ComponentType or Component names this addon", snapshot
     )
 
 
@@ -91,7 +94,9 @@ def _lint_components(snapshot: ComponentSnapshot) -> Iterator[Finding]:
     bound_keys = {binding.component.key for binding in snapshot.bindings.resolved}
     for component in snapshot.components.by_name.values():
         if component.key not in bound_keys:
-            yield _build_unused_finding(component.manifest, "no EnvBinding names it, so it runs in no environment")
+            yield _build_unused_finding(
+                component.manifest, "no EnvBinding names this component, so the component runs in no environment"
+            )
 
 
 def _lint_builds(snapshot: ComponentSnapshot) -> Iterator[Finding]:

@@ -38,7 +38,7 @@ class AddonOverrides:
     def add_unknown_key(self, path: tuple[str, ...], known: Sequence[str]) -> None:
         """Add a finding about a key that matches no addon."""
         names = f"{format_list(known) or 'none'}{suggest_name(path[-1], known)}"
-        message = f"is not the key of an addon in use; allowed: {names}"
+        message = f"is not the key of an addon that the component uses; allowed: {names}"
         self.add_finding(ComponentCodes.OVERRIDE_TARGET_UNKNOWN, path, message)
 
 
@@ -59,7 +59,7 @@ def resolve_addon_overrides(
             message = f"matches several addons: {' and '.join(str(use.instance) for use in uses)}"
             overrides.add_finding(ComponentCodes.OVERRIDE_KEY_AMBIGUOUS, path, message)
         elif uses[0].instance not in active:
-            message = f"has no effect: {binding.component} does not use {uses[0].instance.addon}"
+            message = f"has no effect, because {binding.component} does not use the addon {uses[0].instance.addon}"
             overrides.add_finding(ControllerCodes.OVERRIDE_UNUSED, path, message)
         else:
             overrides.add_layer(uses[0].instance, path, values)

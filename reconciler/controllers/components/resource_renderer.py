@@ -194,7 +194,7 @@ class ResourceRenderer:
             other = self._resources_by_key.get(resource.key)
             # Compare the keys again, because a patch can have renamed the other resource after its creation.
             if other and other.key == resource.key:
-                message = f"must not create {resource.key} twice: it is created by {describe_creators(other, resource)}"
+                message = f"must not create {resource.key} twice; the creators are {describe_creators(other, resource)}"
                 raise FieldFindingError(build_field_finding(ComponentCodes.OBJECT_DUPLICATE, entry.path, message))
             self._resources_by_key[resource.key] = resource
             self.resources.append(resource)
@@ -214,7 +214,7 @@ class ResourceRenderer:
                 for operation in patch.operations:
                     self._write(operation, patch, resource, loop_bindings, manifest, instance)
         if iterations and not has_match:
-            message = f"{instance} patches nothing: no resource matches {format_path(patch.target.path)}"
+            message = f"{instance} patches no resource: no resource matches {format_path(patch.target.path)}"
             self.findings.append(
                 ComponentCodes.PATCH_TARGET_NOT_FOUND.finding(message, manifest.location_of((*patch.path, "target")))
             )

@@ -15,7 +15,9 @@ class TemplateCodes(CodeTable):
     )
     DUPLICATE_MOUNT_PATH = error("A container template mounts two volumes at one path.", PACKAGE)
     DUPLICATE_VOLUME_NAME = error(
-        "A pod template has a volume with the name of another volume of the pod, possibly one of the operator.", PACKAGE
+        "A pod template has a volume with the same name as another volume of the pod, which the operator may "
+        "have added.",
+        PACKAGE,
     )
     ENV_NAME_RESERVED = warning(
         "A container template sets a variable that the operator sets too. The value of the template is ignored.",
@@ -25,7 +27,8 @@ class TemplateCodes(CodeTable):
         "A container template has a variable without a value, which the operator ignores.", PACKAGE
     )
     FORBIDDEN_MOUNT_PATH = error(
-        "A container template mounts a volume outside of /mnt. If the operator accepts it, the severity is warning.",
+        "A container template mounts a volume outside of /mnt. If the operator accepts the path, the "
+        "severity is warning.",
         PACKAGE,
     )
     IGNORED_LABEL = warning(
@@ -42,7 +45,8 @@ class TemplateCodes(CodeTable):
         PACKAGE,
     )
     MATERIALISED_INPUT = error(
-        "A child has a template that is already merged, so that inherited values cannot be distinguished from its own.",
+        "A child has a template that is already merged, so that inherited values cannot be distinguished "
+        "from values of the child.",
         PACKAGE,
     )
     MOUNT_WITHOUT_VOLUME = warning("A container template mounts a volume that the pod does not have.", PACKAGE)
@@ -54,43 +58,53 @@ class TemplateCodes(CodeTable):
         PACKAGE,
     )
     OPERATOR_LABEL_REPLACED = warning(
-        "A template replaces an app.kubernetes.io label of the operator, against the operator's documentation.", PACKAGE
+        "A template replaces an app.kubernetes.io label of the operator. The documentation of the operator "
+        "forbids this.",
+        PACKAGE,
     )
     ORPHAN_POOL = warning(
-        "A child names a parent that does not exist in its namespace on its cluster. The child is not changed.", PACKAGE
+        "A child names a parent that does not exist in the namespace and on the cluster of the child. The "
+        "child is not changed.",
+        PACKAGE,
     )
-    POOL_WITHOUT_CLUSTER = warning("A child such as a KafkaNodePool names no parent, and is not changed.", PACKAGE)
+    POOL_WITHOUT_CLUSTER = warning(
+        "A child, such as a KafkaNodePool, names no parent. The child is not changed.", PACKAGE
+    )
     POOL_WITHOUT_ROLE = error("A KafkaNodePool has no roles or unknown roles.", PACKAGE)
     REDUNDANT_OVERRIDE = info(
-        "A property of a child equals the parent's, and therefore does not follow changes of the parent.", PACKAGE
+        "A property of a child is set to the same value as in the parent. Later changes of the parent do not "
+        "change the child.",
+        PACKAGE,
     )
     RESERVED_ANNOTATION = error(
-        "A template sets a strimzi.io annotation that the operator refuses. If the operator ignores it, the severity "
-        "is warning.",
+        "A template sets a strimzi.io annotation that the operator refuses. If the operator ignores the "
+        "annotation, the severity is warning.",
         PACKAGE,
     )
     RESERVED_LABEL = error(
-        "A template sets a strimzi.io label that the operator refuses. If the operator ignores it, the severity "
-        "is warning.",
+        "A template sets a strimzi.io label that the operator refuses. If the operator ignores the label, "
+        "the severity is warning.",
         PACKAGE,
     )
     SECURITY_CONTEXT_REPLACED = warning(
-        "A template replaces the complete security context of the operator's restricted profile.", PACKAGE
+        "A template replaces the complete security context that the operator sets in its restricted profile.", PACKAGE
     )
     SHADOWED_TEMPLATE_FIELDS = warning(
         "A property of a child replaces the parent's property, so that settings of the parent have no effect.", PACKAGE
     )
-    TEMPLATE_MODE_INVALID = error("The annotation for the merge mode of a child has an invalid value.", PACKAGE)
+    TEMPLATE_MODE_INVALID = error("The annotation that sets the merge mode of a child has an invalid value.", PACKAGE)
     TEMPLATE_RESULT_UNWRITABLE = error("A child with its merged template cannot be written as YAML.", PACKAGE)
     TEMPLATE_RULE_INVALID = error("A field of a template merge rule is invalid, or two rules contradict each other.")
     TEMPLATE_VERSION_UNKNOWN = warning(
-        "The rule for a kind does not support the API version of a document, which is not changed.", PACKAGE
+        "A template merge rule does not support the API version of a resource. The resource is not changed.", PACKAGE
     )
-    TEMPLATE_WITHOUT_EFFECT = info("A KafkaNodePool has a template for objects that it does not create.", PACKAGE)
+    TEMPLATE_WITHOUT_EFFECT = info(
+        "A KafkaNodePool has a template for objects that the operator does not create for this KafkaNodePool.", PACKAGE
+    )
     UNKNOWN_TEMPLATE_FIELD = info(
-        "A property of a template has an unknown field, which is passed on unchanged.", PACKAGE
+        "A property of a template has an unknown field. The field is kept unchanged.", PACKAGE
     )
-    UNKNOWN_TEMPLATE_PROPERTY = warning("A template has an unknown property, which is ignored in the merge.", PACKAGE)
+    UNKNOWN_TEMPLATE_PROPERTY = warning("A template has an unknown property. The merge ignores this property.", PACKAGE)
 
 
 # Codes for values that the Strimzi documentation forbids, although the operator does not refuse the resource.

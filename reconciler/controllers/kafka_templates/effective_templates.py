@@ -175,7 +175,10 @@ def _check_properties(
         if template_property.own is ABSENT or template_property.inherited is ABSENT:
             continue
         if is_equal_data(template_property.own, template_property.inherited):
-            message = f"{format_path(path)} equals the value of {parent}, and does not change if that value changes"
+            message = (
+                f"{format_path(path)} equals the value of {parent}; remove this field, so that later changes "
+                f"of {parent} apply"
+            )
             yield ResourceIssue(TemplateCodes.REDUNDANT_OVERRIDE, message, path)
         shadowed = find_settings_hidden_by(template_property).shadowed if template_property.source == "child" else ()
         if shadowed:

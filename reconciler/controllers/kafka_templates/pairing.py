@@ -203,7 +203,9 @@ def _check_duplicates(
             files = ", ".join(sorted(f"{member.package}/{member.resource.file}" for member in members))
             yield (
                 key,
-                ResourceIssue(CatalogCodes.DUPLICATE_OBJECT, f"{key} must be unique on a cluster; it is in {files}"),
+                ResourceIssue(
+                    CatalogCodes.DUPLICATE_OBJECT, f"{key} must be unique on a cluster, but is in the files {files}"
+                ),
             )
 
 
@@ -237,7 +239,7 @@ def _check_unpaired(
             )
         elif wanted_key not in parents:
             hint = _describe_other_parents(wanted_key, parents)
-            message = f"{label} names {wanted_key}, which is not on this cluster{hint}"
+            message = f"{label} names {wanted_key}, which does not exist on this cluster{hint}"
             yield key, ResourceIssue(TemplateCodes.ORPHAN_POOL, message, path)
 
 

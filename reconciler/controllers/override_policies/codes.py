@@ -29,7 +29,7 @@ class PolicyCodes(CodeTable):
         "The fieldPath of a policy is not a JSON pointer, or does not lead to a string in the resource.", PACKAGE
     )
     FIELD_UNPARSABLE = error(
-        "A string that a policy edits does not contain text in the format of the policy, or the text cannot be edited.",
+        "A string that a policy edits is not valid in the format that the policy names, or cannot be edited.",
         PACKAGE,
     )
     FORBIDDEN_PATH = error("A policy patches the identity of a resource: its kind, name or namespace.")

@@ -199,7 +199,7 @@ def _check_dropped_keys(old: Any, new: Any, path: DataPath) -> tuple[ResourceIss
     if not (isinstance(old, dict) and isinstance(new, dict)):
         return ()
     dropped_keys = [key for key in old if key not in new]
-    message = f"the patch removes {', '.join(dropped_keys)}, because a patch replaces a mapping and does not merge"
+    message = f"the patch removes the keys {', '.join(dropped_keys)}, because it replaces the whole mapping"
     return (ResourceIssue(PolicyCodes.PATCH_DROPPED_KEYS, message, path),) if dropped_keys else ()
 
 

@@ -20,14 +20,15 @@ class VariantCodes(CodeTable):
     INJECTION_POINT_INVALID = error(
         "An injection point is invalid, or two injection points have the same condition type.", PACKAGE
     )
-    INJECTOR_MATCHES_NOTHING = info("An injector names an object that does not exist, and therefore injects nothing.")
-    LINK_SKIPPED = warning("Links and submodules of an upstream package are not copied.", PACKAGE)
+    INJECTOR_MATCHES_NOTHING = info("An injector names an object that does not exist. The injector injects nothing.")
+    LINK_SKIPPED = warning("Symbolic links and submodules of an upstream package are not copied.", PACKAGE)
     NAME_CONFLICT = error("A set would create a PackageVariant with a name that another object has.")
     NOT_PORTABLE = info("An expression of a set is not standard CEL. Other engines may reject it.")
     NO_MATCH = warning("No target of a set matches an object.")
     NO_MATCHING_TARGETS = error("A set selects objects of a kind that does not exist.")
     NO_TARGETS = error(
-        "The targets of a set match nothing any more. Its packages are kept until a person confirms the deletion."
+        "The targets of a set match nothing any more. The packages of the set are kept until a person "
+        "confirms the deletion."
     )
     RENDER_ERROR = error("An expression of a set fails for a target.")
     REVISION_PENDING = error(
@@ -37,7 +38,7 @@ class VariantCodes(CodeTable):
     TARGET_REPEATED = warning("A target of a set requests only packages that earlier targets already request.")
     UPSTREAM_CYCLE = error("The upstreams of PackageVariants form a cycle. A package would be created from itself.")
     UPSTREAM_NOT_FOUND = error("An upstream package, revision or Repository does not exist.")
-    UPSTREAM_NOT_PUBLISHED = error("An upstream revision is a draft or proposed, and is not published.")
+    UPSTREAM_NOT_PUBLISHED = error("An upstream revision is a draft or proposed, and therefore not published.")
     UPSTREAM_SETTLING = info("A tag has moved, and its settle duration has not passed.")
     UPSTREAM_UNREACHABLE = error("The repository of an upstream cannot be read at the moment.")
     UPSTREAM_WARNING = warning("A channel file and a tag of the same name differ. The channel file is used.")

@@ -328,10 +328,10 @@ def _create_missing_findings(outcomes: Iterable[InjectionOutcome]) -> tuple[Find
     """Return a warning for each required injection point for which no object was found."""
     return tuple(
         VariantCodes.INJECTION_MISSING.finding(
-            f"required injection point {point.kind}/{point.name}: {outcome.condition.message};"
-            f' the gate "{point.condition_type}" keeps the draft from being published.'
-            " Add the object to the config, name it in spec.injectors,"
-            f' or set the annotation {INJECTION_ANNOTATION} to "optional"',
+            f"required injection point {point.kind}/{point.name}: {outcome.condition.message}. The draft "
+            f'cannot be published until the readiness gate "{point.condition_type}" is met. Next step: add '
+            "the object to the config, name the object in spec.injectors, or set the annotation "
+            f'{INJECTION_ANNOTATION} to "optional"',
             SourceLocation(point.file, object=f"{point.kind}/{point.name}", pointer=_ANNOTATION_POINTER),
         )
         for outcome in outcomes
@@ -342,8 +342,8 @@ def _create_missing_findings(outcomes: Iterable[InjectionOutcome]) -> tuple[Find
 def _create_gate_findings(gates: set[str], outcomes: Iterable[InjectionOutcome]) -> tuple[Finding, ...]:
     return tuple(
         VariantCodes.INJECTION_GATE_KEPT.finding(
-            f'the readiness gate "{point.condition_type}" is kept, although the injection point is optional;'
-            " remove it from info.readinessGates of the published Kptfile if no reviewer needs it",
+            f'the readiness gate "{point.condition_type}" is kept, although the injection point is optional; '
+            "if no reviewer needs the gate, remove it from info.readinessGates of the published Kptfile",
             SourceLocation(point.file, object=f"{point.kind}/{point.name}"),
         )
         for point in (outcome.point for outcome in outcomes)

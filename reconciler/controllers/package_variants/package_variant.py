@@ -135,7 +135,7 @@ def _create_warnings(revision: ResolvedRevision, location: SourceLocation) -> tu
         paths = ", ".join(revision.skipped[:_MAX_LISTED]) + more
         findings.append(
             VariantCodes.LINK_SKIPPED.finding(
-                f"links and submodules of {revision.package} are not copied: {paths}", location
+                f"symbolic links and submodules of {revision.package} are not copied: {paths}", location
             )
         )
     return tuple(findings)

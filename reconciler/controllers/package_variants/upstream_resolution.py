@@ -288,8 +288,9 @@ class _Lookup:
         """Return the error for an upstream that has `tagMode: rewrite` but no revision."""
         tag = f"tag {self.upstream.rewritten_tag} of {self.upstream.repo}/{self.upstream.package}"
         message = (
-            "spec.upstream.revision is missing. With tagMode rewrite, the package is created from this revision, and"
-            f" {tag} is only used to propose new revisions; merge the config proposal that adds it, or set the field"
+            f"spec.upstream.revision is missing, but tagMode rewrite requires this field. The {tag} is only "
+            "used to propose new revisions. Next step: merge the config proposal that adds the field, or set "
+            "the field"
         )
         return UnresolvedUpstream("RevisionPending", message)
 
@@ -350,8 +351,8 @@ class _Lookup:
             return tag_ref or self._explain_not_found(name)
         if isinstance(listed_ref, _FoundRef) and tag_ref and tag_ref.commit != listed_ref.commit:
             warning = (
-                f'the channel file sets "{name}" to {listed_ref.name}. The tag {tag_ref.name} names another commit and'
-                " is ignored"
+                f'the channel file sets "{name}" to {listed_ref.name}; the tag {tag_ref.name} names another '
+                "commit and is ignored"
             )
             return replace(listed_ref, warnings=(warning,))
         return listed_ref

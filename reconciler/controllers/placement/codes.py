@@ -11,7 +11,7 @@ class PlacementCodes(CodeTable):
     NOT_IN_EFFECT = warning(
         "A field of a propagation policy has no effect, because only KubeAdmiral's scheduler uses it."
     )
-    NOT_PLACED = warning("An object has a placement, but its kind is not copied to clusters.")
+    NOT_PLACED = warning("An object has a placement, but objects of its kind are not copied to clusters.")
     PLACEMENT_INCONCLUSIVE = error(
         "A resource stays on a cluster outside of its placement, because the placement names an unknown cluster."
     )

@@ -15,7 +15,7 @@ class PluginCodes(CodeTable):
     )
     CATALOG_IGNORED = warning("Overrides in a Catalog have no effect. Use a PluginOverride with mode Default.")
     CONFLICTING_OPTION_PATHS = error(
-        "The path of an option goes through another option, and the value of that option is not a map or list.", PACKAGE
+        "The path of an option leads through another option whose value is not a map or list.", PACKAGE
     )
     CONFLICTING_OVERRIDES = warning(
         "Two overrides on one layer set an option to different values. The value of the later override is used.",
@@ -34,7 +34,7 @@ class PluginCodes(CodeTable):
     EXPRESSION_DISABLED = error("An option has an expression, and the settings disable expressions.", PACKAGE)
     EXPRESSION_FAILED = error("The expression of an option fails on a cluster.", PACKAGE)
     EXPRESSION_RETYPED = warning(
-        "YAML reads a string that an expression inserts as another type, e.g. as a number.", PACKAGE
+        "An expression inserts a string that YAML reads as another type, e.g. as a number.", PACKAGE
     )
     EXPRESSION_UNUSABLE = warning(
         "The expression of an option fails on every cluster. No Plugin uses the expression now."
@@ -44,7 +44,9 @@ class PluginCodes(CodeTable):
         "The config changes the cluster or the release namespace of a published Plugin, which is not possible.", PACKAGE
     )
     MULTIPLE_VALUE_SOURCES = error("An option has more than one of value, valueFrom and expression.", PACKAGE)
-    NAME_COLLISION = info("Two presets request Plugins with the same name. One of the Plugins is skipped.", PACKAGE)
+    NAME_COLLISION = info(
+        "Two presets request Plugins with the same name. Only one of these Plugins is created.", PACKAGE
+    )
     NO_VALUE_SOURCE = error("An option has no value, valueFrom or expression.", PACKAGE)
     OPTION_NAME_INVALID = error("The name of an option is not a valid path in Helm values.", PACKAGE)
     OPTION_TYPE_MISMATCH = error(
@@ -54,7 +56,7 @@ class PluginCodes(CodeTable):
         "An option replaces a part of another option's value, although the layer of the other option is higher.",
         PACKAGE,
     )
-    OVERRIDE_CLUSTER_NOT_SELECTED = warning("A preset overrides options for a cluster that it does not select.")
+    OVERRIDE_CLUSTER_NOT_SELECTED = warning("A preset overrides options for a cluster that the preset does not select.")
     OVERRIDE_CLUSTER_UNKNOWN = warning(
         "An override names a cluster that does not exist in the organization of the override."
     )
@@ -72,13 +74,16 @@ class PluginCodes(CodeTable):
         "The name of a preset or Plugin is invalid as a label value or as a folder name.", PACKAGE
     )
     PLUGIN_NOT_MANAGED = info(
-        "A preset requests a Plugin that exists without the preset's label. The existing Plugin is not changed.",
+        "A preset requests a Plugin that already exists, but does not have the label of the preset. The "
+        "existing Plugin is not changed.",
         PACKAGE,
     )
     PLUGIN_OVERRIDES_INVALID = error(
-        "The pluginOverrides of an Organization or a Cluster are invalid. Its Plugins stay unchanged."
+        "The pluginOverrides of an Organization or a Cluster are invalid. The Plugins of this object stay unchanged."
     )
-    PLUGIN_OVERRIDE_INVALID = error("A PluginOverride is invalid. Plugins that it may apply to stay unchanged.")
+    PLUGIN_OVERRIDE_INVALID = error(
+        "A PluginOverride is invalid. Plugins that may get values from this PluginOverride stay unchanged."
+    )
     PLUGIN_PRESET_INVALID = error("A PluginPreset is invalid. Its Plugins stay unchanged.")
     PLUGIN_SUSPENDED = info("A Plugin is suspended. It is neither changed nor deleted.", PACKAGE)
     REGEX_MISMATCH = warning(
@@ -101,7 +106,8 @@ class PluginCodes(CodeTable):
     SECRET_REF_INCOMPLETE = error("A reference to a secret has no name or no key.", PACKAGE)
     SELECTOR_EMPTY = error("The cluster selector of a preset is empty. No Plugin is created or deleted.")
     UNDECLARED_OPTION = warning(
-        "The config sets an undeclared option. If the option is set for all Plugins, the severity is info.",
+        "The config sets an option that the plugin definition does not declare. If the option is set for all "
+        "Plugins, the severity is info.",
         PACKAGE,
     )
     UNSUPPORTED_VALUE_SOURCE = error(
@@ -110,4 +116,4 @@ class PluginCodes(CodeTable):
     WAIT_FOR_CYCLE = error("Plugins on a cluster wait for each other.", PACKAGE)
     WAIT_FOR_DUPLICATE = error("A waitFor list names a Plugin or preset twice.")
     WAIT_FOR_INVALID = error("A waitFor entry must name either a Plugin or a preset.")
-    WAIT_FOR_NEVER_MET = warning("A Plugin waits for a Plugin that its cluster does not have.", PACKAGE)
+    WAIT_FOR_NEVER_MET = warning("A Plugin waits for a Plugin that does not exist on the same cluster.", PACKAGE)

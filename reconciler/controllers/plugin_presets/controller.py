@@ -271,7 +271,10 @@ class _PresetPass:
             ready = Condition("Ready", "True", "Read", f"applies on layer {layer_id}")
             if not override.is_valid:
                 ready = Condition(
-                    "Ready", "False", "Invalid", "the override is invalid; Plugins that it may apply to stay unchanged"
+                    "Ready",
+                    "False",
+                    "Invalid",
+                    "the override is invalid; Plugins that may get values from this override stay unchanged",
                 )
             fields = {"layer": layer_id, "plugins": self.override_matcher.plugin_counts.get(override.key, 0)}
             yield ConfigStatus(override.key, override.manifest.api_version, (ready,), fields)

@@ -151,7 +151,10 @@ def _format_json(value: Any) -> str:
         case dict():
             raise _ResultError("the keys of a map must be strings")
         case _:
-            raise _ResultError("the result must be a string or a JSON value, not bytes, a time, a type or an optional")
+            raise _ResultError(
+                "the result must be a string or a JSON value, not a value of type bytes, timestamp, "
+                "duration, type or optional"
+            )
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -93,8 +93,9 @@ def _find_overlaps(options: Mapping[str, ResolvedOption], relations: _PathRelati
         are_literals = isinstance(above.source, LiteralValue) and isinstance(below.source, LiteralValue)
         if are_literals and LAYER_RANK[below.winner.layer] < LAYER_RANK[above.winner.layer]:
             message = (
-                f"{above.winner} sets {above.name}, and {below.winner} sets {below.name}, which replaces a part of"
-                f" {above.name}, although the layer {below.winner.layer} is lower than {above.winner.layer}"
+                f"{below.winner} sets {below.name}, which replaces a part of {above.name}, although "
+                f"{above.winner} sets {above.name} on a higher layer ({above.winner.layer} is higher than "
+                f"{below.winner.layer})"
             )
             yield PluginCodes.OVERLAPPING_OPTION_PATHS.finding(message, below.winner.location)
 

@@ -78,7 +78,7 @@ def test_metadata_is_read() -> None:
     ("spec", "line", "code", "message"),
     [
         pytest.param(
-            {"git": {}}, 6, "RepositoryInvalid", "spec.git.repo is required: the URL of a Git repository", id="no-url"
+            {"git": {}}, 6, "RepositoryInvalid", "spec.git.repo is required and must be the URL of a Git repository", id="no-url"
         ),
         pytest.param({"git": "x"}, 6, "RepositoryInvalid", 'spec.git must be a mapping, not "x"', id="no-git"),
         pytest.param("x", 5, "RepositoryInvalid", 'spec must be a mapping, not "x"', id="no-spec"),
@@ -86,21 +86,21 @@ def test_metadata_is_read() -> None:
             {"git": {"repo": 1}},
             7,
             "RepositoryInvalid",
-            "spec.git.repo must be a string, not 1: quote it",
+            "spec.git.repo must be a string, not 1: put the value in quotes",
             id="url-of-a-type",
         ),
         pytest.param(
             {"git": {"repo": URL, "branch": 1.1}},
             8,
             "RepositoryInvalid",
-            "spec.git.branch must be a string, not 1.1: quote it",
+            "spec.git.branch must be a string, not 1.1: put the value in quotes",
             id="branch-like-a-number",
         ),
         pytest.param(
             {"git": {"repo": URL, "tagPrefix": ["v"]}},
             8,
             "RepositoryInvalid",
-            "spec.git.tagPrefix must be a string, not a list: quote it",
+            "spec.git.tagPrefix must be a string, not a list: put the value in quotes",
             id="prefix-of-a-type",
         ),
         pytest.param(
@@ -121,7 +121,7 @@ def test_metadata_is_read() -> None:
             {"git": {"repo": URL, "directory": "a/../.."}},
             8,
             "RepositoryInvalid",
-            'spec.git.directory must not contain "..", and is "a/../.."',
+            'spec.git.directory must not contain "..", but is "a/../.."',
             id="a-way-out",
         ),
         pytest.param(

@@ -220,5 +220,5 @@ def _split(value: Any) -> tuple[str | EmbeddedExpression, ...]:
 
 
 def _build_dependency_error(field_path: DataPath, text: str) -> FieldFindingError:
-    message = f"must have a known result before a render, but it depends on {quote_value(text)}"
+    message = f"must have a result that is known before a render, but depends on {quote_value(text)}"
     return FieldFindingError(build_field_finding(ComponentCodes.NOT_BAKEABLE, field_path, message))

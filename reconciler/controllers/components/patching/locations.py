@@ -170,7 +170,8 @@ class _PathWalk:
         if node.is_missing and self.op in _OPS_CREATING_PARENTS:
             raise self._build_error(
                 ComponentCodes.PATH_AMBIGUOUS_CONTAINER,
-                f"is ambiguous, because {node} is missing; write ['{name}'] for a map or - for a list",
+                f"is ambiguous, because {node} does not exist; write ['{name}'] for a map key, or - for a new "
+                "list item",
             )
         return self._resolve_key(node, name, is_last=is_last)
 

@@ -22,7 +22,7 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 
 IsOrdered = Callable[[AddonInstance, AddonInstance], bool]
 _AddonIssue = tuple[AddonInstance, ResourceIssue]
-_HINT = "if this is intended, declare the order with requires or loadOrder"
+_HINT = "if this is intended, declare the order of the addons with requires or loadOrder"
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,8 @@ class WriteTracker:
             lost_writes.pop(other, None)
             pointer = format_pointer(write.location)
             message = (
-                f"{instance} overwrites {pointer}, which {other} set to another value;"
-                f" the value of the last addon applies; {_HINT}"
+                f"{instance} overwrites {pointer}, which {other} set to another value. The value of the addon "
+                f"that runs last applies; {_HINT}"
             )
             yield from self._build_issue(ComponentCodes.LAST_WRITER_WINS, message, write.location, instance, other)
         verb = "removes" if op == "remove" else "overwrites"

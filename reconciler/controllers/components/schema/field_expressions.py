@@ -258,8 +258,8 @@ class _MarkerParser:
             if self.position >= len(self.text):
                 raise ShorthandError(
                     ComponentCodes.SHORTHAND_SYNTAX,
-                    f"has {self.text[start]} without {closing[0]} at column {start + 1};"
-                    " put the value in double quotes",
+                    f"has an opening {self.text[start]} without a closing {closing[0]} at column {start + 1}; "
+                    "put the value in double quotes",
                 )
             character = self.text[self.position]
             if character == '"':

@@ -96,7 +96,7 @@ def parse_json(text: str) -> Any:
     if is_too_deep(value):
         raise ValueError(_DEPTH_ERROR)
     if "\\u" in text and not _is_encodable(value):
-        raise ValueError("it contains text that cannot be encoded as UTF-8")
+        raise ValueError("the text cannot be encoded as UTF-8")
     return value
 
 
@@ -128,7 +128,7 @@ def _iter_children(value: Any) -> Iterable[Any]:
             return ()
 
 
-_DEPTH_ERROR = f"it has more than {MAX_SCHEMA_DEPTH} levels"
+_DEPTH_ERROR = f"the value has more than {MAX_SCHEMA_DEPTH} levels"
 
 
 def _find_rule(marker: Marker, schema: Schema) -> _MarkerRule | None:
@@ -302,19 +302,19 @@ def _has_type(value: Any, type_name: str) -> bool:
 
 
 def _reject_constant(name: str) -> Any:
-    raise ValueError(f"it contains the number {name}")
+    raise ValueError(f"the number {name} is not allowed in JSON")
 
 
 def _parse_float(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"it contains the number {text}")
+        raise ValueError(f"the number {text} is outside of the range of 64-bit floating point numbers")
     return value
 
 
 def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(fields := dict(pairs)) < len(pairs):
-        raise ValueError("it contains a duplicate field")
+        raise ValueError("an object contains a field twice")
     return fields
 
 

@@ -45,7 +45,7 @@ def _merge_field(
         return env_override
     if "properties" in parameter and "properties" in env_override:
         return _merge_objects(parameter, env_override, path, findings)
-    message = "is also declared in parameters; a field must be in one section only"
+    message = "is also declared in parameters; declare each field in only one section"
     findings.append(build_field_finding(ComponentCodes.SCHEMA_FIELD_COLLISION, path, message))
     return parameter
 
@@ -65,7 +65,7 @@ def _merge_default(
     if errors and defaults == [{}]:
         return merged
     for error in errors:
-        problem = "has a default that is not valid after it is merged with the default in parameters"
+        problem = "has a default that is not valid after the merge with the default in parameters"
         message = f"{problem}: {error.message}"
         findings.append(build_field_finding(ComponentCodes.SHORTHAND_DEFAULT_INVALID, path, message))
     return result

@@ -124,7 +124,7 @@ def _convert_error(
 def _get_node(schema: Schema, path: Sequence[str | int]) -> Schema:
     for step in path:
         node = get_child_schema(schema, step)
-        assert node is not None, "the validator only descends into declared values"
+        assert node is not None, "the validator checks only declared values"
         schema = node
     return schema
 

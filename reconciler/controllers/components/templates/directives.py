@@ -171,7 +171,7 @@ def _check_variable_name(name: Any, path: DataPath) -> tuple[FieldFinding, ...]:
         message = f"must not be a reserved name, but is {quote_value(name)}; reserved: {reserved}"
         return (build_field_finding(ComponentCodes.LOOP_VAR_RESERVED, path, message),)
     if not isinstance(name, str) or not _is_valid_name(name):
-        requirement = "must be a name of letters, digits and _ that CEL does not reserve"
+        requirement = "must be a name of letters, digits and _, and not a reserved word of CEL"
         message = f"{requirement}, not {quote_value(name)}"
         return (build_field_finding(CelCodes.CEL_SYNTAX, path, message),)
     return ()

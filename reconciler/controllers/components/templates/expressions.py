@@ -114,7 +114,7 @@ def evaluate_expression(
     try:
         return convert_to_data(program.evaluate(bindings, budget))
     except ExpressionError as error:
-        hint = "; the limit applies to the whole render" if error.code == CelCodes.CEL_BUDGET.name else ""
+        hint = "; this limit applies to all expressions of the render" if error.code == CelCodes.CEL_BUDGET.name else ""
         raise _build_evaluation_error(CelCodes.by_name[error.code], program, path, f"{error}{hint}") from None
     except ResultConversionError as error:
         raise _build_evaluation_error(error.code, program, path, str(error)) from None

@@ -146,7 +146,7 @@ class TemplateMapNode:
             if value is OMIT:
                 continue
             if key in result:
-                message = f"must not have the key {quote_value(key)}, which an earlier entry has"
+                message = f"must not have the key {quote_value(key)} twice"
                 raise FieldFindingError(build_field_finding(ComponentCodes.TEMPLATE_DUPLICATE_KEY, entry.path, message))
             result[key] = value
             if state.origins is not None and not isinstance(entry.key, str):

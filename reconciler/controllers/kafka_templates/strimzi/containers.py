@@ -158,7 +158,7 @@ def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     if value is not None and not isinstance(value, str):
         yield (
             TemplateCodes.INVALID_TEMPLATE_TYPE,
-            f"the value of {quoted_name} must be a string, not {type(value).__name__}: quote it",
+            f"the value of {quoted_name} must be a string, not {type(value).__name__}: put the value in quotes",
         )
     if value is not None and source is not None:
         yield TemplateCodes.INVALID_ENV_SOURCE, f"{quoted_name} must have a value or a valueFrom, not both"
@@ -179,7 +179,7 @@ def _check_env_name(
         behavior = "sets it, so that" if name in always else "may set it, in which case"
         yield TemplateRemark(
             TemplateCodes.ENV_NAME_RESERVED,
-            f"{name}: the operator {behavior} the value here is ignored",
+            f"{name}: the operator {behavior} the value in the template is ignored",
             container,
             ("env", number, "name"),
         )

@@ -95,7 +95,9 @@ def _check_template(
         yield from check_template_fields(name, value)
         if name in idle:
             yield TemplateRemark(
-                TemplateCodes.TEMPLATE_WITHOUT_EFFECT, f"{name} has no effect: it needs {idle[name]}", name
+                TemplateCodes.TEMPLATE_WITHOUT_EFFECT,
+                f"{name} has no effect, because the template requires {idle[name]}",
+                name,
             )
             continue
         if name in METADATA_FILTERS:

@@ -56,14 +56,14 @@ def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterat
         if pools or not _has_own_nodes(kafka):
             yield ResourceIssue(
                 TemplateCodes.NO_USABLE_POOL,
-                f"{kafka.key} must have a KafkaNodePool with replicas; it has {len(pools)} without replicas",
+                f"{kafka.key} must have a KafkaNodePool with replicas, but has only {len(pools)} without replicas",
             )
         return
     for role, code in _REQUIRED_ROLES:
         if not any(role in read_roles(pool) for pool in usable):
             names = ", ".join(pool.name for pool in usable)
             yield ResourceIssue(
-                code, f"a KafkaNodePool with replicas must have the role {role}; {names} do not have it"
+                code, f"one KafkaNodePool with replicas must have the role {role}, but {names} do not have this role"
             )
 
 

@@ -81,8 +81,8 @@ def check_pool_labels(pool: NodePool) -> Iterator[TemplateRemark]:
     for key in pool.labels:
         if key.startswith(_STRIMZI_PREFIX) and not key.startswith(_CLUSTER_LABEL):
             message = (
-                f"{key} must be absent: all objects inherit the labels of a KafkaNodePool, and this one is reserved for"
-                " the operator"
+                f"{key} must be absent, because all objects inherit the labels of a KafkaNodePool, and this "
+                "label is reserved for the operator"
             )
             yield TemplateRemark(TemplateCodes.RESERVED_LABEL, message, "", ("metadata", "labels", key))
 
@@ -101,7 +101,7 @@ def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
             )
         for key, value in as_mapping(entries).items():
             if not isinstance(value, str):
-                message = f"must be a string, not {quote_value(value)}: quote it"
+                message = f"must be a string, not {quote_value(value)}: put the value in quotes"
                 yield TemplateRemark(TemplateCodes.INVALID_TEMPLATE_TYPE, message, name, ("metadata", field, key))
 
 
@@ -122,7 +122,8 @@ def _check_key(
         if metadata_filter == "free" or (metadata_filter == "strict" and key.startswith(_CLUSTER_LABEL)):
             yield TemplateRemark(
                 reserved,
-                f"{key} should be absent: {_STRIMZI_PREFIX} is reserved, although the operator accepts it here",
+                f"{key} should be absent, because {_STRIMZI_PREFIX} is reserved for the operator. The "
+                "operator accepts this key here",
                 name,
                 path,
                 True,
@@ -216,7 +217,7 @@ def check_template_fields(name: str, value: Mapping[str, Any]) -> Iterator[Templ
     fields = _FIELDS.get(name, _METADATA)
     for key, field_value in value.items():
         if key not in fields:
-            message = f"{key} is unknown and passed on unchanged; known fields are {', '.join(fields)}"
+            message = f"{key} is unknown and stays unchanged; known fields are {', '.join(fields)}"
             yield TemplateRemark(TemplateCodes.UNKNOWN_TEMPLATE_FIELD, message, name, (key,))
         elif field_value is not None and (allowed := fields[key](field_value)):
             yield TemplateRemark(

@@ -89,7 +89,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [type_with_addons(componentDefinitionRef={"name": "stall", "version": "2"})],
             "DefinitionVersionMismatch",
-            'must be the version of the definition, "", not "2"',
+            'must be the version of the component definition, "", not "2"',
             8,
             id="1-no-version",
         ),
@@ -112,7 +112,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("a"), type_with_addons(platform("a"), A)],
             "InstanceIdMissing",
-            "a has 2 instances, so each of them",
+            "a has 2 instances, so that each instance",
             9,
             id="3-no-id",
         ),
@@ -254,49 +254,49 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [annotator("a", requires=["b"]), type_with_addons(A)],
             "AddonRequirementMissing",
-            "a requires b, which is not in use",
+            "a requires the addon b, which is not in use",
             9,
             id="6-required",
         ),
         pytest.param(
             [annotator("a", requires=["b"]), annotator("b", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonRequirementMissing",
-            "a requires b",
+            "a requires the addon b",
             9,
             id="6-by-a-platform-addon-of-developers",
         ),
         pytest.param(
             [annotator("a", "developer", requires=["b"]), annotator("b"), type_with_addons(allow=[allowed("a")])],
             "AddonRequirementMissing",
-            "a requires b",
+            "a requires the addon b",
             10,
             id="6-not-in-this-type",
         ),
         pytest.param(
             [addon_with_conflict("a", "b"), annotator("b"), type_with_addons(A, B)],
             "AddonConflict",
-            "a excludes b, but both are in use (no",
+            "a excludes the addon b, but both addons are in use (no",
             9,
             id="6-row-48-the-first-excludes",
         ),
         pytest.param(
             [annotator("a"), addon_with_conflict("b", "a"), type_with_addons(A, B)],
             "AddonConflict",
-            "b excludes a, but both are in use",
+            "b excludes the addon a, but both addons are in use",
             11,
             id="6-row-48-the-second-excludes",
         ),
         pytest.param(
             [addon_with_conflict("a", "b"), annotator("b", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonConflict",
-            "a excludes b",
+            "a excludes the addon b",
             9,
             id="6-a-platform-addon-excludes-an-allowed-one",
         ),
         pytest.param(
             [annotator("a"), addon_with_conflict("b", "a", "developer"), type_with_addons(A, allow=[allowed("b")])],
             "AddonConflict",
-            "b excludes a",
+            "b excludes the addon a",
             13,
             id="6-an-allowed-one-excludes-a-platform-addon",
         ),
@@ -473,7 +473,7 @@ def test_missing_instance_id_is_an_info() -> None:
     (item,) = list_findings(result)
     assert (item.code, item.severity) == ("InstanceIdImplicit", "info")
     assert item.message == (
-        'a has no instanceId, so its id is "default"; set instanceId so that names do not change when a second'
+        'a has no instanceId, so that the ID of the instance is "default"; set instanceId, so that resource names stay the same when a second'
         " instance is added"
     )
 

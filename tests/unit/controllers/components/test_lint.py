@@ -58,14 +58,14 @@ def lint(*texts: str, on: str = "") -> list[str]:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(ADDON, "Unused: Addon/_cluster/spare is not used: no ComponentType or Component names it",
+        pytest.param(ADDON, "Unused: Addon/_cluster/spare is not used: no ComponentType or Component names this addon",
                      id="an-addon"),
         pytest.param(DEFINITION, "Unused: ComponentDefinition/_cluster/spare is not used: no ComponentType or"
-                     " Component uses it", id="a-definition"),
+                     " Component uses this definition", id="a-definition"),
         pytest.param(f"{ADDON}---\n{DEFINITION}---\n{TYPE}",
                      "Unused: ComponentType/_cluster/spare-thing is not used: no component has the kind SpareThing", id="a-type"),
         pytest.param(f"{ENVIRONMENT}{{clusters: [east]}}\n",
-                     "Unused: Environment/_cluster/stage is not used: no EnvBinding names it", id="an-environment"),
+                     "Unused: Environment/_cluster/stage is not used: no EnvBinding names this environment", id="an-environment"),
         pytest.param(build("bred"), "BuildUnused: Build/square/bred is not used: no component in namespace square"
                      " has the name bred; existing: bread; did you mean bread?", id="a-build-of-nobody"),
         pytest.param(build("bread.fare"), "BuildUnused: Build/square/bread.fare is not used: bread runs in fair,"
@@ -90,7 +90,7 @@ def test_component_without_binding_is_reported() -> None:
     second = "apiVersion: platform/v1alpha1\nkind: MarketStall\nmetadata: {name: milk, namespace: square}\nspec: {}\n"
 
     assert [item for item in lint(second) if "milk" in item] == [
-        "Unused: MarketStall/square/milk is not used: no EnvBinding names it, so it runs in no environment"
+        "Unused: MarketStall/square/milk is not used: no EnvBinding names this component, so the component runs in no environment"
     ]
 
 

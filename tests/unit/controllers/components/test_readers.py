@@ -257,7 +257,7 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param(
             {"resources": [resource(VALUES_TEMPLATE), resource(VALUES_TEMPLATE)]},
             DEFINITION,
-            'spec.resources[1].id must be unique, and "main" is used twice',
+            'spec.resources[1].id must be unique, but "main" is used twice',
             id="id-twice",
         ),
         pytest.param(
@@ -269,19 +269,19 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param(
             {"resources": [resource({**VALUES_TEMPLATE, "kind": ""})]},
             DEFINITION,
-            'must be a kind without expressions, not ""',
+            'must be the name of a kind and must not contain expressions, not ""',
             id="kind-empty",
         ),
         pytest.param(
             {"resources": [resource({**VALUES_TEMPLATE, "kind": 3})]},
             DEFINITION,
-            "must be a kind without expressions, not 3",
+            "must be the name of a kind and must not contain expressions, not 3",
             id="kind-int",
         ),
         pytest.param(
             {"resources": [resource({**VALUES_TEMPLATE, "kind": "${metadata.name}"})]},
             DEFINITION,
-            'template.kind must be a kind without expressions, not "${metadata.name}"',
+            'template.kind must be the name of a kind and must not contain expressions, not "${metadata.name}"',
             id="kind-is-literal",
         ),
         pytest.param(
@@ -293,7 +293,7 @@ DEFINITION = "ComponentDefinitionInvalid"
         pytest.param(
             {"resources": [resource(VALUES_TEMPLATE, forEach="${[1]}", var="a-b")]},
             "CelSyntax",
-            'spec.resources[0].var must be a name of letters, digits and _ that CEL does not reserve, not "a-b"',
+            'spec.resources[0].var must be a name of letters, digits and _, and not a reserved word of CEL, not "a-b"',
             id="var-is-no-name",
         ),
         pytest.param(
@@ -397,16 +397,16 @@ ADDON = "AddonInvalid"
         pytest.param(
             {"creates": [{**VALUES_TEMPLATE, "resource": VALUES_TEMPLATE}]},
             ADDON,
-            "must be a resource, or contain a resource in `resource`, not both: it has resource",
+            "but is a resource with the additional fields resource",
             id="mixed",
         ),
         pytest.param(
             {"creates": [{**VALUES_TEMPLATE, "id": "a", "forEach": TRUE}]},
             ADDON,
-            "not both: it has id, forEach",
+            "but is a resource with the additional fields id, forEach",
             id="mixed-with-what-wraps",
         ),
-        pytest.param({"creates": [{"apiVersion": "v1"}]}, ADDON, "spec.creates[0].kind must be a kind", id="no-kind"),
+        pytest.param({"creates": [{"apiVersion": "v1"}]}, ADDON, "spec.creates[0].kind must be the name of a kind", id="no-kind"),
         pytest.param(
             {"creates": [create({"kind": "${metadata.name}"})]}, ADDON, "spec.creates[0].resource.kind", id="kind"
         ),
@@ -416,7 +416,7 @@ ADDON = "AddonInvalid"
         pytest.param(
             {"creates": [create(VALUES_TEMPLATE, id="a"), create(manifest("Secret"), id="a")]},
             ADDON,
-            'spec.creates[1].id must be unique, and "a" is used twice',
+            'spec.creates[1].id must be unique, but "a" is used twice',
             id="id-twice",
         ),
         pytest.param({"patches": {}}, ADDON, "spec.patches must be a list, not {}", id="patches"),
@@ -453,7 +453,7 @@ ADDON = "AddonInvalid"
         pytest.param(
             addon_spec_with_patch(target={}),
             "TargetEmpty",
-            "otherwise it matches every resource",
+            "otherwise the target matches every resource",
             id="target-of-nothing",
         ),
         pytest.param(
@@ -587,7 +587,7 @@ def test_addon_without_effect_is_usable_and_reported(spec: Spec) -> None:
 
     assert read is not None
     assert [(finding.code, finding.message) for finding in findings] == [
-        ("AddonEmpty", "Addon/_cluster/lamp neither creates nor patches a resource")
+        ("AddonEmpty", "Addon/_cluster/lamp neither creates nor patches resources")
     ]
 
 
@@ -673,7 +673,7 @@ TYPE = "ComponentTypeInvalid"
         pytest.param(
             {"developerAddons": {"allowed": [{"name": "a"}, {"name": "a"}]}},
             TYPE,
-            'spec.developerAddons.allowed[1].name must be unique, and "a" is used twice',
+            'spec.developerAddons.allowed[1].name must be unique, but "a" is used twice',
             id="allowed-twice",
         ),
         pytest.param(

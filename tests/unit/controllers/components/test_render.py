@@ -94,7 +94,7 @@ def test_invalid_object_is_refused(template: Template, why: str) -> None:
 
     assert list_codes(result) == ["RenderedObjectInvalid"]
     output = find_finding(result, "RenderedObjectInvalid")
-    title = "MarketStall/square/bread in fair: spec.resources[0].template must render a Kubernetes resource: "
+    title = "MarketStall/square/bread in fair: spec.resources[0].template must render a valid Kubernetes resource: "
     assert output.message.startswith(title)
     assert why in output.message
     assert (output.location.file, output.location.object) == ("02.yaml", "ComponentDefinition/_cluster/stall")
@@ -151,7 +151,7 @@ def test_addon_cannot_change_the_namespace() -> None:
     )
 
     message = find_finding(result, "NamespaceNotAllowed").message
-    assert message.endswith('must be that of the component, square, not "other"; it was patched by a0/i')
+    assert message.endswith('must be square, the namespace of the component, not "other"; it was patched by a0/i')
 
 
 def addon_that_creates(name: str, **more: Any) -> str:
@@ -165,7 +165,7 @@ def addon_that_creates(name: str, **more: Any) -> str:
         pytest.param([manifest()], [addon_that_creates("bread", id="c")], "r0 of the definition and c of a0/i", id="an-addons"),
         pytest.param([manifest()], [addon_that_creates("bread")], "r0 of the definition and a0-i-0 of a0/i", id="without-an-id"),
         pytest.param(
-            [manifest()], [addon_that_creates("y", id="c", forEach="${[1, 2]}")], "it is created by two iterations of c of a0/i",
+            [manifest()], [addon_that_creates("y", id="c", forEach="${[1, 2]}")], "the creators are two iterations of c of a0/i",
             id="two-rounds",
         ),
         pytest.param(

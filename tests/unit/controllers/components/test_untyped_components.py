@@ -161,7 +161,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, LAMP],
             untyped_component(platform("desk-lamp"), platform("desk-lamp", "a")),
             "InstanceIdMissing",
-            "desk-lamp has 2 instances, so each of them must set instanceId",
+            "desk-lamp has 2 instances, so that each instance must set instanceId",
             id="one-without-an-id",
         ),
         pytest.param(
@@ -182,7 +182,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             [STALL, annotator("x", "developer", requires=["y"])],
             untyped_component(platform("x")),
             "AddonRequirementMissing",
-            "x requires y, which is not in use",
+            "x requires the addon y, which is not in use",
             id="what-it-requires",
         ),
         pytest.param(

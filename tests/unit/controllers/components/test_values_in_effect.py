@@ -245,7 +245,7 @@ def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) 
             {"deskLamp": {"left": 3}}, "SchemaValidation", "deskLamp.left must be a mapping of f", id="no-map"
         ),
         pytest.param({"deskLamp": {"glow": 3}}, "SchemaValidation", "deskLamp.glow must be a string", id="type"),
-        pytest.param({"lamp": {}}, "OverrideTargetUnknown", "lamp is not the key of an addon in use", id="unknown"),
+        pytest.param({"lamp": {}}, "OverrideTargetUnknown", "lamp is not the key of an addon that the component uses", id="unknown"),
         pytest.param(
             {"deskLamp": {}, "desk-lamp": {}},
             "OverrideKeyAmbiguous",
@@ -428,7 +428,7 @@ def test_override_of_an_unused_addon_is_a_warning(of: Any) -> None:
 
     assert list_codes(result) == ["OverrideUnused"]
     assert find_finding(result, "OverrideUnused").message == (
-        "spec.addonOverrides.deskLamp has no effect: bread does not use desk-lamp"
+        "spec.addonOverrides.deskLamp has no effect, because bread does not use the addon desk-lamp"
     )
     assert len(result.variants) == 1
 

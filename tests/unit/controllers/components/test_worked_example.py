@@ -262,7 +262,7 @@ def test_type_without_the_required_addon_is_not_ready() -> None:
 
     assert list_codes(result) == ["AddonRequirementMissing", "ComponentTypeNotReady"]
     message = find_finding(result, "AddonRequirementMissing").message
-    assert "log-shipper requires scratch-volume" in message
+    assert "log-shipper requires the addon scratch-volume" in message
     assert result.variants == ()
 
 

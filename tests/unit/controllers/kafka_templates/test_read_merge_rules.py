@@ -74,7 +74,7 @@ def test_built_in_rule() -> None:
     ("changed", "pointer", "message"),
     [
         pytest.param(
-            {"properties": []}, "/spec/properties", "must contain the properties that parent and child share", id="none"
+            {"properties": []}, "/spec/properties", "must contain the properties that exist both in the parent kind and in the child kind", id="none"
         ),
         pytest.param({"properties": ["a", "a"]}, "/spec/properties", 'must not contain "a" twice', id="twice"),
         pytest.param({"properties": [7]}, "/spec/properties/0", "must be a string, not 7", id="no-name"),
@@ -225,7 +225,7 @@ def test_findings_name_the_kinds_of_the_rule() -> None:
         "spec.build.fence is ignored: fence can only be set in the Farm object",
         "spec.build.gate is ignored; allowed properties are roof, walls",
         "spec.build.roof is null and is treated as absent; use {} to reset an inherited value",
-        "farm.example.org/of names Farm/_cluster/dale, which is not on this cluster",
+        "farm.example.org/of names Farm/_cluster/dale, which does not exist on this cluster",
     ]
 
 

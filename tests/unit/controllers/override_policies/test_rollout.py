@@ -147,8 +147,8 @@ def test_closed_wave_states_its_reasons() -> None:
     rollout_gate = evaluate({"canary": [ProgressUnknown("b"), ProgressPending("a"), ProgressPublished("c", NOW)]})
 
     assert rollout_gate.wait_reasons == {
-        1: "waits for cluster canary: a is not published with the current rule;"
-        " cluster canary: b is not published with the current rule",
+        1: "waits for cluster canary: a is not published with the current version of the rule;"
+        " cluster canary: b is not published with the current version of the rule",
         2: "waits for wave 1 to open",
         3: "waits for wave 1 to open",
     }
@@ -182,11 +182,11 @@ def test_soaking_wave_states_its_end() -> None:
 
     assert rollout_gate.wait_reasons[2] == (
         "waits until 1970-01-01T00:17:30Z, because the soak time is 1m: "
-        "cluster eu-1 has shop/checkout with the current rule since 1970-01-01T00:16:30Z"
+        "cluster eu-1 has shop/checkout with the current version of the rule since 1970-01-01T00:16:30Z"
     )
 
 
-@pytest.mark.parametrize(("count", "end"), [(5, "p4 is not published with the current rule"), (6, "; and 1 more")])
+@pytest.mark.parametrize(("count", "end"), [(5, "p4 is not published with the current version of the rule"), (6, "; and 1 more")])
 def test_reason_names_at_most_five_packages(count: int, end: str) -> None:
     why = evaluate({"canary": [ProgressPending(f"p{number}") for number in reversed(range(count))]}).wait_reasons[1]
 

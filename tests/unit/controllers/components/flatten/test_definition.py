@@ -540,27 +540,27 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch(f"{POD}/containers/[?(@.image=='x')]/env/-", 1)),
-        'spec.patches[0].patch.path must have a known result before a render, but it depends on "${build.image}"',
+        'spec.patches[0].patch.path must have a result that is known before a render, but depends on "${build.image}"',
         id="filter-that-meets-an-expression",
     ),
     pytest.param(
-        build_addon(patch("/spec/replicas/x", 1)), 'but it depends on "${spec.count}"', id="path-through-an-expression"
+        build_addon(patch("/spec/replicas/x", 1)), 'but depends on "${spec.count}"', id="path-through-an-expression"
     ),
     pytest.param(
         build_addon(patch("/metadata/labels/open", 1, target={"resourceId": "door"})),
-        'but it depends on "${door.name}"',
+        'but depends on "${door.name}"',
         id="key-that-may-be-another",
     ),
     pytest.param(build_addon(patch(f"{POD}/tolerations/-", 1)), "omit()", id="list-that-may-not-be-there"),
     pytest.param(build_addon(patch(f"{POD}/tolerations", [])), "omit()", id="value-that-may-not-be-there"),
     pytest.param(
         build_addon(patch("/spec/all", "${metadata.labels}"), patch("/spec/all", {"x": 1}, op="merge")),
-        "spec.patches[1].patch.value must have a known result before a render",
+        "spec.patches[1].patch.value must have a result that is known before a render",
         id="merge-into-an-expression",
     ),
     pytest.param(
         build_addon(patch("/metadata/labels/tier", "${metadata.labels}", op="merge")),
-        'but it depends on "${metadata.labels}"',
+        'but depends on "${metadata.labels}"',
         id="merge-of-one",
     ),
     pytest.param(
@@ -570,12 +570,12 @@ REFUSED = [
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, target={"selector": {"matchLabels": {"grain": "rye"}}})),
-        'spec.patches[0].target must have a known result before a render, but it depends on "${spec.grain}"',
+        'spec.patches[0].target must have a result that is known before a render, but depends on "${spec.grain}"',
         id="label-that-is-an-expression",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, target={"selector": {"matchLabels": {"wide": "open"}}})),
-        'but it depends on "${door.name}"',
+        'but depends on "${door.name}"',
         id="label-with-a-key-that-is-one",
     ),
     pytest.param(
@@ -671,7 +671,7 @@ OTHERS = [
             build_addon(patch("/spec/x", 1), condition="${false}"),
             build_addon(patch("/spec/x", 1), dependencies={"requires": [{"addon": "a"}]}),
         ),
-        [("AddonRequirementMissing", "b requires a, which is not in use")],
+        [("AddonRequirementMissing", "b requires the addon a, which is not in use")],
         id="what-is-required-does-not-work",
     ),
     pytest.param(
@@ -691,7 +691,7 @@ OTHERS = [
             build_addon(patch("/metadata/annotations", {"x": 1})),
             build_addon(patch("/metadata/annotations", "${metadata.labels}")),
         ),
-        [("NotBakeable", 'but it depends on "${metadata.labels}"')],
+        [("NotBakeable", 'but depends on "${metadata.labels}"')],
         id="what-another-addon-set-may-be-merged-with",
     ),
     pytest.param(

@@ -252,7 +252,7 @@ def test_note_names_both_addons_and_the_next_step() -> None:
 
     expected = (
         "b/default overwrites the value that first/main set at /v;"
-        " if this is intended, declare the order with requires or loadOrder"
+        " if this is intended, declare the order of the addons with requires or loadOrder"
     )
     assert [note.message for note in patch_result.notes] == [expected]
     assert not patch_result.notes[0].is_error

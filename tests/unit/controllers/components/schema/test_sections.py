@@ -110,7 +110,7 @@ def test_field_in_both_sections_is_an_error(parameters: Any, env_overrides: Any,
     assert fault.path == (*AT, "envOverrides", *where)
     assert fault.message == (
         f"spec.schema.envOverrides.{'.'.join(where)} is also declared in parameters; "
-        "a field must be in one section only"
+        "declare each field in only one section"
     )
 
 
@@ -144,7 +144,7 @@ def test_default_must_be_valid_together_with_the_other_section() -> None:
 
     assert [fault.message for fault in read.field_findings] == [
         (
-            "spec.schema.envOverrides.a has a default that is not valid after it is merged with the default in parameters: "
+            "spec.schema.envOverrides.a has a default that is not valid after the merge with the default in parameters: "
             "default.y must be set: a string"
         )
     ]

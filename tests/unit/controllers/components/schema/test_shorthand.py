@@ -193,7 +193,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
             "has an unclosed quote at column 18",
             id="open-single-quote",
         ),
-        pytest.param("[]string | default=[1", "ShorthandSyntax", "has [ without ] at column 20", id="open-bracket"),
+        pytest.param("[]string | default=[1", "ShorthandSyntax", "has an opening [ without a closing ] at column 20", id="open-bracket"),
         pytest.param(
             'object | default={"a": "',
             "ShorthandSyntax",
@@ -285,19 +285,19 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             'object | default={"a":1,"a":2}',
             "ShorthandValue",
-            "must be valid JSON: it contains a duplicate field",
+            "must be valid JSON: an object contains a field twice",
             id="field-twice",
         ),
         pytest.param(
             'object | default={"a":1e999}',
             "ShorthandValue",
-            "must be valid JSON: it contains the number 1e999",
+            "must be valid JSON: the number 1e999 is outside of the range",
             id="json-number",
         ),
         pytest.param(
             'object | default={"a":"\\ud800"}',
             "ShorthandValue",
-            "text that cannot be encoded as UTF-8",
+            "the text cannot be encoded as UTF-8",
             id="half-a-character",
         ),
         pytest.param(
