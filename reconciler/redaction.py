@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 from reconciler.lazy_dataclasses import dataclass
 
@@ -177,6 +178,39 @@ def _redact_without_scheme(word: str) -> str:
     host = _HOST_AND_SEPARATOR.match(rest) or (_SINGLE_LABEL_HOST_AND_SEPARATOR.match(rest) if ":" in user else None)
     is_ssh = host is not None and host[0].endswith(":") and _SSH_USER.match(user) is not None
     return word if host is None or is_ssh else punctuation[0] + rest
+
+
+class Secret:
+    """A secret value that no `repr`, message or pickle contains. `reveal` returns the value.
+
+    The value and its form in URLs are registered, so that `redact` masks them in all output of this process.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: str) -> None:
+        # Import the function here, because most commands load no secret and start faster without the import.
+        from urllib.parse import quote
+
+        self._value = value
+        register_secret(value)
+        register_secret(quote(value, safe="", errors="surrogateescape"))
+
+    def reveal(self) -> str:
+        """Return the secret value."""
+        return self._value
+
+    def __repr__(self) -> str:
+        return MASK
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._value == other._value
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Secret must not be pickled, because a pickle contains its value")
 
 
 def register_secret(value: str) -> None:

@@ -858,7 +858,7 @@ class PorchManifest(Manifest):
 
 def _check_repository_url(url: str) -> str:
     if has_credentials(url):
-        advice = "put the credentials into the file of the setting `git.credentials_file`. In a path, write @ as %40"
+        advice = "put the credentials into a file that the setting `git.credentials` names. In a path, write @ as %40"
         text = f'must not contain a user name, password or token. Write "{redact_url(url)}"; {advice}'
         raise issue(f"{{path}} {text}", "CredentialInUrl")
     return url

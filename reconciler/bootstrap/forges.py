@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from reconciler.forge.port import Forge, NewRequest
 from reconciler.forge.push_options import build_gitlab_push_options
-from reconciler.git.url import GitUrl, parse_url, split_host_and_path
+from reconciler.git.url import GitUrl, get_location, matches_location, parse_url, split_host_and_path
 from reconciler.output.review import pull_request
 from reconciler.planning.decide import target_plan
 from reconciler.settings import ForgeSettings, Settings
 
 if TYPE_CHECKING:
-    from reconciler.forge.drivers import Hosts
+    from reconciler.forge.drivers import ApiCredentials, Hosts
+    from reconciler.forge.github_app import AppTokens
     from reconciler.planning.decide.fleet_plan import TargetPlan
     from reconciler.reconcile.commits import PushOptionsAnnouncer
+    from reconciler.settings.forge import ForgeHost
 
 
 def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
@@ -45,11 +48,36 @@ class ForgeRegistry:
     """
 
     def __init__(self, settings: Settings, clock: Callable[[], float]) -> None:
-        self._hosts = _build_hosts(settings.forge, clock) if settings.forge.hosts else None
+        self._settings = settings
+        self._clock = clock
+
+    @cached_property
+    def app_tokens(self) -> AppTokens:
+        """The tokens of GitHub Apps, which Git and the forge clients share."""
+        from reconciler.forge.github_app import AppTokens
+
+        return AppTokens(self._clock)
+
+    @cached_property
+    def _hosts(self) -> Hosts | None:
+        hosts = self._settings.forge.hosts
+        return _build_hosts(self._settings.forge, self._clock, self.app_tokens) if hosts else None
 
     def get_forge(self, url: str) -> Forge | None:
         """Return the forge client for a repository URL. Return None if the host is not a configured forge."""
-        return self._hosts.get_forge(*split_host_and_path(parse_url(url))) if self._hosts else None
+        if self._hosts is None:
+            return None
+        address = parse_url(url)
+        return self._hosts.get_forge(*split_host_and_path(address), _find_api_credentials(self._settings, address))
+
+    def get_github_api(self, url: GitUrl) -> str:
+        """Return the URL of the GitHub API for a repository."""
+        from reconciler.forge.drivers import get_default_api
+
+        host, path = split_host_and_path(url)
+        forge_host = self._hosts.find_host(host, path) if self._hosts else None
+        is_github = forge_host is not None and forge_host.kind == "github"
+        return forge_host.root if forge_host and is_github else get_default_api("github", host)
 
     def get_kind(self, url: str) -> str | None:
         """Return the forge kind for a repository URL, e.g. "gitlab".
@@ -68,12 +96,39 @@ class ForgeRegistry:
             self._hosts.close()
 
 
-def _build_hosts(settings: ForgeSettings, clock: Callable[[], float]) -> Hosts:
+def _build_hosts(settings: ForgeSettings, clock: Callable[[], float], app_tokens: AppTokens) -> Hosts:
     from reconciler.forge.drivers import Host, Hosts
 
     hosts = [
-        Host(host.kind, *split_host_and_path(parse_url(host.url)), host.api, host.token_file, host.app_id,
-             host.app_key_file, host.app_installation)
+        Host(host.kind, *split_host_and_path(parse_url(host.url)), host.api, _read_own_credentials(host))
         for host in settings.hosts
-    ]  # fmt: skip
-    return Hosts(hosts, settings.writes_per_minute, settings.new_per_hour, clock)
+    ]
+    return Hosts(hosts, settings.writes_per_minute, settings.new_per_hour, clock, app_tokens)
+
+
+def _read_own_credentials(host: ForgeHost) -> ApiCredentials | None:
+    """Return the credentials in the deprecated fields of a forge. Return None if the fields are empty."""
+    from reconciler.forge.drivers import ApiCredentials
+
+    credentials = ApiCredentials(host.token_file, host.app_id, host.app_key_file, host.app_installation)
+    return credentials if credentials != ApiCredentials() else None
+
+
+def _find_api_credentials(settings: Settings, url: GitUrl) -> ApiCredentials | None:
+    """Return `api` of the first entry in `git.credentials` that matches a repository."""
+    from reconciler.forge.drivers import ApiCredentials
+
+    location = get_location(url)
+    entry = next((entry for entry in settings.git.credentials if matches_location(location, entry.url)), None)
+    if entry is None or entry.api is None:
+        return None
+    app = entry.api.github_app
+    if app is None:
+        return ApiCredentials(entry.api.token_file)
+    return ApiCredentials("", app.app_id, app.key_file, app.installation, _list_api_permissions(settings.forge))
+
+
+def _list_api_permissions(settings: ForgeSettings) -> tuple[tuple[str, str], ...]:
+    contents = ("contents", "write" if settings.merge else "read")
+    statuses = (("statuses", "write"),) if settings.check else ()
+    return (contents, ("pull_requests", "write"), *statuses)

@@ -77,6 +77,7 @@ class SettingsInputs:
     Attributes:
         source: The location of the config.
         functions: The functions of packages. They are built when a function is requested.
+        forges: The forges in the settings.
     """
 
     def __init__(
@@ -99,7 +100,8 @@ class SettingsInputs:
         self._rate_limiters = rate_limiters
         self._backoff = backoff
         self._can_fetch = can_fetch
-        self._options = replace(build_git_options(settings), offline=not can_fetch)
+        self.forges = ForgeRegistry(settings, clock)
+        self._options = replace(build_git_options(settings, self.forges), offline=not can_fetch)
         self._cache = Path(settings.cache).expanduser()
 
     def build_config_source(self, commit: str) -> ConfigSource:
@@ -170,11 +172,6 @@ class SettingsInputs:
 
     def _parse_yaml(self, data: bytes) -> YamlFile:
         return yaml.parse_yaml(data, engine.build_yaml_limits(self._settings))
-
-    @cached_property
-    def forges(self) -> ForgeRegistry:
-        """The forges in the settings."""
-        return ForgeRegistry(self._settings, self.clock)
 
     @cached_property
     def pull_request_cache(self) -> PullRequestCache:

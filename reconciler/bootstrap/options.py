@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
+from reconciler.bootstrap.credentials import build_remote_credentials
+from reconciler.bootstrap.forges import ForgeRegistry
 from reconciler.git.options import GitOptions, GitRemoteLimits
 from reconciler.planning.model.shard import parse_shard
 from reconciler.settings import Settings
@@ -18,17 +21,15 @@ def get_cache_file(settings: Settings, name: str) -> Path:
     return Path(settings.cache).expanduser() / f"{name}{suffix}.json"
 
 
-def build_git_options(settings: Settings) -> GitOptions:
-    """Convert the settings group `git` to GitOptions."""
+def build_git_options(settings: Settings, forges: ForgeRegistry | None = None) -> GitOptions:
+    """Convert the settings group `git` to GitOptions. Git shares the tokens of GitHub Apps with `forges`."""
     git = settings.git
     name, _, mail = git.author.removesuffix(">").rpartition(" <")
     return GitOptions(
         timeout_seconds=git.timeout_seconds,
         author=(name, mail),
         allowed_urls=git.allowed_urls,
-        credentials_file=git.credentials_file or None,
-        ssh_key_file=git.ssh_key_file or None,
-        known_hosts_file=git.known_hosts_file or None,
+        credentials=build_remote_credentials(settings, forges or ForgeRegistry(settings, time.time)),
         max_refs_per_push=git.max_refs_per_push,
         max_pushes_per_minute=git.max_pushes_per_minute,
         max_folder_files=settings.limits.folder_files,

@@ -27,6 +27,7 @@ from reconciler.reconcile.pull_requests.synchronizer import PullRequests
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.services import PassServices
 from reconciler.settings import Settings
+from reconciler.settings.deprecations import list_deprecated_settings
 
 
 def build_pass_services(
@@ -76,6 +77,7 @@ def build_pass_services(
         max_pushes=settings.git.max_pushes,
         max_delete_percent=settings.guards.max_delete_percent,
         should_treat_missing_as_empty=should_treat_missing_as_empty,
+        deprecated_settings=tuple(list_deprecated_settings(settings)),
         report_progress=inputs.report_progress,
     )
 

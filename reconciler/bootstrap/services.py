@@ -27,6 +27,7 @@ from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits
 from reconciler.settings import Settings
+from reconciler.telemetry.event_log import log
 
 if TYPE_CHECKING:
     from reconciler.reconcile.services import PassServices
@@ -93,6 +94,12 @@ def build_services(
     """
     _raise_open_file_limit()
     prepare_private_folder(Path(settings.cache).expanduser())
+    if wake_up:
+        from reconciler.settings.deprecations import list_deprecated_settings
+
+        # Log deprecated settings only in the service. The command `validate` reports them as findings.
+        for setting, replacement in list_deprecated_settings(settings):
+            log.warning("setting_deprecated", setting=setting, replacement=replacement)
     backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, monotonic_clock)
     source = resolve_source(config, options=build_git_options(settings))
     limits = _build_remote_limits(settings, monotonic_clock, wake_up)

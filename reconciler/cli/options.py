@@ -106,7 +106,7 @@ def read_settings(
         if url is not None and has_credentials(url):
             raise reconciler_settings.SettingsError(
                 f"{name}: {redact_url(url)!r} must not contain a user name, password or token (CredentialInUrl):"
-                " put credentials into the file of the setting `git.credentials_file`; if the @ belongs to a local"
+                " put credentials into a file that the setting `git.credentials` names; if the @ belongs to a local"
                 " path, start the path with ./"
             )
     groups: dict[str, Any] = {}

@@ -30,8 +30,7 @@ class ControllerCodes(CodeTable):
     OVERRIDE_UNUSED = warning("An override or policy applies to no object.")
     REPOSITORY_INVALID = error("A field of a Repository has an invalid value.", TARGET)
     SECRET_IN_BRANCH = warning(
-        "A package contains a Secret with values. The setting `rules.secrets` can change this warning "
-        "to an error.",
+        "A package contains a Secret with values. The setting `rules.secrets` can change this warning to an error.",
         PACKAGE,
     )
     SELECTOR_INVALID = error("A selector is invalid.")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from reconciler.forge.errors import ForgeCredentialsError
 from reconciler.forge.http_client import Authorize
+from reconciler.redaction import Secret
+from reconciler.secret_files import SecretFile, SecretFileError
 
 _MAX_BYTES = 16 * 1024
 # Reject all other characters, because they make the header invalid. The HTTP client would then include the token in its
@@ -28,7 +30,7 @@ def read_token_from(file: Path, header: str = "Authorization", prefix: str = "Be
         if not is_token(token):
             problem = "is empty" if not token else "must contain one token: printable ASCII characters and no spaces"
             raise ForgeCredentialsError(f"the credentials file {file} {problem}")
-        return {header: prefix + token}
+        return {header: prefix + Secret(token).reveal()}
 
     return authorize
 
@@ -42,8 +44,7 @@ class WatchedFile:
     """A small text file whose content is cached until the file changes."""
 
     def __init__(self, file: Path) -> None:
-        self._file = file
-        self._cached: tuple[tuple[int, int, int], str] | None = None
+        self._file = SecretFile(file, _MAX_BYTES)
 
     def read(self) -> str:
         """Return the current content of the file.
@@ -52,21 +53,6 @@ class WatchedFile:
             ForgeCredentialsError: The file cannot be read. The message never contains the content.
         """
         try:
-            status = self._file.stat()
-            version = (status.st_mtime_ns, status.st_size, status.st_ino)
-            # Read `self._cached` only once, because another thread can replace it between two reads.
-            cached = self._cached
-            if cached is None or cached[0] != version:
-                self._check_size(status.st_size)
-                cached = (version, self._file.read_text("utf-8"))
-                self._cached = cached
-        except OSError as error:
-            raise ForgeCredentialsError(f"cannot read the credentials file {self._file}: {error.strerror}") from error
-        except UnicodeDecodeError:
-            # Do not chain the original exception, because it contains the content of the file.
-            raise ForgeCredentialsError(f"the credentials file {self._file} is not UTF-8 text") from None
-        return cached[1]
-
-    def _check_size(self, size: int) -> None:
-        if size > _MAX_BYTES:
-            raise ForgeCredentialsError(f"the credentials file {self._file} is larger than {_MAX_BYTES} bytes")
+            return self._file.read()
+        except SecretFileError as error:
+            raise ForgeCredentialsError(str(error)) from error.__cause__

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 
 from reconciler.forge.credentials import read_token_from
+from reconciler.forge.errors import ForgeCredentialsError
 from reconciler.forge.gitea import Gitea
 from reconciler.forge.github import GitHub, is_name
-from reconciler.forge.github_app import AppToken
+from reconciler.forge.github_app import AppTokens, TokenRequest
 from reconciler.forge.gitlab import GitLab
 from reconciler.forge.http_client import Authorize, ForgeClient
 from reconciler.forge.port import Forge, ForgeKind
@@ -21,22 +22,32 @@ _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
 
 
 @dataclass(frozen=True)
+class ApiCredentials:
+    """The credentials of the API of a forge: a `token_file`, or a GitHub App with its ID and its private key.
+
+    If `app_installation` is 0, the installation ID is requested from GitHub. The tokens of the App have only the
+    permissions `app_permissions`. () means all permissions of the App.
+    """
+
+    token_file: str = ""
+    app_id: str = ""
+    app_key_file: str = ""
+    app_installation: int = 0
+    app_permissions: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
 class Host:
     """A forge of the settings. It contains the repositories below `path` on `host`. The host "" is this machine.
 
-    If `api` is "", the default URL of the API is used. The credentials are a `token_file`. For GitHub, they can also be
-    an App ID and the file with the private key of the App. If `app_installation` is 0, the installation ID is requested
-    from GitHub.
+    If `api` is "", the default URL of the API is used. If `credentials` is None, each repository has its own.
     """
 
     kind: ForgeKind
     host: str
     path: str = ""
     api: str = ""
-    token_file: str = ""
-    app_id: str = ""
-    app_key_file: str = ""
-    app_installation: int = 0
+    credentials: ApiCredentials | None = None
 
     def contains_repository(self, host: str, path: str) -> bool:
         """Return whether the repository at this host and path is on this forge."""
@@ -46,11 +57,14 @@ class Host:
     @property
     def root(self) -> str:
         """The URL of the API."""
-        return self.api or _get_default_api(self.kind, self.host)
+        return self.api or get_default_api(self.kind, self.host)
 
 
-def _get_default_api(kind: ForgeKind, host: str) -> str:
+def get_default_api(kind: ForgeKind, host: str) -> str:
+    """Return the default URL of the API of a forge."""
     if kind == "github":
+        if host.endswith(".ghe.com"):
+            return f"https://api.{host}"
         return "https://api.github.com" if host == "github.com" else f"https://{host}/api/v3"
     return f"https://{host}/api/{'v4' if kind == 'gitlab' else 'v1'}"
 
@@ -59,14 +73,19 @@ class Hosts:
     """Builds one client per repository. All clients of a forge share one rate limiter. The object is thread-safe."""
 
     def __init__(
-        self, hosts: Sequence[Host], writes_per_minute: int, new_per_hour: int, clock: Callable[[], float]
+        self,
+        hosts: Sequence[Host],
+        writes_per_minute: int,
+        new_per_hour: int,
+        clock: Callable[[], float],
+        app_tokens: AppTokens | None = None,
     ) -> None:
         self._hosts = tuple(hosts)
+        self._app_tokens = app_tokens or AppTokens(clock)
         self._rate_limiters = {host: RateLimiter(writes_per_minute, new_per_hour, clock) for host in self._hosts}
         self._clock = clock
         self._forges: dict[tuple[str, str], Forge | None] = {}
-        self._clients: dict[tuple[Host, str], ForgeClient] = {}
-        self._apps: list[AppToken] = []
+        self._clients: dict[tuple[Host, ApiCredentials, str], ForgeClient] = {}
         self._lock = Lock()
 
     def get_kind(self, host: str, path: str) -> ForgeKind | None:
@@ -74,15 +93,18 @@ class Hosts:
 
         If several forges contain the repository, the forge with the longest path is used.
         """
-        forge_host = self._find_host(host, path)
+        forge_host = self.find_host(host, path)
         return forge_host.kind if forge_host else None
 
-    def get_forge(self, host: str, path: str) -> Forge | None:
-        """Return the client for a repository. Return None if the repository has no forge with an API client."""
+    def get_forge(self, host: str, path: str, credentials: ApiCredentials | None = None) -> Forge | None:
+        """Return the client for a repository. Return None if the repository has no forge with an API client.
+
+        `credentials` are the credentials of the repository, which are used if the forge itself has none.
+        """
         with self._lock:
             key = (host, path)
             if key not in self._forges:
-                self._forges[key] = self._build(host, path)
+                self._forges[key] = self._build(host, path, credentials)
             return self._forges[key]
 
     def build_commit_url(self, host: str, path: str, commit: str) -> str:
@@ -99,47 +121,61 @@ class Hosts:
         with self._lock:
             for client in self._clients.values():
                 client.close()
-            for app in self._apps:
-                app.close()
 
-    def _find_host(self, host: str, path: str) -> Host | None:
+    def find_host(self, host: str, path: str) -> Host | None:
+        """Return the forge of a repository. Return None if the repository is on no forge."""
         matches = (candidate for candidate in self._hosts if candidate.contains_repository(host, path))
         return max(matches, key=lambda candidate: len(candidate.path), default=None)
 
-    def _build(self, host: str, path: str) -> Forge | None:
-        forge_host = self._find_host(host, path)
+    def _build(self, host: str, path: str, own_credentials: ApiCredentials | None) -> Forge | None:
+        forge_host = self.find_host(host, path)
         if forge_host is None:
             return None
+        credentials = forge_host.credentials or own_credentials or ApiCredentials()
         owner, _, name = path.rpartition("/")
         if not forge_host.host:
             # A repository on this machine has a file path. Its last two segments are the owner and the name.
             owner = owner.rpartition("/")[2]
         match forge_host.kind:
             case "github" if is_name(owner) and is_name(name):
-                return GitHub(self._get_client(forge_host, f"{owner}/{name}"), owner, name)
+                return GitHub(self._get_client(forge_host, credentials, f"{owner}/{name}"), owner, name)
             case "gitea" if owner and "/" not in owner:
-                return Gitea(self._get_client(forge_host, ""), owner, name)
+                return Gitea(self._get_client(forge_host, credentials, path), owner, name)
             case "gitlab" if owner:
-                return GitLab(self._get_client(forge_host, ""), f"{owner}/{name}")
+                return GitLab(self._get_client(forge_host, credentials, path), f"{owner}/{name}")
             case _:
                 return None
 
-    def _get_client(self, host: Host, repository: str) -> ForgeClient:
+    def _get_client(self, host: Host, credentials: ApiCredentials, repository: str) -> ForgeClient:
         # For a GitHub App, use one client per repository owner, because each owner installs the App separately. A token
         # file is valid for all owners.
-        key = (host, repository.partition("/")[0] if host.app_id and not host.app_installation else "")
+        has_owner = credentials.app_id and not credentials.app_installation
+        key = (host, credentials, repository.partition("/")[0] if has_owner else "")
         if key not in self._clients:
-            authorize = self._build_authorize(host, repository)
+            authorize = self._build_authorize(host, credentials, repository)
             self._clients[key] = ForgeClient(host.root, authorize, self._rate_limiters[host], self._clock)
         return self._clients[key]
 
-    def _build_authorize(self, host: Host, repository: str) -> Authorize:
-        if host.app_id:
-            key = Path(host.app_key_file)
-            app = AppToken(host.root, host.app_id, key, repository, self._clock, host.app_installation)
-            self._apps.append(app)
-            return app
+    def _build_authorize(self, host: Host, credentials: ApiCredentials, repository: str) -> Authorize:
+        if credentials.app_id:
+            request = TokenRequest(
+                host.root, credentials.app_id, credentials.app_key_file, repository, credentials.app_installation,
+                credentials.app_permissions,
+            )  # fmt: skip
+            return self._app_tokens.get(request)
+        if not credentials.token_file:
+            return _refuse_without_credentials(f"{host.host}/{repository}")
         header, prefix = {"github": ("Authorization", "Bearer "), "gitlab": ("PRIVATE-TOKEN", "")}.get(
             host.kind, ("Authorization", "token ")
         )
-        return read_token_from(Path(host.token_file), header, prefix)
+        return read_token_from(Path(credentials.token_file), header, prefix)
+
+
+def _refuse_without_credentials(repository: str) -> Authorize:
+    def authorize() -> Mapping[str, str]:
+        raise ForgeCredentialsError(
+            f"the first entry of `git.credentials` that matches {repository} must contain `api`, because the repository"
+            " is on a forge of `forge.hosts`"
+        )
+
+    return authorize

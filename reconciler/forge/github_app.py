@@ -14,7 +14,8 @@ from reconciler.forge.github import HEADERS
 from reconciler.forge.http_client import ForgeClient
 from reconciler.forge.rate_limits import RateLimiter
 from reconciler.forge.responses import ResponseFields
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.redaction import Secret
 
 # GitHub accepts a signature for at most ten minutes, and rejects a signature date in the future. The clocks of two
 # machines can differ. Therefore, the signature date is 60 seconds before now.
@@ -24,63 +25,102 @@ _RENEW_SECONDS = 300
 
 
 @dataclass(frozen=True)
+class TokenRequest:
+    """The properties of a token of one installation of a GitHub App.
+
+    Attributes:
+        api: The URL of the API.
+        app: The client ID or the number of the App.
+        key_file: The file with the private key of the App in PEM format.
+        repository: A repository of the installation, as "owner/name".
+        installation: The ID of the installation. 0 means that it is requested from GitHub for `repository`.
+        permissions: The names and levels of the permissions of the token. () means all permissions of the App.
+        has_one_repository: Whether the token is only valid for `repository`, and not for the whole installation.
+    """
+
+    api: str
+    app: str
+    key_file: str
+    repository: str
+    installation: int = 0
+    permissions: tuple[tuple[str, str], ...] = ()
+    has_one_repository: bool = False
+
+
+class AppTokens:
+    """The tokens of GitHub Apps. The forge clients and Git share this object. It is thread-safe."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._tokens: dict[TokenRequest, AppToken] = {}
+        self._lock = Lock()
+
+    def get(self, request: TokenRequest) -> AppToken:
+        """Return the token with these properties. Equal requests return the same object."""
+        with self._lock:
+            return self._tokens.setdefault(request, AppToken(request, self._clock))
+
+
+@dataclass(frozen=True)
 class _Token:
-    text: str = field(repr=False)
+    secret: Secret
     until: int
 
 
 class AppToken:
-    """Builds the header with a token of one installation of a GitHub App. It implements `Authorize`.
+    """A token of one installation of a GitHub App. It implements `Authorize`, which builds a header with the token.
 
-    `app` is the client ID or the number of the App. `key_file` contains its private key in PEM format. If
-    `installation` is 0, the installation ID for `repository` ("owner/name") is requested from GitHub. A token is
-    renewed five minutes before it expires. The object is thread-safe.
+    A token is renewed five minutes before it expires. The object is thread-safe.
     """
 
     def __init__(
-        self,
-        api: str,
-        app: str,
-        key_file: Path,
-        repository: str,
-        clock: Callable[[], float],
-        installation: int = 0,
-        transport: httpx.BaseTransport | None = None,
+        self, request: TokenRequest, clock: Callable[[], float], transport: httpx.BaseTransport | None = None
     ) -> None:
-        self._app = app
-        self._key_file = key_file
-        self._key = WatchedFile(key_file)
-        self._repository = repository
+        self._request = request
+        self._key = WatchedFile(Path(request.key_file))
         self._clock = clock
-        self._installation = installation
         # Use a rate limiter without limits, because requests for tokens do not count as writes.
-        self._client = ForgeClient(api, self._sign, RateLimiter(0, 0, clock), clock, transport).with_headers(HEADERS)
+        limiter = RateLimiter(0, 0, clock)
+        self._client = ForgeClient(request.api, self._sign, limiter, clock, transport).with_headers(HEADERS)
         self._token: _Token | None = None
         self._lock = Lock()
 
     def __call__(self) -> Mapping[str, str]:
         """Return the header with a valid token. Raises ForgeError."""
+        return {"Authorization": f"Bearer {self.get_secret().reveal()}"}
+
+    def get_secret(self) -> Secret:
+        """Return a token that is valid for at least five minutes. Raises ForgeError."""
         with self._lock:
             if self._token is None or self._token.until - self._clock() < _RENEW_SECONDS:
-                self._token = self._renew_token()
-            return {"Authorization": f"Bearer {self._token.text}"}
+                try:
+                    self._token = self._renew_token()
+                finally:
+                    # Close the connection, because the next request is in an hour.
+                    self._client.close()
+            return self._token.secret
 
-    def close(self) -> None:
-        """Close all connections."""
-        self._client.close()
+    def expire(self) -> None:
+        """Request a new token at the next use, because the host refused this token."""
+        with self._lock:
+            self._token = None
 
     def _renew_token(self) -> _Token:
-        installation = self._installation or self._find_installation()
+        request = self._request
+        installation = request.installation or self._find_installation()
         path = f"/app/installations/{installation}/access_tokens"
-        answer = ResponseFields(self._client.send("POST", path, {}), f"POST {path}")
+        body: dict[str, object] = {"permissions": dict(request.permissions)} if request.permissions else {}
+        if request.has_one_repository:
+            body["repositories"] = [request.repository.partition("/")[2]]
+        answer = ResponseFields(self._client.send("POST", path, body), f"POST {path}")
         token = answer.get_text("token")
         if not is_token(token):
             raise ForgeAnswerError(f"POST {path}: the token in the response must be printable ASCII characters")
-        return _Token(token, answer.get_time("expires_at"))
+        return _Token(Secret(token), answer.get_time("expires_at"))
 
     def _find_installation(self) -> int:
         # Request the ID for every token, because the ID changes if the App is installed again.
-        path = f"/repos/{self._repository}/installation"
+        path = f"/repos/{self._request.repository}/installation"
         return ResponseFields(self._client.get(path), f"GET {path}").get_number("id")
 
     def _sign(self) -> Mapping[str, str]:
@@ -94,12 +134,12 @@ class AppToken:
                 "tokens of a GitHub App require more Python packages: run pip install 'reconciler[forge-app]'"
             )
         now = int(self._clock())
-        claims = {"iat": now - _BACK_SECONDS, "exp": now + _SIGNATURE_SECONDS, "iss": self._app}
+        claims = {"iat": now - _BACK_SECONDS, "exp": now + _SIGNATURE_SECONDS, "iss": self._request.app}
         try:
             signed = jwt.encode(claims, self._key.read(), algorithm="RS256")
         except (jwt.PyJWTError, ValueError, TypeError):
             # Do not chain the original exception, because it can contain the key.
             raise ForgeCredentialsError(
-                f"the credentials file {self._key_file} must contain the private key of a GitHub App (RSA, PEM)"
+                f"the credentials file {self._request.key_file} must contain the private key of a GitHub App (RSA, PEM)"
             ) from None
         return {"Authorization": f"Bearer {signed}"}

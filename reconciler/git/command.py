@@ -17,8 +17,8 @@ from typing import IO, BinaryIO
 from git.cmd import Git
 from git.exc import GitCommandNotFound
 
-from reconciler.git.credentials import CredentialHelper, find_credential, provide_credential
 from reconciler.git.errors import (
+    AccessDeniedError,
     GitError,
     GitProgramMissingError,
     GitTimeoutError,
@@ -27,7 +27,8 @@ from reconciler.git.errors import (
     classify_failure,
 )
 from reconciler.git.options import GitOptions
-from reconciler.git.url import GitUrl
+from reconciler.git.remote_credentials import CredentialUse, RemoteAccess
+from reconciler.git.url import GitUrl, check_url_allowed
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import redact
 
@@ -35,8 +36,9 @@ TRACKING_PREFIX = "refs/remotes/origin/"
 REMOTE_CONFIG_FILE = "far-side.config"
 # Keep these inherited variables. They contain the paths of certificates and of Git's programs on this machine.
 _MACHINE_VARIABLES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
-# Only these Git commands receive the credentials of the remote, because only they contact the remote.
-_REMOTE_COMMANDS = frozenset({"fetch", "push", "ls-remote"})
+# Only these Git commands receive credentials of the remote, because only they contact the remote. Only a push receives
+# the credentials for writing.
+_REMOTE_COMMANDS: Mapping[str, CredentialUse] = {"fetch": "read", "ls-remote": "read", "push": "write"}
 _GRACE_SECONDS = 3.0
 _MAX_STDERR_LENGTH = 2_000
 # Omit these lines from messages, because Git prints them after every failure of a remote.
@@ -70,8 +72,8 @@ class GitCommand:
         self._url = url
         self._options = options
         self._timeout = options.timeout_seconds
-        self._environment = _build_environment(folder, url, options)
-        self._settings = _build_settings(url, options)
+        self._environment = _build_environment(folder, url)
+        self._settings = _build_settings(options)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._interrupted: set[subprocess.Popen[bytes]] = set()
 
@@ -84,6 +86,8 @@ class GitCommand:
     ) -> GitResult:
         """Run git until it ends, and return its output.
 
+        If the remote refuses the credentials, they are read again, and git runs a second time.
+
         Args:
             lock_descriptor: The file descriptor of a lock that the caller holds and that the git process inherits.
             accepted_exit_codes: Exit codes that are not errors.
@@ -91,14 +95,21 @@ class GitCommand:
         Raises:
             GitError: The exit code is not accepted, git exceeded the timeout, or `interrupt` ended git.
         """
+        result = self._run_once(arguments, stdin, lock_descriptor)
+        use = _find_use(arguments)
+        if use and _is_access_denied(result) and self._options.credentials.expire(self._url, use):
+            result = self._run_once(arguments, stdin, lock_descriptor)
+        if result.exit_code not in accepted_exit_codes:
+            raise self.build_error(arguments[0], result.stderr)
+        return result
+
+    def _run_once(self, arguments: Sequence[str], stdin: bytes | BinaryIO, lock_descriptor: int | None) -> GitResult:
         source = subprocess.PIPE if isinstance(stdin, bytes) else stdin
         with self.start(*arguments, stdin=source, lock_descriptor=lock_descriptor) as process:
             output, error_output = self._communicate(process, arguments[0], stdin if isinstance(stdin, bytes) else None)
             result = GitResult(process.returncode, output, self.clean_output(error_output))
             if process in self._interrupted:
                 raise InterruptedGitError(f"git {arguments[0]} of {self._url.text} was ended on request")
-        if result.exit_code not in accepted_exit_codes:
-            raise self.build_error(arguments[0], result.stderr)
         return result
 
     @contextmanager
@@ -106,23 +117,28 @@ class GitCommand:
         self, *arguments: str, stdin: int | BinaryIO = subprocess.PIPE, lock_descriptor: int | None = None
     ) -> Iterator[subprocess.Popen[bytes]]:
         """Start git and yield the process. When the context ends, git and its child processes are ended."""
-        with self._open_credentials(arguments) as helper:
-            environment = self._environment | _build_config_variables([*self._settings, *helper.settings])
-            descriptors = (*helper.descriptors, *(() if lock_descriptor is None else (lock_descriptor,)))
+        with self._open_access(arguments) as access:
+            environment = (
+                self._environment
+                | _build_config_variables([("remote.origin.url", access.url.connection_url), *self._settings,
+                                           *access.settings])
+                | {"GIT_ALLOW_PROTOCOL": access.url.scheme,
+                   "GIT_SSH_COMMAND": _build_ssh_command(self._options, access.ssh_options)}
+            )  # fmt: skip
+            descriptors = (*access.descriptors, *(() if lock_descriptor is None else (lock_descriptor,)))
             with self._start_process(arguments, environment, stdin, descriptors) as process:
                 yield process
 
     @contextmanager
-    def _open_credentials(self, arguments: Sequence[str]) -> Iterator[CredentialHelper]:
-        file, url = self._options.credentials_file, self._url
-        # Search all arguments for the command name, because options of git itself can precede the command name.
-        is_for_remote = url.scheme in ("https", "http") and not _REMOTE_COMMANDS.isdisjoint(arguments)
-        credential = find_credential(file, url) if file and is_for_remote else None
-        if credential is None:
-            yield CredentialHelper()
+    def _open_access(self, arguments: Sequence[str]) -> Iterator[RemoteAccess]:
+        use = _find_use(arguments)
+        if use is None:
+            yield RemoteAccess(self._url)
             return
-        with provide_credential(credential, url) as helper:
-            yield helper
+        with self._options.credentials.open(self._url, use) as access:
+            if access.url != self._url:
+                check_url_allowed(access.url, self._options.allowed_urls)
+            yield access
 
     @contextmanager
     def _start_process(
@@ -185,6 +201,16 @@ class GitCommand:
         return text if len(text) <= _MAX_STDERR_LENGTH else "…" + text[-_MAX_STDERR_LENGTH:]
 
 
+def _find_use(arguments: Sequence[str]) -> CredentialUse | None:
+    # Search all arguments for the command name, because options of git itself can precede the command name.
+    return next((_REMOTE_COMMANDS[argument] for argument in arguments if argument in _REMOTE_COMMANDS), None)
+
+
+def _is_access_denied(result: GitResult) -> bool:
+    # A push with output has reached the remote. Its message can come from a hook that refused a ref.
+    return result.exit_code != 0 and not result.output and classify_failure(result.stderr) is AccessDeniedError
+
+
 def _end_process(process: subprocess.Popen[bytes]) -> None:
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None and not pipe.closed:
@@ -225,7 +251,7 @@ def _build_unset_command(environment: Mapping[str, str]) -> list[str]:
     return ["env", *(f"--unset={name}" for name in inherited)] if inherited else []
 
 
-def _build_environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[str, str]:
+def _build_environment(folder: Path, url: GitUrl) -> dict[str, str]:
     return {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": str(folder / REMOTE_CONFIG_FILE) if url.is_local else os.devnull,
@@ -233,9 +259,7 @@ def _build_environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[s
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "",
         "SSH_ASKPASS": "",
-        "GIT_ALLOW_PROTOCOL": url.scheme,
         "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_SSH_COMMAND": _build_ssh_command(options),
         "HOME": str(folder),  # Do not use the user's home folder, because libcurl reads its .netrc file.
         "LC_ALL": "C",
     }
@@ -249,9 +273,8 @@ def _build_config_variables(settings: list[tuple[str, str]]) -> dict[str, str]:
     return numbered | {"GIT_CONFIG_COUNT": str(len(settings))}
 
 
-def _build_settings(url: GitUrl, options: GitOptions) -> list[tuple[str, str]]:
+def _build_settings(options: GitOptions) -> list[tuple[str, str]]:
     return [
-        ("remote.origin.url", url.connection_url),
         ("core.hooksPath", os.devnull),
         ("core.fsmonitor", "false"),
         ("core.logAllRefUpdates", "false"),
@@ -271,21 +294,7 @@ def _build_settings(url: GitUrl, options: GitOptions) -> list[tuple[str, str]]:
     ]
 
 
-def _build_ssh_command(options: GitOptions) -> str:
+def _build_ssh_command(options: GitOptions, ssh_options: Sequence[str]) -> str:
     arguments = ["ssh", "-F", os.devnull, "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes"]
     arguments += ["-o", f"ConnectTimeout={max(1, int(options.timeout_seconds))}"]
-    if options.known_hosts_file:
-        arguments += [
-            "-o",
-            f"UserKnownHostsFile={_quote_ssh_path(options.known_hosts_file)}",
-            "-o",
-            "GlobalKnownHostsFile=/dev/null",
-        ]
-    if options.ssh_key_file:
-        arguments += ["-i", str(Path(options.ssh_key_file).absolute()), "-o", "IdentitiesOnly=yes"]
-    return shlex.join(arguments)
-
-
-def _quote_ssh_path(file: str) -> str:
-    path = str(Path(file).absolute())
-    return f'"{path}"' if " " in path else path
+    return shlex.join([*arguments, *ssh_options])

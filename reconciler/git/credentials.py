@@ -1,7 +1,7 @@
-"""Credentials for remotes: found in a file by the address of the remote, and passed to git in a file descriptor.
+"""User names and passwords for HTTP remotes: the format of credentials files, and the credential helper of git.
 
-Git reads the credentials through a credential helper that is limited to the URL of the remote. No argument, URL or
-environment variable of a process contains credentials. This module does not change the file.
+Git reads the credentials through a credential helper that is limited to the URL of the remote, from a file descriptor.
+No argument, URL or environment variable of a process contains credentials.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
-from reconciler.git.errors import AccessDeniedError
 from reconciler.git.url import GitUrl
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.redaction import register_secret, split_url
+from reconciler.redaction import Secret, split_url
 
 _PORTS = {"https": 443, "http": 80}
 _UNSAFE = ("\n", "\r", "\0")
@@ -32,7 +31,7 @@ class Credential:
     port: int
     path: str
     username: str = field(repr=False)
-    password: str = field(repr=False)
+    password: Secret
 
     def matches(self, url: GitUrl) -> bool:
         """Return whether these credentials are for the remote `url`.
@@ -57,25 +56,12 @@ class CredentialHelper:
     descriptors: tuple[int, ...] = ()
 
 
-def find_credential(file: str, url: GitUrl) -> Credential | None:
-    """Return the first credentials in a file that match the remote `url`. Return None if no credentials match.
+def find_credential(text: str, url: GitUrl) -> Credential | None:
+    """Return the first credentials in the text of a file that match the remote `url`. Return None if none match.
 
-    Every call reads the file again, so that a rotated token is used at once. Every password in the file is registered
-    for redaction.
-
-    Raises:
-        AccessDeniedError: The file cannot be read.
+    Every password in the text is registered for redaction.
     """
-    try:
-        text = Path(file).read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise AccessDeniedError(
-            f"{file}, the file of the setting `git.credentials_file`, cannot be read: {error.strerror}"
-        ) from error
     credentials = [credential for line in text.splitlines() if (credential := parse_credential(line.strip()))]
-    for credential in credentials:
-        register_secret(credential.password)
-        register_secret(quote(credential.password, safe=""))
     return next((credential for credential in credentials if credential.matches(url)), None)
 
 
@@ -99,13 +85,14 @@ def parse_credential(line: str) -> Credential | None:
         port = parsed.port or _PORTS[parsed.scheme]
     except ValueError:
         return None
-    return Credential(parsed.scheme, parsed.hostname or "", port, unquote(path).strip("/"), username, password)
+    path_prefix = unquote(path).strip("/")
+    return Credential(parsed.scheme, parsed.hostname or "", port, path_prefix, username, Secret(password))
 
 
 @contextmanager
-def provide_credential(credential: Credential, url: GitUrl) -> Iterator[CredentialHelper]:
+def provide_credential(username: str, password: Secret, url: GitUrl) -> Iterator[CredentialHelper]:
     """Yield Git settings that let git read the credentials for the remote `url`, and for no other host or path."""
-    text = f"username={credential.username}\npassword={credential.password}\n".encode(errors="surrogateescape")
+    text = f"username={username}\npassword={password.reveal()}\n".encode(errors="surrogateescape")
     with _open_readable_file(text) as (file, descriptors):
         # Use a file that can be read more than once, because each process that git starts runs the helper again.
         helper = f'!f() {{ test "$1" = get && exec cat {shlex.quote(file)}; }}; f'
@@ -130,15 +117,22 @@ def _get_url_forms(url: GitUrl) -> tuple[str, ...]:
 def _open_readable_file(content: bytes) -> Iterator[tuple[str, tuple[int, ...]]]:
     """Yield a path at which a child process can read `content`, and the descriptors that the process must inherit."""
     if not hasattr(os, "memfd_create"):
-        with tempfile.TemporaryDirectory(prefix="reconciler-", dir=os.environ.get("XDG_RUNTIME_DIR")) as folder:
-            file = Path(folder) / "credential"
-            descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(descriptor, "wb") as stream:
-                stream.write(content)
-            yield str(file), ()
+        with write_private_file(content) as file:
+            yield file, ()
         return
     descriptor = os.memfd_create("credential", os.MFD_CLOEXEC)
     with os.fdopen(descriptor, "wb") as memory:
         memory.write(content)
         memory.flush()
         yield f"/proc/self/fd/{descriptor}", (descriptor,)
+
+
+@contextmanager
+def write_private_file(content: bytes) -> Iterator[str]:
+    """Yield the path of a temporary file with `content` that only the current user can read."""
+    with tempfile.TemporaryDirectory(prefix="reconciler-", dir=os.environ.get("XDG_RUNTIME_DIR")) as folder:
+        file = Path(folder) / "credential"
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+        yield str(file)

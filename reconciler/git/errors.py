@@ -11,6 +11,7 @@ GitError                  | next step
 ├── InterruptedGitError   | retry | the daemon ended the Git process
 ├── RemoteBusyError       | wait  | an earlier fetch from or push to the remote has not ended
 ├── AccessDeniedError     | human | credentials are missing, wrong, or not sufficient
+├── ReadOnlyRemoteError   | human | the settings contain no credentials for pushes to the remote
 ├── HostUntrustedError    | human | a host key, certificate or repository owner is not trusted
 ├── RepositoryMissingError | human | there is no repository at this address
 ├── UrlRefusedError       | human | the address is malformed, or not in the allow-list
@@ -120,6 +121,13 @@ class AccessDeniedError(GitError):
 
     next_step = "human"
     advice = "check the credentials and their permissions"
+
+
+class ReadOnlyRemoteError(GitError):
+    """The settings contain credentials for reading the remote, but none for pushes to it. Nothing was pushed."""
+
+    next_step = "human"
+    advice = "add `write` to this entry of the settings, or use another repository as the target"
 
 
 class HostUntrustedError(GitError):

@@ -124,6 +124,11 @@ class Mirror:
         """The Git options, with the limits for this remote."""
         return self._options
 
+    @property
+    def is_read_only(self) -> bool:
+        """Whether the settings contain credentials for reading the remote, but none for pushes to it."""
+        return self._options.credentials.is_read_only(self._url)
+
     def __repr__(self) -> str:
         return f"Mirror({self.url})"
 

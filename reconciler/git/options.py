@@ -5,13 +5,9 @@ This module does not read the settings.
 
 from __future__ import annotations
 
-import re
-from fnmatch import fnmatchcase
-
-from reconciler.git.url import GitUrl, split_host_and_path
-from reconciler.lazy_dataclasses import dataclass, replace
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+from reconciler.git.remote_credentials import RemoteCredentials
+from reconciler.git.url import GitUrl, matches_location, split_host_and_path
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -34,10 +30,7 @@ class GitOptions:
         timeout_seconds: The maximum duration of one Git call, and the maximum wait for the lock of a mirror.
         author: Name and mail address for the daemon's commits and tags.
         allowed_urls: Patterns of allowed addresses. If there are none, https, ssh and local addresses are allowed.
-        credentials_file: A file in the format of git-credential-store (`https://user:token@host`, one per line). The
-            file is only read.
-        ssh_key_file: The SSH key of the daemon. None means the default keys of ssh.
-        known_hosts_file: The known hosts of ssh. None means the default files of ssh.
+        credentials: The credentials of all remotes.
         max_refs_per_push: The maximum number of refs in one push. A single unit with more refs is pushed alone.
         max_pushes_per_minute: The maximum number of pushes to one remote per minute. 0 means no limit.
         remotes: Different values of `max_refs_per_push` and `max_pushes_per_minute` for some remotes. The first entry
@@ -51,9 +44,7 @@ class GitOptions:
     timeout_seconds: float = 120
     author: tuple[str, str] = ("reconciler", "reconciler@localhost")
     allowed_urls: tuple[str, ...] = ()
-    credentials_file: str | None = None
-    ssh_key_file: str | None = None
-    known_hosts_file: str | None = None
+    credentials: RemoteCredentials = field(default_factory=RemoteCredentials)
     max_refs_per_push: int = 500
     max_pushes_per_minute: int = 0
     remotes: tuple[GitRemoteLimits, ...] = ()
@@ -65,7 +56,7 @@ class GitOptions:
 def apply_remote_limits(options: GitOptions, url: GitUrl) -> GitOptions:
     """Return `options` with the limits for the remote `url`. Use the first entry of `options.remotes` that matches."""
     host, path = split_host_and_path(url)
-    limits = next((entry for entry in options.remotes if _matches(f"{host}/{path}", entry.url)), None)
+    limits = next((entry for entry in options.remotes if matches_location(f"{host}/{path}", entry.url)), None)
     if limits is None:
         return options
     refs, pushes = limits.max_refs_per_push, limits.max_pushes_per_minute
@@ -74,15 +65,3 @@ def apply_remote_limits(options: GitOptions, url: GitUrl) -> GitOptions:
         max_refs_per_push=options.max_refs_per_push if refs is None else refs,
         max_pushes_per_minute=options.max_pushes_per_minute if pushes is None else pushes,
     )
-
-
-def _matches(location: str, pattern: str) -> bool:
-    """Return whether a pattern matches the host and path of a remote, such as `example.com/team/app`.
-
-    A pattern with `*` or `?` must match completely. Any other pattern is a host, a folder or a repository.
-    """
-    host, slash, path = _SCHEME.sub("", pattern, count=1).partition("/")
-    normal_pattern = (host.lower() + slash + path).rstrip("/").removesuffix(".git")
-    if any(character in normal_pattern for character in "*?"):
-        return fnmatchcase(location, normal_pattern)
-    return location == normal_pattern or location.startswith(f"{normal_pattern}/")

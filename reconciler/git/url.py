@@ -83,7 +83,7 @@ def _refuse_credentials(text: str) -> None:
     if has_credentials(text):
         raise CredentialInUrlError(
             f"the URL {redact_url(text)!r} must not contain a user name, password or token (removed here): put"
-            " credentials into the file of the setting `git.credentials_file`; if the @ belongs to a path, write %40"
+            " credentials into a file that the setting `git.credentials` names; if the @ belongs to a path, write %40"
             " in a URL, and start a local path with ./ (CredentialInUrl)"
         )
 
@@ -178,6 +178,28 @@ def split_host_and_path(url: GitUrl) -> tuple[str, str]:
     host = head.rpartition("://")[2].rpartition("@")[2]
     name = host.partition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
     return name.lower(), path.strip("/").removesuffix(".git")
+
+
+def get_location(url: GitUrl) -> str:
+    """Return the host and the path of a remote, such as `example.com/team/app`.
+
+    The host has a port only if the port is not the default port of the protocol.
+    """
+    host, path = split_host_and_path(url)
+    port = urlsplit(url.text).port if "://" in url.text else None
+    return f"{host}:{port}/{path}" if port else f"{host}/{path}"
+
+
+def matches_location(location: str, pattern: str) -> bool:
+    """Return whether a pattern matches the host and path of a remote, such as `example.com/team/app`.
+
+    A pattern with `*` or `?` must match completely. Any other pattern is a host, a folder or a repository.
+    """
+    host, slash, path = _WITH_SCHEME.sub("", pattern, count=1).partition("/")
+    normal_pattern = (host.lower() + slash + path).rstrip("/").removesuffix(".git")
+    if any(character in normal_pattern for character in "*?"):
+        return fnmatchcase(location, normal_pattern)
+    return location == normal_pattern or location.startswith(f"{normal_pattern}/")
 
 
 def check_url_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:

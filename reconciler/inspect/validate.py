@@ -38,7 +38,7 @@ from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.failures import IsolatedSteps, error_finding, log_failures
-from reconciler.reconcile.pass_context import find_unread_targets
+from reconciler.reconcile.pass_context import create_read_only_finding, find_unread_targets
 from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.reconcile_pass import plan_config_proposal, plan_fleet
 from reconciler.reconcile.remotes.remotes import Remotes
@@ -111,6 +111,12 @@ def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> 
         *conflicts,
         *proposal.findings,
         *(finding for variant in result.variants for finding in variant.findings),
+        *(
+            PassCodes.SETTING_DEPRECATED.finding(
+                f"`{setting}` is deprecated: use {replacement}", SourceLocation(pointer=setting)
+            )
+            for setting, replacement in services.deprecated_settings
+        ),
         *settings_findings,
         *target_findings,
         *steps.findings,
@@ -231,11 +237,14 @@ def _check_used_targets(
 
 
 def _check_target(target: Target, remotes: Remotes, services: PassServices) -> tuple[Finding, ...]:
-    """Return an error if the repository of a target cannot be read.
+    """Return an error if the repository of a target cannot be read, or is read-only.
 
-    Return no error for repositories in the settings, because `check_settings_repositories` reports their errors.
+    Return no error for unreadable repositories in the settings, because `check_settings_repositories` reports them.
     """
     error = remotes.failures.get(target.url)
+    remote = remotes.get(target.url)
+    if error is None and remote is not None and remote.mirror.is_read_only:
+        return (create_read_only_finding(target),)
     if error is None or target.url in services.list_settings_urls().values():
         return ()
     return (

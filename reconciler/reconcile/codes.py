@@ -70,10 +70,19 @@ class PassCodes(CodeTable):
     REVISION_TAG_TAKEN = warning(
         "The tag name of a published revision already exists on another commit. The tag is not changed.", TARGET
     )
+    SETTING_DEPRECATED = warning(
+        "A setting is deprecated. A later release removes it. Only `validate` reports this code.",
+        CONFIG,
+    )
     STATE_UNREADABLE = error("The state of a target is not valid. The target is not changed.", TARGET)
     STATUS_BRANCH_UNUSABLE = error(
         "The status branch contains files that a pass did not write. Drafts are still pushed, but not the status.",
         CONFIG,
+    )
+    TARGET_READ_ONLY = error(
+        "The entry of `git.credentials` for the repository of a target has no credentials for pushes. The target is not"
+        " changed.",
+        TARGET,
     )
     TARGET_UNREADABLE = error(
         "The drafts of a target cannot be read. Only commands for reviewers report this code.", TARGET

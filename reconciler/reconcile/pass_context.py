@@ -501,6 +501,8 @@ class PassContext:
         if isinstance(state, Finding):
             return _create_error_plan(target, state)
         claims = self._build_claims(target)
+        if remote.mirror.is_read_only and (target.is_deployment or claims.variants or state.packages):
+            return _create_error_plan(target, create_read_only_finding(target))
         heads = self._read_heads(target, remote, state, claims)
         if (
             self._state_commits[target.key] is None
@@ -683,6 +685,12 @@ def _is_similar_to_owner(key: ObjectKey) -> bool:
     if key.group == PORCH_GROUP:
         return key.kind not in _KINDS
     return key.kind in _KINDS and key.kind != "Repository"
+
+
+def create_read_only_finding(target: Target) -> Finding:
+    """Return the error for a target whose repository has credentials for reading only."""
+    message = f"{target.title}: {target.display_url} is read-only: add `write` to its entry of `git.credentials`"
+    return PassCodes.TARGET_READ_ONLY.finding(message, target.location)
 
 
 def _create_read_error(target: Target, error: GitError | None, suffix: str = "") -> Finding:

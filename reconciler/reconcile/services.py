@@ -145,6 +145,7 @@ class PassServices:
         publication_times: Stores when a pass first found each published version.
         should_date_actions: Whether commits of review actions have the current time as their date.
         should_treat_missing_as_empty: Whether a missing target repository is handled like an empty repository.
+        deprecated_settings: The names of the deprecated settings that are set, each with its replacement.
         report_progress: Receives a stage, the number of completed steps, and the total number of steps.
     """
 
@@ -181,6 +182,7 @@ class PassServices:
     max_pushes: int = 8
     max_delete_percent: int = 30
     should_treat_missing_as_empty: bool = False
+    deprecated_settings: tuple[tuple[str, str], ...] = ()
     report_progress: Callable[[str, int, int], None] = lambda stage, done, total: None
 
     @property

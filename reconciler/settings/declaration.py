@@ -33,8 +33,8 @@ BranchName = Annotated[str, AfterValidator(_check_branch_name)]
 def _check_no_credentials(value: str) -> str:
     if has_credentials(value):
         raise ValueError(
-            "must not contain a user name, password or token (CredentialInUrl): put them into the file that"
-            " `git.credentials_file` names"
+            "must not contain a user name, password or token (CredentialInUrl): put them into a file that"
+            " `git.credentials` names"
         )
     return value
 

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from reconciler.forge.port import ACCEPT_CONFLICTS, ForgeKind
-from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.declaration import RepositoryUrl, SettingsGroup, declare
+
+_KINDS_WITHOUT_API = ("gitlab-push-options", "agit")
 
 
 class ForgeHost(SettingsGroup):
@@ -17,13 +19,18 @@ class ForgeHost(SettingsGroup):
     `url` is the prefix of the URLs of its repositories. The protocol that Git uses does not matter.
     """
 
-    url: str
+    url: RepositoryUrl
     kind: ForgeKind
-    api: str = ""
+    api: RepositoryUrl = ""
     token_file: str = ""
     app_id: str = ""
     app_key_file: str = ""
     app_installation: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def requires_credentials(self) -> bool:
+        """Whether the forge has an API, and the deprecated fields contain no credentials for it."""
+        return self.kind not in _KINDS_WITHOUT_API and not (self.token_file or self.app_id)
 
     @field_validator("url")
     @classmethod
@@ -46,7 +53,7 @@ class ForgeHost(SettingsGroup):
     @model_validator(mode="after")
     def _check_credentials(self) -> ForgeHost:
         app = (self.app_id, self.app_key_file)
-        if self.kind in ("gitlab-push-options", "agit"):
+        if self.kind in _KINDS_WITHOUT_API:
             if self.token_file or self.api or any(app):
                 raise ValueError(
                     f"must not contain `api` or credentials, because the kind {self.kind} uses only Git pushes"
@@ -56,8 +63,6 @@ class ForgeHost(SettingsGroup):
             raise ValueError(
                 "must contain `app_id` and `app_key_file` together, only on GitHub, and without `token_file`"
             )
-        if not self.token_file and not any(app):
-            raise ValueError("must contain `token_file`, or on GitHub `app_id` and `app_key_file`")
         if not self.api and not self.url.startswith("https://"):
             raise ValueError("must contain `api` if `url` does not start with https://")
         return self
@@ -69,10 +74,10 @@ class ForgeSettings(SettingsGroup):
     hosts: tuple[ForgeHost, ...] = declare(
         (),
         "The forges on which the reconciler opens pull requests for drafts, for example [{url: "
-        "https://github.com/acme, kind: github, token_file: /run/token}]. A forge has the fields url (the URL "
-        "prefix of its repositories), kind (github, gitlab, gitea, gitlab-push-options or agit), and api (only if "
-        "the URL of the API is not the default). For authentication, it has token_file, or app_id, app_key_file and "
-        "app_installation of a GitHub App.",
+        "https://github.com/acme, kind: github}]. A forge has the fields url (the URL prefix of its repositories), "
+        "kind (github, gitlab, gitea, gitlab-push-options or agit), and api (only if the URL of the API is not the "
+        "default). The credentials of the API are in git.credentials, in the field api. Deprecated: the fields "
+        "token_file, or app_id, app_key_file and app_installation of a GitHub App.",
     )
     draft: bool = declare(
         True,

@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from reconciler.settings.credentials import CredentialSettings
 from reconciler.settings.declaration import RepositoryUrl, SettingsGroup, declare
 
 
 class RemoteSettings(SettingsGroup):
     """Limits for the remotes on one host or below a path on it. An omitted limit is taken from the group `git`."""
 
-    url: str
+    url: RepositoryUrl
     max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] | None = None
     max_pushes_per_minute: Annotated[int, Field(ge=0)] | None = None
 
@@ -69,13 +70,27 @@ class GitSettings(SettingsGroup):
         "The repositories that the reconciler can read and write, as complete URLs, URLs of parent folders or "
         "globs. An empty list allows all https and ssh URLs and all local paths.",
     )
+    credentials: tuple[CredentialSettings, ...] = declare(
+        (),
+        "The credentials of remotes, for example [{url: github.com/acme/*, read: {token_file: /run/secrets/read}, "
+        "write: {token_file: /run/secrets/write}}]. url is a host, a host with a path, or a glob; the first item that "
+        "matches a remote applies to it. write is used only for pushes; without write, the remote is read-only. read "
+        "and write have token_file with username, credentials_file (lines of the form https://user:token@host), "
+        "github_app (app_id, key_file, installation), or ssh_key_file with known_hosts_file. write can have another "
+        "url for pushes. api has the token_file or github_app for the pull requests of these repositories.",
+    )
     credentials_file: str = declare(
         "",
-        "A file with lines of the form https://user:token@host, the format of git-credential-store. A path after "
-        "the host limits a line to the repositories below that path.",
+        "Deprecated: use git.credentials. A file with lines of the form https://user:token@host, the format of "
+        "git-credential-store. A path after the host limits a line to the repositories below that path.",
     )
-    ssh_key_file: str = declare("", "The file of the private SSH key. Empty means the defaults of ssh.")
-    known_hosts_file: str = declare("", "The known_hosts file for SSH. Empty means the defaults of ssh.")
+    ssh_key_file: str = declare(
+        "", "Deprecated: use git.credentials. The file of the private SSH key. Empty means the defaults of ssh."
+    )
+    known_hosts_file: str = declare(
+        "",
+        "The known_hosts file of ssh for remotes without an entry in git.credentials. Empty means the defaults of ssh.",
+    )
     revision_tags: Literal["used", "all", "none"] = declare(
         "used",
         "The packages whose published revisions get a tag. `used`: packages that a package variant names as its "
@@ -89,7 +104,7 @@ class GitSettings(SettingsGroup):
             raise ValueError('must be a name and an address, for example "reconciler <reconciler@localhost>"')
         return value
 
-    @field_validator("allowed_urls", "remotes", mode="before")
+    @field_validator("allowed_urls", "remotes", "credentials", mode="before")
     @classmethod
     def _list_to_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value

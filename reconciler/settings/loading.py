@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -62,11 +63,26 @@ def load_settings(file: str | None, environment: Mapping[str, str], folder: Path
     if not isinstance(data, dict):
         raise SettingsError(f"{path}:1: the settings must be a mapping of groups, not {type(data).__name__}")
     merged, overridden = _apply_environment(_remove_empty_values(data), environment)
+    locations = _SettingLocations(path, document, overridden)
     try:
-        return Settings.model_validate(merged)
+        settings = Settings.model_validate(merged)
     except ValidationError as error:
-        locations = _SettingLocations(path, document, overridden)
         raise SettingsError("\n".join(_format_error(detail, locations) for detail in error.errors())) from None
+    if errors := list(_check_forge_credentials(settings, locations)):
+        raise SettingsError("\n".join(errors))
+    return settings
+
+
+def _check_forge_credentials(settings: Settings, locations: _SettingLocations) -> Iterator[str]:
+    """Yield an error for each forge with an API if no setting contains credentials for the API."""
+    if any(entry.api for entry in settings.git.credentials):
+        return
+    for index, host in enumerate(settings.forge.hosts):
+        if host.requires_credentials:
+            yield (
+                f"{locations.find(('forge', 'hosts', index))}: forge.hosts.{index}: must have credentials: add an entry"
+                f" to `git.credentials` that matches {host.url!r}, with `api` (`token_file`, or on GitHub `github_app`)"
+            )
 
 
 def build_schema_text() -> str:
@@ -140,7 +156,8 @@ def _find_group(path: Iterable[Any]) -> type[BaseModel] | None:
             continue
         field = model.model_fields.get(name)
         annotation = field.annotation if field else None
-        annotation = get_args(annotation)[0] if get_origin(annotation) is tuple else annotation
+        # Select the model of the elements of a list, and the model of an optional group.
+        annotation = get_args(annotation)[0] if get_origin(annotation) in (tuple, UnionType) else annotation
         if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
             return None
         model = annotation

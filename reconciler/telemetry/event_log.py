@@ -71,3 +71,19 @@ log = EventLog()
 def log_mirror_rebuild(url: str, reason: str) -> None:
     """Log that a new mirror replaced a damaged mirror. No data is lost, because the remote contains all data."""
     log.warning("mirror_rebuilt", remote=url, message=reason)
+
+
+class CredentialLog:
+    """Logs events about credentials. Implements `CredentialObserver`. The events contain no secrets."""
+
+    def report_reloaded(self, remote: str, use: str, file: str) -> None:
+        """Log that a file has new content, which the next Git call uses."""
+        log.info("credential_reloaded", remote=remote, use=use, file=file)
+
+    def report_unreadable(self, remote: str, use: str, file: str, message: str) -> None:
+        """Log that a file cannot be read or used."""
+        log.error("credential_unreadable", remote=remote, use=use, file=file, message=message)
+
+    def report_copied_key(self, remote: str, use: str, file: str) -> None:
+        """Log that ssh uses a private copy of a key file, because the group can read the file."""
+        log.info("ssh_key_copied", remote=remote, use=use, file=file)

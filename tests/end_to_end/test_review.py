@@ -149,7 +149,9 @@ def test_a_rejection_tells_why(world: Path) -> None:
     [
         pytest.param(["propose", *WHERE], "select drafts in exactly one way", id="nothing-named"),
         pytest.param(["propose", "lisbon", "--all", *WHERE], "select drafts in exactly one way", id="named-twice"),
-        pytest.param(["propose", "paris", *WHERE], "existing names: berlin, boston, catalog, chicago, lisbon", id="cluster"),
+        pytest.param(
+            ["propose", "paris", *WHERE], "existing names: berlin, boston, catalog, chicago, lisbon", id="cluster"
+        ),
         pytest.param(["show", "lisbon/none", *WHERE], "it has components/fair/edge/numbers, gateway", id="package"),
         pytest.param(["propose", "lisbon/", *WHERE], "must be CLUSTER or CLUSTER/PACKAGE", id="half-a-place"),
         pytest.param(["drafts", "config", "-l", "a b"], "must be a label requirement", id="selector"),

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -16,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from reconciler.forge.errors import ForgeAnswerError, ForgeCredentialsError, ForgeError, ForgeMissingError
 from reconciler.forge.github import GitHub
-from reconciler.forge.github_app import AppToken
+from reconciler.forge.github_app import AppToken, AppTokens, TokenRequest
 from reconciler.forge.http_client import ForgeClient
 from reconciler.forge.rate_limits import RateLimiter
 from tests.support.fake_forge.clock import Clock
@@ -56,9 +57,7 @@ class World:
 
     @contextmanager
     def token(self, app: str = APP, repository: str = "acme/fleet", installation: int = 0) -> Iterator[AppToken]:
-        app_token = AppToken(self.url, app, self.key_file, repository, self.clock, installation)
-        yield app_token
-        app_token.close()
+        yield AppToken(TokenRequest(self.url, app, str(self.key_file), repository, installation), self.clock)
 
 
 @pytest.fixture
@@ -130,10 +129,9 @@ def test_what_github_does_not_accept_is_told_in_its_words(
 
 def test_a_clock_that_is_a_little_ahead_does_no_harm(world: World) -> None:
     ahead = Clock(world.clock.now + 59)
-    token = AppToken(world.url, APP, world.key_file, "acme/fleet", ahead)
+    token = AppToken(TokenRequest(world.url, APP, str(world.key_file), "acme/fleet"), ahead)
 
     assert token()
-    token.close()
 
 
 @pytest.mark.parametrize("content", ["", "planted-5ecret", "-----BEGIN RSA PRIVATE KEY-----\nplanted-5ecret\n", "ec"])
@@ -166,7 +164,9 @@ def test_without_its_cryptography_the_extra_is_named(world: World, monkeypatch: 
 def test_a_token_that_no_header_can_hold_is_no_token(world: World, text: str) -> None:
     answer = {"token": text, "expires_at": "2030-01-01T00:00:00Z"}
     transport = httpx.MockTransport(lambda _: httpx.Response(201, json=answer))
-    token = AppToken("https://api.github.com", APP, world.key_file, "acme/fleet", world.clock, 1, transport)
+    token = AppToken(
+        TokenRequest("https://api.github.com", APP, str(world.key_file), "acme/fleet", 1), world.clock, transport
+    )
     with pytest.raises(ForgeAnswerError, match="the token in the response must be"):
         token()
 
@@ -176,3 +176,24 @@ def test_nothing_shows_a_token(world: World) -> None:
         token()
 
         assert "ghs_secret" not in repr(token) + repr(vars(token))
+
+
+def test_a_token_is_limited_to_its_permissions_and_repository(world: World) -> None:
+    request = TokenRequest(
+        world.url, APP, str(world.key_file), "acme/fleet", 4711, (("contents", "read"),), has_one_repository=True
+    )
+
+    AppToken(request, world.clock).get_secret()
+
+    assert world.app.limits == [{"permissions": {"contents": "read"}, "repositories": ["fleet"]}]
+
+
+def test_equal_requests_share_one_token_and_a_refused_token_is_replaced(world: World) -> None:
+    tokens = AppTokens(world.clock)
+    request = TokenRequest(world.url, APP, str(world.key_file), "acme/fleet", 4711)
+    first = tokens.get(request).get_secret()
+
+    assert tokens.get(replace(request)).get_secret() == first
+    tokens.get(request).expire()
+
+    assert tokens.get(request).get_secret() != first

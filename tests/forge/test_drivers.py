@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.forge.drivers import Host, Hosts
+from reconciler.forge.drivers import ApiCredentials, Host, Hosts
 from reconciler.forge.gitea import Gitea
 from reconciler.forge.github import GitHub
 from reconciler.forge.gitlab import GitLab
 
 HOSTS = (
-    Host("github", "github.com", "acme", token_file="token"),
-    Host("github", "git.example.com", token_file="token"),
-    Host("gitlab", "gitlab.com", token_file="token"),
-    Host("gitea", "codeberg.org", token_file="token"),
+    Host("github", "github.com", "acme", credentials=ApiCredentials("token")),
+    Host("github", "git.example.com", credentials=ApiCredentials("token")),
+    Host("gitlab", "gitlab.com", credentials=ApiCredentials("token")),
+    Host("gitea", "codeberg.org", credentials=ApiCredentials("token")),
     Host("agit", "codeberg.org", "by-push"),
     Host("gitlab-push-options", "gitlab.com", "by-push"),
-    Host("gitea", "", "srv/git", api="http://127.0.0.1:3000/api/v1", token_file="token"),
+    Host("gitea", "", "srv/git", api="http://127.0.0.1:3000/api/v1", credentials=ApiCredentials("token")),
 )
 
 
@@ -54,6 +54,7 @@ def test_the_longest_place_decides(host: str, path: str, kind: str | None, drive
     [
         (Host("github", "github.com"), "https://api.github.com"),
         (Host("github", "git.example.com"), "https://git.example.com/api/v3"),
+        (Host("github", "acme.ghe.com"), "https://api.acme.ghe.com"),
         (Host("gitlab", "gitlab.com"), "https://gitlab.com/api/v4"),
         (Host("gitea", "codeberg.org"), "https://codeberg.org/api/v1"),
         (Host("gitea", "codeberg.org", api="https://api.codeberg.org"), "https://api.codeberg.org"),

@@ -18,8 +18,9 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
+from reconciler.git.remote_credentials import CredentialSource, RemoteCredentials
 from reconciler.git.url import parse_url
-from reconciler.redaction import redact
+from reconciler.redaction import Secret, redact
 from tests.support.git_environment import HERMETIC
 from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import commit_files, make_bare, read_refs
@@ -46,7 +47,9 @@ def host(tmp_path: Path, password: str) -> Iterator[GitHost]:
 def open_mirror(tmp_path: Path, url: str, line: str) -> Mirror:
     file = tmp_path / "credentials"
     file.write_text(f"# a comment\n\n{line}\n")
-    return Mirror.open(tmp_path / "cache", url, GitOptions(allowed_urls=HTTP, credentials_file=str(file)))
+    source = CredentialSource("git.credentials_file", credentials_file=str(file), is_default=True)
+    options = GitOptions(allowed_urls=HTTP, credentials=RemoteCredentials(default=source))
+    return Mirror.open(tmp_path / "cache", url, options)
 
 
 def login_of(host: GitHost, path: str = "") -> str:
@@ -98,9 +101,9 @@ def test_a_password_never_follows_a_redirect(tmp_path: Path, host: GitHost) -> N
     ],
 )
 def test_git_asks_the_helper_for_its_own_url_only(tmp_path: Path, text: str, answered: bool) -> None:
-    credential = Credential("http", "h.example", 81, "", "robot", "hunter2-hunter2")
+    url = parse_url("http://h.example:81/team/b.git")
 
-    with provide_credential(credential, parse_url("http://h.example:81/team/b.git")) as credential_helper:
+    with provide_credential("robot", Secret("hunter2-hunter2"), url) as credential_helper:
         environment = {**HERMETIC, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(credential_helper.settings))}
         for number, (key, value) in enumerate(credential_helper.settings):
             environment |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
@@ -174,9 +177,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, host: GitHost) -> N
     mirror = open_mirror(tmp_path, f"{host.url}/a.git", login_of(host))
     (tmp_path / "credentials").unlink()
 
-    with pytest.raises(
-        AccessDeniedError, match=r"credentials, the file of the setting `git\.credentials_file`, cannot be read"
-    ):
+    with pytest.raises(AccessDeniedError, match=r"cannot read .*/credentials: .*\(setting `git\.credentials_file`\)"):
         mirror.fetch("config")
 
 
@@ -214,14 +215,13 @@ def test_a_rotated_password_counts_at_the_next_call(tmp_path: Path, host: GitHos
     ],
 )
 def test_lines_of_a_credentials_file(line: str, expected: tuple[str, str, int, str, str, str] | None) -> None:
-    assert parse_credential(line) == (expected and Credential(*expected))
+    assert parse_credential(line) == (expected and Credential(*expected[:-1], Secret(expected[-1])))
 
 
-def test_the_first_match_counts_and_every_password_is_redacted(tmp_path: Path) -> None:
-    file = tmp_path / "credentials"
-    file.write_text("https://a:first-password@h/x\nhttps://b:second-password@h\nhttps://c:third%2Fpassword@h\n")
+def test_the_first_match_counts_and_every_password_is_redacted() -> None:
+    text = "https://a:first-password@h/x\nhttps://b:second-password@h\nhttps://c:third%2Fpassword@h\n"
 
-    credential = find_credential(str(file), parse_url("https://h/y.git"))
+    credential = find_credential(text, parse_url("https://h/y.git"))
 
     assert credential is not None
     assert (credential.username, "second-password" in repr(credential)) == ("b", False)

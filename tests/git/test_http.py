@@ -19,6 +19,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushUnit, RefUpdate
+from reconciler.git.remote_credentials import CredentialSource, RemoteCredentials
 from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import commit_files, make_bare, read_refs, write_hook
 
@@ -36,7 +37,9 @@ def host(tmp_path: Path) -> Iterator[GitHost]:
 def open_mirror(tmp_path: Path, url: str, credentials: str = "") -> Mirror:
     file = tmp_path / "it's secret"
     file.write_text(credentials)
-    return Mirror.open(tmp_path / "cache", url, GitOptions(allowed_urls=HTTP, credentials_file=str(file)))
+    source = CredentialSource("git.credentials_file", credentials_file=str(file), is_default=True)
+    options = GitOptions(allowed_urls=HTTP, credentials=RemoteCredentials(default=source))
+    return Mirror.open(tmp_path / "cache", url, options)
 
 
 def test_fetch_and_push(tmp_path: Path, host: GitHost) -> None:

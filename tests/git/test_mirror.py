@@ -28,6 +28,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import DeletePath, NewCommit, NewTag, PutFile, PutObject
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
+from reconciler.git.remote_credentials import CredentialSource, RemoteCredentials
 from tests.support.examples import examples
 from tests.support.git_repositories import assert_sound, commit_files, git, make_bare, read_refs
 
@@ -577,7 +578,8 @@ def test_ssh_asks_nobody_and_trusts_only_known_hosts(
     fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/said\nfor last; do :; done\nexec sh -c "$last"\n')
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(fake.parent), prepend=":")
-    options = GitOptions(ssh_key_file="/keys/deploy key", known_hosts_file="/keys/known")
+    source = CredentialSource(ssh_key_file="/keys/deploy key", known_hosts_file="/keys/known", is_default=True)
+    options = GitOptions(credentials=RemoteCredentials(default=source))
     mirror = Mirror.open(tmp_path / "cache", f"ssh://git@example.com:2222{remote}", options)
 
     mirror.fetch("config")

@@ -21,10 +21,14 @@ class GitHost:
 
     Requests with `held` in their path wait until the `gate` is opened. The server calls `observe` while the client of
     a request waits. `authorizations` contains the values of that header, "" for a request without it.
+    `permissions` contains logins with "read" or "write" and replaces `login`. `uses` contains the Git service and the
+    login of each request with a known login.
     """
 
     root: Path
     login: str = ""
+    permissions: dict[str, str] = field(default_factory=dict)
+    uses: list[tuple[str, str]] = field(default_factory=list)
     status: int = 0
     redirect: str = ""
     port: int = 0
@@ -85,13 +89,31 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Location", self.told.redirect + self.path.removeprefix("/elsewhere.git"))
             self.send_header("Content-Length", "0")
             self.end_headers()
+        elif self.told.permissions:
+            self._serve_with_permission(body)
         elif self.told.login and self.headers.get("Authorization") != expected:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="git"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+            self._request_login()
         else:
             self._serve(body)
+
+    def _serve_with_permission(self, body: bytes) -> None:
+        encoded = self.headers.get("Authorization", "").removeprefix("Basic ")
+        login = base64.b64decode(encoded).decode()
+        if login not in self.told.permissions:
+            self._request_login()
+            return
+        service = "git-receive-pack" if "git-receive-pack" in self.path else "git-upload-pack"
+        self.told.uses.append((service, login))
+        if service == "git-receive-pack" and self.told.permissions[login] == "read":
+            self.send_error(403)
+        else:
+            self._serve(body)
+
+    def _request_login(self) -> None:
+        self.send_response(401)
+        self.send_header("WWW-Authenticate", 'Basic realm="git"')
+        self.send_header("Content-Length", "0")
+        self.end_headers()
 
     def _read_body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") != "chunked":

@@ -51,12 +51,13 @@ Fields = Mapping[str, type | tuple[type, ...]]
 
 @dataclass
 class FakeApp:
-    """A GitHub App that is installed for all repositories: its public key and its issued tokens."""
+    """A GitHub App that is installed for all repositories: its public key, its issued tokens and their limits."""
 
     client_id: str
     public_key: bytes
     installation: int = 4711
     issued: dict[str, float] = field(default_factory=dict)
+    limits: list[dict[str, Any]] = field(default_factory=list)
 
 
 class _RefusedError(Exception):
@@ -179,7 +180,7 @@ class GitHubWire:
         app = self._check_app(asked)
         if int(found["id"]) != app.installation:
             raise _RefusedError(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
-        _fields(asked, {}, {"repositories": list, "permissions": dict})
+        app.limits.append(_fields(asked, {}, {"repositories": list, "permissions": dict}))
         token, until = f"ghs_secret{len(app.issued) + 1}", self._forge.clock() + _TOKEN_SECONDS
         app.issued[token] = until
         return Answer(

@@ -66,7 +66,9 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
             id="unknown-field",
         ),
         pytest.param({"matchLabels": []}, ["matchLabels must be a mapping, not []"], id="labels-not-a-mapping"),
-        pytest.param({"matchLabels": {"a": 1}}, ["matchLabels.a must be a string, not 1: put the value in quotes"], id="number"),
+        pytest.param(
+            {"matchLabels": {"a": 1}}, ["matchLabels.a must be a string, not 1: put the value in quotes"], id="number"
+        ),
         pytest.param({"matchExpressions": {}}, ["matchExpressions must be a list, not {}"], id="empty-mapping"),
         pytest.param(
             {"matchExpressions": {"a": 1}}, ["matchExpressions must be a list, not a mapping"], id="expressions-mapping"

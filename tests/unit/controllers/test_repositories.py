@@ -78,7 +78,11 @@ def test_metadata_is_read() -> None:
     ("spec", "line", "code", "message"),
     [
         pytest.param(
-            {"git": {}}, 6, "RepositoryInvalid", "spec.git.repo is required and must be the URL of a Git repository", id="no-url"
+            {"git": {}},
+            6,
+            "RepositoryInvalid",
+            "spec.git.repo is required and must be the URL of a Git repository",
+            id="no-url",
         ),
         pytest.param({"git": "x"}, 6, "RepositoryInvalid", 'spec.git must be a mapping, not "x"', id="no-git"),
         pytest.param("x", 5, "RepositoryInvalid", 'spec must be a mapping, not "x"', id="no-spec"),

@@ -14,6 +14,7 @@ from reconciler.cel import ExpressionLimits
 from reconciler.krm.names import validate_ref_name
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, parse_yaml
 from reconciler.settings import Settings, SettingsError, build_schema_text, load_settings
+from reconciler.settings.deprecations import list_deprecated_settings
 
 CONFIG = Path(__file__).resolve().parents[3] / "config"
 EVERY_SETTING = CONFIG / "reconciler.yaml"
@@ -194,18 +195,76 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "forge:\n  hosts:\n    - url: https://me:secret@github.com\n      kind: github\n      token_file: x\n",
             [
                 (
-                    "3: forge.hosts.0.url: must be a URL without credentials, for example "
-                    "https://github.com/acme, not 'https://github.com'"
+                    "3: forge.hosts.0.url: must not contain a user name, password or token (CredentialInUrl): "
+                    "put them into a file that `git.credentials` names, not 'https://github.com'"
                 )
             ],
             id="credentials-in-an-address",
         ),
         pytest.param(
+            "git:\n  credentials:\n    - url: https://me:canary@git.example.com\n      read: {token_file: t}\n",
+            [
+                (
+                    "3: git.credentials.0.url: must not contain a user name, password or token (CredentialInUrl): put "
+                    "them into a file that `git.credentials` names, not 'https://git.example.com'"
+                )
+            ],
+            id="credentials-in-a-pattern",
+        ),
+        pytest.param(
+            "git:\n  credentials:\n    - url: h\n      write:\n        token_file: t\n        url: https://me:ca@h/\n",
+            [
+                (
+                    "6: git.credentials.0.write.url: must not contain a user name, password or token (CredentialInUrl):"
+                    " put them into a file that `git.credentials` names, not 'https://h/'"
+                )
+            ],
+            id="credentials-in-a-push-url",
+        ),
+        pytest.param(
+            "git:\n  credentials:\n    - {url: h, read: {token: t}}\n",
+            [
+                (
+                    "3: git.credentials.0.read.token: unknown setting; allowed settings: credentials_file, github_app, "
+                    "known_hosts_file, ssh_key_file, token_file, username"
+                )
+            ],
+            id="unknown-credentials",
+        ),
+        pytest.param(
+            "git:\n  credentials:\n    - {url: h}\n    - {url: h, read: {username: u}}\n"
+            "    - {url: '*', write: {token_file: t, url: 'https://h/'}}\n"
+            "    - {url: h, read: {token_file: t, credentials_file: c}}\n"
+            "    - {url: h, api: {}}\n"
+            "    - {url: h, read: {token_file: t, known_hosts_file: k}}\n",
+            [
+                "3: git.credentials.0: must contain `read`, `write` or `api`, not {'url': 'h'}",
+                (
+                    "4: git.credentials.1.read: must contain `token_file`, `credentials_file`, `github_app` or "
+                    "`ssh_key_file`, not {'username': 'u'}"
+                ),
+                (
+                    "5: git.credentials.2: must contain a host without * and ?, because `write.url` replaces the host, "
+                    "not {'url': '*', 'write': {'token_file': 't', 'url': 'https://h/'}}"
+                ),
+                (
+                    "6: git.credentials.3.read: must contain only one of `token_file`, `credentials_file` and "
+                    "`github_app`, not {'token_file': 't', 'credentials_file': 'c'}"
+                ),
+                "7: git.credentials.4.api: must contain either `token_file` or `github_app`, not {}",
+                (
+                    "8: git.credentials.5.read: must contain `known_hosts_file` only together with `ssh_key_file`, "
+                    "not {'token_file': 't', 'known_hosts_file': 'k'}"
+                ),
+            ],
+            id="contradictory-credentials",
+        ),
+        pytest.param(
             "forge: {hosts: [{url: https://github.com, kind: github}]}\n",
             [
                 (
-                    "1: forge.hosts.0: must contain `token_file`, or on GitHub `app_id` and `app_key_file`, "
-                    "not {'url': 'https://github.com', 'kind': 'github'}"
+                    "1: forge.hosts.0: must have credentials: add an entry to `git.credentials` that matches "
+                    "'https://github.com', with `api` (`token_file`, or on GitHub `github_app`)"
                 )
             ],
             id="a-forge-without-credentials",
@@ -563,3 +622,33 @@ def test_address_of_the_server(tmp_path: Path, text: str, address: str, setting:
     settings = load(tmp_path, text)
 
     assert (settings.listen_address, settings.listen_setting) == (address, setting)
+
+
+CREDENTIALS = (
+    "git: {credentials: [{url: github.com, read: {github_app: {app_id: 7, key_file: k}}, api: {token_file: t}}]}\n"
+)
+
+
+def test_credentials_of_the_api_are_sufficient_for_a_forge(tmp_path: Path) -> None:
+    settings = load(tmp_path, CREDENTIALS + "forge: {hosts: [{url: https://github.com, kind: github}]}\n")
+
+    (entry,) = settings.git.credentials
+    assert entry.read is not None
+    assert entry.read.github_app is not None
+    assert entry.read.github_app.app_id == "7"
+    assert list(list_deprecated_settings(settings)) == []
+
+
+def test_deprecated_settings_have_a_replacement(tmp_path: Path) -> None:
+    hosts = "[{url: https://a.example, kind: gitea, token_file: t}, {url: https://b.example/c, kind: agit}]"
+    text = f"git: {{credentials_file: c, ssh_key_file: k}}\nforge: {{hosts: {hosts}}}\n"
+
+    deprecated = dict(list_deprecated_settings(load(tmp_path, text)))
+
+    assert list(deprecated) == ["git.credentials_file", "git.ssh_key_file", "forge.hosts.0.token_file"]
+    assert deprecated["git.ssh_key_file"] == (
+        'an entry of `git.credentials`, for example {url: "*", read: {ssh_key_file: …}, write: {ssh_key_file: …}}'
+    )
+    assert deprecated["forge.hosts.0.token_file"] == (
+        "`api: {token_file: …}` in an entry of `git.credentials` that matches 'https://a.example'"
+    )

@@ -406,7 +406,9 @@ ADDON = "AddonInvalid"
             "but is a resource with the additional fields id, forEach",
             id="mixed-with-what-wraps",
         ),
-        pytest.param({"creates": [{"apiVersion": "v1"}]}, ADDON, "spec.creates[0].kind must be the name of a kind", id="no-kind"),
+        pytest.param(
+            {"creates": [{"apiVersion": "v1"}]}, ADDON, "spec.creates[0].kind must be the name of a kind", id="no-kind"
+        ),
         pytest.param(
             {"creates": [create({"kind": "${metadata.name}"})]}, ADDON, "spec.creates[0].resource.kind", id="kind"
         ),

@@ -245,7 +245,12 @@ def test_values_of_a_platform_addon(config: Any, overrides: Any, expected: Any) 
             {"deskLamp": {"left": 3}}, "SchemaValidation", "deskLamp.left must be a mapping of f", id="no-map"
         ),
         pytest.param({"deskLamp": {"glow": 3}}, "SchemaValidation", "deskLamp.glow must be a string", id="type"),
-        pytest.param({"lamp": {}}, "OverrideTargetUnknown", "lamp is not the key of an addon that the component uses", id="unknown"),
+        pytest.param(
+            {"lamp": {}},
+            "OverrideTargetUnknown",
+            "lamp is not the key of an addon that the component uses",
+            id="unknown",
+        ),
         pytest.param(
             {"deskLamp": {}, "desk-lamp": {}},
             "OverrideKeyAmbiguous",

@@ -144,7 +144,9 @@ def test_duplicate_finding_lists_all_files() -> None:
     package = merge({"a.yaml": pool()}, {"more": {"x/b.yaml": pool()}})
 
     (finding,) = package.findings
-    message = "KafkaNodePool/shop/brokers must be unique on a cluster, but is in the files more/x/b.yaml, streaming/a.yaml"
+    message = (
+        "KafkaNodePool/shop/brokers must be unique on a cluster, but is in the files more/x/b.yaml, streaming/a.yaml"
+    )
     assert finding.message == message
 
 

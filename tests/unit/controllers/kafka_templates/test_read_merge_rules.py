@@ -74,7 +74,10 @@ def test_built_in_rule() -> None:
     ("changed", "pointer", "message"),
     [
         pytest.param(
-            {"properties": []}, "/spec/properties", "must contain the properties that exist both in the parent kind and in the child kind", id="none"
+            {"properties": []},
+            "/spec/properties",
+            "must contain the properties that exist both in the parent kind and in the child kind",
+            id="none",
         ),
         pytest.param({"properties": ["a", "a"]}, "/spec/properties", 'must not contain "a" twice', id="twice"),
         pytest.param({"properties": [7]}, "/spec/properties/0", "must be a string, not 7", id="no-name"),

@@ -186,7 +186,9 @@ def test_soaking_wave_states_its_end() -> None:
     )
 
 
-@pytest.mark.parametrize(("count", "end"), [(5, "p4 is not published with the current version of the rule"), (6, "; and 1 more")])
+@pytest.mark.parametrize(
+    ("count", "end"), [(5, "p4 is not published with the current version of the rule"), (6, "; and 1 more")]
+)
 def test_reason_names_at_most_five_packages(count: int, end: str) -> None:
     why = evaluate({"canary": [ProgressPending(f"p{number}") for number in reversed(range(count))]}).wait_reasons[1]
 

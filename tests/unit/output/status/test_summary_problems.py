@@ -44,7 +44,9 @@ def test_status_without_totals_is_unknown(summary: dict[str, Any]) -> None:
 
 def test_invalid_entries_are_omitted_and_unknown_fields_are_ignored() -> None:
     findings = [1, {"severity": "loud"}, {**FINDING, "message": {}}, {**FINDING, "more": 1}]
-    status = read_valid_status({"totals": {**TOTALS, "more": 1}, "findings": findings, "notReady": ["x", {"object": 1}]})
+    status = read_valid_status(
+        {"totals": {**TOTALS, "more": 1}, "findings": findings, "notReady": ["x", {"object": 1}]}
+    )
 
     assert list_problem_lines(status) == (ProblemLine("warning", "a.yaml:3", "Odd", "it is odd"),)
 

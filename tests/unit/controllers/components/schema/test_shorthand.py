@@ -193,7 +193,12 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
             "has an unclosed quote at column 18",
             id="open-single-quote",
         ),
-        pytest.param("[]string | default=[1", "ShorthandSyntax", "has an opening [ without a closing ] at column 20", id="open-bracket"),
+        pytest.param(
+            "[]string | default=[1",
+            "ShorthandSyntax",
+            "has an opening [ without a closing ] at column 20",
+            id="open-bracket",
+        ),
         pytest.param(
             'object | default={"a": "',
             "ShorthandSyntax",

@@ -287,7 +287,9 @@ def test_budget_applies_to_the_whole_render(data: Any, limits: ExpressionLimits)
         template.render(bindings, budget)
 
     assert caught.value.field_finding.code.name == "CelBudget"
-    assert re.search("applies to all expressions of the render|exceeds the budget of the render", caught.value.field_finding.message)
+    assert re.search(
+        "applies to all expressions of the render|exceeds the budget of the render", caught.value.field_finding.message
+    )
     assert budget.steps < 0 or budget.bytes < 0
     assert compile_with_limits("${spec.text}", limits).render(bindings, ExpressionBudget(limits)) == "a" * 500
 

@@ -1,0 +1,61 @@
+"""Small files that contain a secret. A file is read again after each change, so that a rotated secret is used at once.
+
+This module contains no code for formats of credentials. Messages never contain the content of a file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_MAX_BYTES = 1024 * 1024
+_NO_VERSION = (-1, -1, -1)
+
+
+class SecretFileError(Exception):
+    """The file cannot be read, is too large, or is not UTF-8 text. The message contains no part of its content."""
+
+
+class SecretFile:
+    """A small text file whose content is cached until the file changes. The object is thread-safe.
+
+    A file has changed if its modification time, size or inode is different. The attributes are those of the target of
+    a symbolic link. Therefore, a mounted Secret of Kubernetes changes when Kubernetes replaces the link `..data`.
+    """
+
+    def __init__(self, file: Path, max_bytes: int = _MAX_BYTES) -> None:
+        self._file = file
+        self._max_bytes = max_bytes
+        self._cached: tuple[tuple[int, int, int], str] | None = None
+
+    def read(self) -> str:
+        """Return the current content of the file.
+
+        Raises:
+            SecretFileError: The file cannot be read.
+        """
+        try:
+            status = self._file.stat()
+            version = (status.st_mtime_ns, status.st_size, status.st_ino)
+            # Read `self._cached` only once, because another thread can replace it between two reads.
+            cached = self._cached
+            if cached is None or cached[0] != version:
+                if status.st_size > self._max_bytes:
+                    raise SecretFileError(f"the credentials file {self._file} is larger than {self._max_bytes} bytes")
+                cached = (version, self._file.read_text("utf-8"))
+                self._cached = cached
+        except OSError as error:
+            raise SecretFileError(f"cannot read the credentials file {self._file}: {error.strerror}") from error
+        except UnicodeDecodeError:
+            # Do not chain the original exception, because it contains the content of the file.
+            raise SecretFileError(f"the credentials file {self._file} is not UTF-8 text") from None
+        return cached[1]
+
+    @property
+    def last_content(self) -> str | None:
+        """The content that the last successful call of `read` returned. None if there was no such call."""
+        return self._cached[1] if self._cached else None
+
+    def expire(self) -> None:
+        """Let the next call of `read` read the file, even if its attributes have not changed."""
+        if self._cached:
+            self._cached = (_NO_VERSION, self._cached[1])
