@@ -152,10 +152,10 @@ def _long_lived(world: Path) -> Iterator[Measure]:
         if name == "one region":
             change_a_region(world)
         before = _refs(world)
-        measure, events = _timed(name, passes.run)
+        measure, _ = _timed(name, passes.run)
         moved = sum(before.get(ref) != commit for ref, commit in _refs(world).items())
-        result = next((event for event in events if event["event"] == "pass_completed"), {})
-        yield replace(measure, renders=result.get("renders", 0), refs_pushed=moved, drafts=result.get("drafted", 0))
+        counts = passes.summary.counts
+        yield replace(measure, renders=counts.get("renders", 0), refs_pushed=moved, drafts=counts.get("drafted", 0))
 
 
 def _parts(settings: Settings) -> tuple:

@@ -68,6 +68,7 @@ def build_pass_services(
         config_proposals=inputs.config_proposals,
         pull_requests=PullRequests(inputs.pull_request_cache, requests, backoff, inputs.get_commit_page),
         publication_times=FirstSeenTimes(get_cache_file(settings, "published")),
+        draft_times=FirstSeenTimes(get_cache_file(settings, "drafts")),
         known_heads=inputs.known_heads,
         clock=inputs.clock,
         has_annotation_approvals=settings.approvals.by_annotation,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler import settings as reconciler_settings
-from reconciler.bootstrap import publishers
+from reconciler.bootstrap import publishers, start_event
 from reconciler.bootstrap import server as bootstrap_server
 from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import report_errors
@@ -23,12 +23,14 @@ from reconciler.cli.options import (
 )
 from reconciler.git.errors import GitError
 from reconciler.reconcile import pass_runner
-from reconciler.service import fleet_view, loop
+from reconciler.service import fleet_view, loop, pass_reporter
+from reconciler.telemetry import metrics
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.server import ServiceServer
     from reconciler.service.fleet_view import ServiceState
-    from reconciler.service.loop import ServiceWork, WakeupQueue
+    from reconciler.service.loop import ServiceWork, Wakeup, WakeupQueue
+    from reconciler.service.pass_reporter import PassReporter
     from reconciler.settings import Settings
 
 
@@ -51,23 +53,31 @@ def command(
 
     def build() -> ServiceWork:
         try:
-            return _build_work(settings(), server, state, wakeups)
+            return _build_work(settings(), server, state, wakeups, reporter)
         except (reconciler_settings.SettingsError, publishers.NoStatusRepositoryError, GitError) as error:
             raise loop.UnusableSettingsError(str(error)) from error
 
     wakeups = loop.WakeupQueue()
     state = fleet_view.ServiceState()
-    with bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK)) as server:
+    reporter = pass_reporter.PassReporter()
+    with (
+        metrics.REGISTRY.export(),
+        bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK)) as server,
+    ):
         with report_errors():
             # Build the work once before the service starts, so that invalid settings end the command. If settings
             # become invalid later, the service continues with the previous settings.
-            _build_work(settings(), server, state, wakeups)
+            first_settings = settings()
+            _build_work(first_settings, server, state, wakeups, reporter)
+        start_event.log_start(first_settings, settings_file)
         with loop.handle_signals(wakeups, state) as stops:
             loop.serve(build, wakeups)
     return 128 + stops[0]
 
 
-def _build_work(settings: Settings, server: ServiceServer, state: ServiceState, wakeups: WakeupQueue) -> ServiceWork:
+def _build_work(
+    settings: Settings, server: ServiceServer, state: ServiceState, wakeups: WakeupQueue, reporter: PassReporter
+) -> ServiceWork:
     set_up_logs(settings, service=True)
     publisher = publishers.build_push_publisher(settings)
     services = bootstrap_services.build_services(
@@ -76,10 +86,10 @@ def _build_work(settings: Settings, server: ServiceServer, state: ServiceState, 
     passes = pass_runner.PassRunner(services.source, services.remotes, services.pass_services, publisher)
     server.apply(settings)
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
+    reporter.heartbeat_seconds = settings.log.heartbeat_seconds
 
-    def run() -> bool:
-        is_successful = passes.run()
-        pass_runner.log_pass(passes.summary)
+    def run(reasons: frozenset[Wakeup]) -> bool:
+        is_successful = reporter.run(passes, reasons)
         # The summary has no config if an unexpected exception ended the pass before it had read the config.
         if passes.summary.config:
             state.view = fleet_view.FleetView(passes.summary.config)
@@ -89,5 +99,5 @@ def _build_work(settings: Settings, server: ServiceServer, state: ServiceState, 
     remotes, folders = services.remotes, services.watched_folders
     return loop.ServiceWork(
         run, services.backoff.retry_now, schedule, folders, lambda: passes.seconds_until_due, gather_seconds,
-        remotes.collect_late_results, remotes.close,
+        remotes.collect_late_results, remotes.close, reporter.report_failure,
     )  # fmt: skip

@@ -49,6 +49,11 @@ _GENERIC_STDERR_LINES = (
 )
 
 
+def read_git_version() -> str:
+    """Return the version of the program git, such as `2.39.5`."""
+    return ".".join(map(str, Git().version_info))
+
+
 @dataclass(frozen=True)
 class GitResult:
     """The result of one Git call. Its `stderr` contains no credentials."""

@@ -53,6 +53,11 @@ class GitError(ExpectedError):
         self.message = message
 
     @property
+    def code(self) -> str:
+        """The name of the reason, such as `AccessDenied`. It is the name of the class without `Error`."""
+        return type(self).__name__.removesuffix("Error")
+
+    @property
     def full_message(self) -> str:
         """The message with the next step. If a person must act and the class has no `advice`, only the message."""
         advice = self.advice or ("" if self.next_step == "human" else self.next_step)

@@ -89,6 +89,7 @@ from reconciler.reconcile.remotes.targets import (
 )
 from reconciler.reconcile.render_batches import RenderBatches
 from reconciler.reconcile.services import PassServices
+from reconciler.telemetry.phases import phase
 
 _NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
 
@@ -666,7 +667,8 @@ class PassContext:
 
     def _render_and_count(self, variant: Variant, inputs: RenderInputs) -> PackageRender:
         self.render_count += 1
-        return self._renderer(variant, inputs)
+        with phase("render"):
+            return self._renderer(variant, inputs)
 
     def _record_executor_render(self, rendered: PackageRender) -> PackageRender:
         self.render_count += 1

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.telemetry.phases import phase
 
 if TYPE_CHECKING:
     from reconciler.git.mirror import Mirror
@@ -112,11 +113,13 @@ def read_inputs_if_changed(
     If the config is unchanged, the remotes whose URLs `last` contains are fetched. If the config has changed, only the
     config is read, because it can contain other URLs.
     """
-    config = source.read()
+    with phase("fetch"):
+        config = source.read()
     if last is None or last.config != config.id:
         return PassInputs(config)
     services.report_progress("fetching", 0, 1)
-    remotes.fetch(last.upstreams, last.destinations)
+    with phase("fetch"):
+        remotes.fetch(last.upstreams, last.destinations)
     refresh_pull_requests(last.destinations, remotes, services)
     services.report_progress("fetching", 1, 1)
     services.functions.refresh()
@@ -131,7 +134,8 @@ def refresh_pull_requests(urls: Iterable[str], remotes: Remotes, services: Input
     """Read the pull requests of all repositories with a recorded state. Other repositories cannot have drafts."""
     cache, prefix = services.pull_request_cache, services.state_ref.partition("{repository}")[0]
     fetched = {url: remote for url in urls if cache.has_driver(url) and (remote := remotes.get(url))}
-    cache.refresh(url for url, remote in fetched.items() if any(ref.startswith(prefix) for ref in remote.refs))
+    with phase("pull_requests"):
+        cache.refresh(url for url, remote in fetched.items() if any(ref.startswith(prefix) for ref in remote.refs))
 
 
 def digest_proposal_refs(mirror: Mirror, branch: str, state_ref: str) -> str:

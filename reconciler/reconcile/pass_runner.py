@@ -1,31 +1,35 @@
-"""Runs passes one after the other, and logs a summary of each pass. If no input has changed, a pass is skipped."""
+"""Runs passes one after the other. If no input has changed, a pass is skipped."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.push_outcomes import PushDone, PushOutcome
-from reconciler.krm.findings import Finding, Severity, create_internal_error_finding, select_errors
+from reconciler.krm.findings import Finding, create_internal_error_finding, select_errors
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import release_pass_memory
-from reconciler.output.findings.grouping import FindingGroup, group_findings
+from reconciler.output.commit_messages import DryCommit
 from reconciler.output.plan.formats import format_empty_plan
 from reconciler.output.plan.models import NO_CHANGES, ChangeCounts
 from reconciler.output.plan.overview import build_plan_result, count_changes
+from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.reconcile.cache_files import CompletedPass, CompletedPassStore, InMemoryPassStore
 from reconciler.reconcile.failures import log_failure, log_failures
 from reconciler.reconcile.pass_cache import PassCache
 from reconciler.reconcile.pass_inputs import ConfigSource, digest_heads
+from reconciler.reconcile.pass_numbers import PassNumbers, compute_pass_numbers
 from reconciler.reconcile.reconcile_pass import PassReport, count_outcomes, decide_and_publish, push_failure_code
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 from reconciler.reconcile.services import PassServices, PlanPublisher
 from reconciler.reconcile.snapshot import PassSnapshot, take_snapshot_if_changed
-from reconciler.telemetry.event_log import log
+from reconciler.telemetry.phases import phase
+
+PassResult = Literal["success", "partial", "failure"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,9 @@ class PassSummary:
         status_error: The error that prevented the push of the status. It is "" if the push succeeded.
         is_skipped: Whether the pass was skipped, because no input had changed.
         changes: The numbers of changed packages, conflicts and errors.
+        numbers: The numbers of targets and packages by state. Empty if the pass was skipped.
+        unavailable_remotes: The number of remotes that could not be fetched.
+        dry_commit: The config commit with its author and message, or None for a plain folder.
     """
 
     config: str
@@ -68,6 +75,20 @@ class PassSummary:
     status_error: str = ""
     is_skipped: bool = False
     changes: ChangeCounts = NO_CHANGES
+    numbers: PassNumbers = field(default_factory=PassNumbers)
+    unavailable_remotes: int = 0
+    dry_commit: DryCommit | None = None
+
+    @property
+    def result(self) -> PassResult:
+        """The result of the pass. Findings in the config have no effect on it.
+
+        `partial` means that some remotes could not be used, or that some work was postponed. `failure` means that an
+        unexpected exception ended the pass.
+        """
+        if not self.config:
+            return "failure"
+        return "success" if self.is_clean and not self.unavailable_remotes else "partial"
 
 
 class PassRunner:
@@ -124,7 +145,7 @@ class PassRunner:
         with self._remotes as remotes:
             snapshot = take_snapshot_if_changed(self._source, remotes, self._services, self._store.load())
             if isinstance(snapshot, CompletedPass):
-                self.summary = _summarize_skipped(snapshot)
+                self.summary = _summarize_skipped(snapshot, remotes.count_unavailable())
                 return True
             remotes.include_late_errors_in_digest()
             report = decide_and_publish(snapshot, remotes, self._services, self._publisher, self._cache)
@@ -144,7 +165,17 @@ class PassRunner:
             is_completed = is_final and not (report.is_waiting or report.is_postponed or has_moved or is_uncertain)
             self._store.save(self._build_completed_pass(snapshot, report) if is_completed else None)
             unpushed_drafts = _list_unpushed_drafts(report, remotes)
-        self.summary = _summarize(report, self._publisher.status_error, unpushed_drafts)
+            unavailable = remotes.count_unavailable()
+        with phase("plan"):
+            numbers = compute_pass_numbers(
+                report.plan.targets, _list_pushed(report), self._services.draft_times, snapshot.now
+            )
+        self.summary = replace(
+            _summarize(report, self._publisher.status_error, unpushed_drafts),
+            numbers=numbers,
+            unavailable_remotes=unavailable,
+            dry_commit=snapshot.config.dry_commit,
+        )
         del snapshot, report, plan
         release_pass_memory()
         return is_final
@@ -212,37 +243,17 @@ def _summarize(
     )
 
 
-def _summarize_skipped(last: CompletedPass) -> PassSummary:
+def _list_pushed(report: PassReport) -> list[TargetPlan]:
+    """Return the plans of all targets that the pass has pushed."""
+    return [written.plan for name, written in report.written.items() if isinstance(report.outcomes[name], PushDone)]
+
+
+def _summarize_skipped(last: CompletedPass, unavailable_remotes: int) -> PassSummary:
     """Return the summary of a skipped pass. Its numbers are those of the last pass that was not skipped."""
     numbers = {name: last.counts.get(name, 0) for name in ("unchanged", "blocked", "held")}
     errors = len(select_errors(last.findings))
     changes = NO_CHANGES.model_copy(update={**numbers, "errors": errors})
-    return PassSummary(last.config, last.counts, last.findings, is_skipped=True, changes=changes)
-
-
-def log_pass(summary: PassSummary) -> None:
-    """Log one event for each group of similar findings, and then the event `pass_completed`.
-
-    The level of an event is the severity of its findings. The event `pass_completed` has the field `clean`, which is
-    True if every remote succeeded and no finding is an error. Its field `findings` has the number of findings per
-    severity.
-    """
-    if summary.is_skipped:
-        log.debug("pass_skipped", config_commit=summary.config)
-        return
-    for group in group_findings(summary.findings):
-        _log_findings(group)
-    counts = Counter(finding.severity for finding in summary.findings)
-    by_severity = {severity.value: counts[severity] for severity in Severity}
-    clean = summary.is_clean and not counts[Severity.ERROR]
-    log.info("pass_completed", config_commit=summary.config, clean=clean, findings=by_severity, **summary.counts)
-
-
-def _log_findings(group: FindingGroup) -> None:
-    finding = group.first
-    methods = {Severity.ERROR: log.error, Severity.WARNING: log.warning, Severity.INFO: log.info}
-    fields = {name: value for name, value in vars(finding.location).items() if value}
-    if group.examples:
-        fields |= {"count": len(group.findings), "examples": list(group.examples)}
-    severity, message = finding.severity, finding.message
-    methods[severity]("finding_reported", code=finding.code, severity=severity.value, message=message, **fields)
+    return PassSummary(
+        last.config, last.counts, last.findings, is_skipped=True, changes=changes,
+        unavailable_remotes=unavailable_remotes,
+    )  # fmt: skip

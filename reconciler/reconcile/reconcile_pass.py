@@ -46,6 +46,7 @@ from reconciler.reconcile.snapshot import (
     take_snapshot,
 )
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.phases import phase
 
 PUSH_STILL_RUNNING = "the push to the repository is still running; the next pass reads the result"
 _MAX_TITLES_IN_SCOPE = 3
@@ -61,7 +62,7 @@ def push_plans(
     a slow push still runs. The function does not wait for a slow push: the outcome of its targets is `PushPostponed`.
     """
     # Write to several mirrors at the same time, because each write mostly waits for git processes.
-    with ThreadPoolExecutor(max_pushes) as pool:
+    with phase("commit"), ThreadPoolExecutor(max_pushes) as pool:
         results_by_group = list(pool.map(partial(_write, context), groups))
     jobs = {}
     for (remote, plans), results in zip(groups, results_by_group, strict=True):
@@ -70,7 +71,8 @@ def push_plans(
         yield from ((WrittenPlan(plan), PushFailed(error)) for plan, error in failed)
         if written := [result for result in results if isinstance(result, WrittenPlan)]:
             jobs[plans[0].target.url] = (remote, written)
-    outcomes_by_url = remotes.push({url: partial(_push, publisher, *job) for url, job in jobs.items()})
+    with phase("push"):
+        outcomes_by_url = remotes.push({url: partial(_push, publisher, *job) for url, job in jobs.items()})
     for url, (_, written) in jobs.items():
         outcomes = outcomes_by_url.get(url)
         yield from ((plan, outcomes[plan.name] if outcomes else PushPostponed(PUSH_STILL_RUNNING)) for plan in written)
@@ -208,17 +210,19 @@ def decide_and_publish(
     snapshot, context = prepared.snapshot, prepared.context
     progress = _plan_and_push(prepared, remotes, services, publisher)
     pushed, steps = progress.pushed, IsolatedSteps()
-    tags = _push_tags(context, pushed, publisher, services.max_pushes, steps)
     approvals = ApprovalResult()
-    if services.has_annotation_approvals:
-        approvals = steps.run(
-            "approvals by annotation", lambda: _push_approvals(context, pushed, publisher, snapshot.now), approvals
-        )
+    with phase("push"):
+        tags = _push_tags(context, pushed, publisher, services.max_pushes, steps)
+        if services.has_annotation_approvals:
+            approvals = steps.run(
+                "approvals by annotation", lambda: _push_approvals(context, pushed, publisher, snapshot.now), approvals
+            )
     _log_moves(pushed)
     plans = progress.build_final_plans()
     # Plan the targets of other shards only in the leader shard. It reports the status and proposes config changes for
     # all shards.
-    other_shards = context.plan_other_shards(plans.values()) if shard.is_leader else OtherShardPlans()
+    with phase("plan"):
+        other_shards = context.plan_other_shards(plans.values()) if shard.is_leader else OtherShardPlans()
     all_plans = {**plans, **{plan.target.key: plan for plan in other_shards.plans}}
     proposal = (
         plan_config_proposal(snapshot, prepared.controller_result, services, all_plans.values(), steps)
@@ -228,13 +232,15 @@ def decide_and_publish(
     proposal_outcome: PushOutcome = PushDone()
     if shard.is_leader:
         push_proposal = partial(publisher.push_config_proposal, services.config_proposals, proposal, snapshot.config)
-        proposal_outcome = steps.run("the push of the config proposal", push_proposal, proposal_outcome)
+        with phase("push"):
+            proposal_outcome = steps.run("the push of the config proposal", push_proposal, proposal_outcome)
     retry_at = snapshot.now + PROPOSAL_RETRY_SECONDS
     valid_targets = [plan.target for plan in plans.values() if not plan.findings]
     update_requests = partial(
         publisher.update_pull_requests, services.pull_requests, valid_targets, remotes, services.ref_templates, retry_at
     )
-    requests = steps.run("pull requests", update_requests, PullRequestSummary())
+    with phase("pull_requests"):
+        requests = steps.run("pull requests", update_requests, PullRequestSummary())
 
     def build_fleet(targets: Sequence[Target]) -> FleetPlan:
         target_plans = [all_plans[target.key] for target in targets]
@@ -263,9 +269,12 @@ def decide_and_publish(
         )
     log_failures(fleet.list_findings())
     last_steps = IsolatedSteps()
-    status_outcome = last_steps.run(
-        "the status of the config objects", partial(publisher.push_status, whole_fleet, remotes), _STATUS_INTERRUPTED
-    )
+    with phase("status"):
+        status_outcome = last_steps.run(
+            "the status of the config objects",
+            partial(publisher.push_status, whole_fleet, remotes),
+            _STATUS_INTERRUPTED,
+        )
     last_steps.findings += publisher.status_findings
     last_steps.run(
         "the time of publications", partial(publisher.store_publication_times, services.publication_times), None
@@ -330,7 +339,8 @@ def _plan_and_push(
     remaining = prepared.targets
     for _ in range(MAX_PUSH_ATTEMPTS):
         others = [plan for key, plan in progress.plans.items() if key not in {target.key for target in remaining}]
-        progress.plans |= {plan.target.key: plan for plan in context.plan_targets(remaining, others)}
+        with phase("plan"):
+            progress.plans |= {plan.target.key: plan for plan in context.plan_targets(remaining, others)}
         # Push only targets that this pass planned, because a target with a cached plan has nothing to write.
         planned = [progress.plans[target.key] for target in remaining if context.has_planned(target)]
         for written, outcome in _publish(context, planned, remotes, publisher, services.max_pushes):
@@ -339,7 +349,8 @@ def _plan_and_push(
         if not remaining:
             break
         log.info("race_lost", targets=[target.name for target in remaining])
-        remotes.fetch((), {target.url for target in remaining})
+        with phase("fetch"):
+            remotes.fetch((), {target.url for target in remaining})
     return progress
 
 

@@ -143,6 +143,7 @@ class PassServices:
         draft_template: The template of names of draft branches.
         removal_template: The template of names of branches with removal drafts.
         publication_times: Stores when a pass first found each published version.
+        draft_times: Stores when a pass first found each open draft.
         should_date_actions: Whether commits of review actions have the current time as their date.
         should_treat_missing_as_empty: Whether a missing target repository is handled like an empty repository.
         deprecated_settings: The names of the deprecated settings that are set, each with its replacement.
@@ -173,6 +174,7 @@ class PassServices:
     config_proposals: ConfigProposals
     pull_requests: PullRequests
     publication_times: FirstSeenTimes
+    draft_times: FirstSeenTimes
     known_heads: KnownHeads
     clock: Callable[[], float]
     executor: Executor | None = None

@@ -52,6 +52,7 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates, read_target_states
 from reconciler.reconcile.services import PassServices
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.phases import phase
 
 
 def add_unproven_deletions(
@@ -324,7 +325,8 @@ def _take_one(config: ConfigSnapshot, remotes: Remotes, services: PassServices) 
 
 def _take_all(configs: Sequence[ConfigSnapshot], remotes: Remotes, services: PassServices) -> list[PassSnapshot]:
     services.report_progress("reading the config", 0, 1)
-    catalogs = [services.read_catalog(config) for config in configs]
+    with phase("snapshot"):
+        catalogs = [services.read_catalog(config) for config in configs]
     services.report_progress("reading the config", 1, 1)
     services.report_progress("fetching", 0, 1)
     with ThreadPoolExecutor(1) as pool:
@@ -332,7 +334,8 @@ def _take_all(configs: Sequence[ConfigSnapshot], remotes: Remotes, services: Pas
         preloads = [pool.submit(services.preload, catalog) for catalog in catalogs]
         urls = [services.list_urls(catalog) for catalog in catalogs]
         upstreams, targets = ({url for urls in groups for url in urls} for groups in zip(*urls, strict=True))
-        remotes.fetch(upstreams, targets)
+        with phase("fetch"):
+            remotes.fetch(upstreams, targets)
         steps = IsolatedSteps()
         steps.run("the heads of mirrors", partial(_record_earlier_heads, catalogs, remotes, services), None)
         refresh_pull_requests(sorted(targets), remotes, services)
@@ -351,7 +354,8 @@ def _resolve_isolated(
     config: ConfigSnapshot, catalog: Catalog, remotes: Remotes, services: PassServices, steps: IsolatedSteps
 ) -> Catalog:
     resolve = partial(resolve_definition_conflicts, catalog, config, remotes, services)
-    return steps.run("conflicting definitions", resolve, catalog)
+    with phase("snapshot"):
+        return steps.run("conflicting definitions", resolve, catalog)
 
 
 def _wait_for_preload(preload: Future[None]) -> None:
@@ -415,13 +419,15 @@ def prepare_pass(
             planned.
     """
     targets = [only_target] if only_target else services.list_targets(snapshot.catalog)
-    states = read_target_states(targets, remotes, services.state_ref, pass_cache)
+    with phase("snapshot"):
+        states = read_target_states(targets, remotes, services.state_ref, pass_cache)
     valid_states = {target: state for target, state in states.items() if isinstance(state, TargetState)}
     catalog = add_unproven_deletions(
         snapshot.catalog, snapshot.config, targets, valid_states.values(), services.max_delete_percent
     )
     snapshot = replace(snapshot, catalog=catalog)
-    result = services.run_controllers(snapshot.catalog, remotes, valid_states, snapshot.now)
+    with phase("plan"):
+        result = services.run_controllers(snapshot.catalog, remotes, valid_states, snapshot.now)
     if not shard.is_alone:
         result = replace(result, guards=apply_acknowledged_deletions(result.guards, valid_states))
     desired = pass_cache.find_desired_state(result) if pass_cache is not None else DesiredPackages(result)

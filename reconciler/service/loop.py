@@ -31,6 +31,7 @@ _WATCHER_STOP_SECONDS = 5.0
 class Wakeup(StrEnum):
     """The reason of a wake-up."""
 
+    START = "start"
     TIMER = "timer"
     FOLDER = "folder"
     NOW = "now"
@@ -41,6 +42,8 @@ class Wakeup(StrEnum):
 
 
 _URGENT = frozenset({Wakeup.NOW, Wakeup.RELOAD, Wakeup.STOP})
+# A pass with one of these reasons does not wait for the back-off of remotes.
+_RETRYING = frozenset({Wakeup.START, Wakeup.RELOAD, Wakeup.NOW, Wakeup.FOLDER})
 
 
 class WakeupQueue:
@@ -130,7 +133,7 @@ class ServiceWork:
     """The functions and settings of the service loop, built from the settings file.
 
     Attributes:
-        run_pass: Runs one pass. Returns False if the pass should be repeated soon. Raises GitError.
+        run_pass: Runs one pass for these reasons. Returns False if the pass should be repeated soon. Raises GitError.
         retry_now: Ends the back-off of all remotes.
         folders: The folders in which a change starts a pass.
         seconds_until_due: Returns the seconds until a pass is due although no ref has moved.
@@ -139,9 +142,10 @@ class ServiceWork:
         collect_late_results: Makes the next pass use the results of late fetches, which are fetches that a pass did not
             wait for. The next pass repeats no other fetch.
         close: Ends all work in background threads.
+        report_failure: Receives the error of a failed pass, and the seconds until the next pass.
     """
 
-    run_pass: Callable[[], bool]
+    run_pass: Callable[[frozenset[Wakeup]], bool]
     retry_now: Callable[[], None]
     schedule: PollSchedule
     folders: Sequence[Path]
@@ -149,6 +153,7 @@ class ServiceWork:
     debounce_seconds: float = 0.0
     collect_late_results: Callable[[], None] = lambda: None
     close: Callable[[], None] = lambda: None
+    report_failure: Callable[[GitError, float], None] = lambda error, seconds: None
 
 
 def serve(
@@ -162,10 +167,11 @@ def serve(
     A running pass completes its pushes before the service stops.
     """
     work = build()
+    reasons = frozenset({Wakeup.START})
     try:
         while True:
             with watch_folders(work.folders, wakeups):
-                reasons = _run_passes(work, wakeups, chance, clock)
+                reasons = _run_passes(work, wakeups, reasons, chance, clock)
             if Wakeup.STOP in reasons:
                 log.info("daemon_stopped")
                 return
@@ -175,19 +181,30 @@ def serve(
 
 
 def _run_passes(
-    work: ServiceWork, wakeups: WakeupQueue, chance: Callable[[], float], clock: Callable[[], float]
+    work: ServiceWork,
+    wakeups: WakeupQueue,
+    reasons: frozenset[Wakeup],
+    chance: Callable[[], float],
+    clock: Callable[[], float],
 ) -> frozenset[Wakeup]:
+    """Run passes until STOP or RELOAD. `reasons` are the reasons of the first pass."""
     failures = 0
     next_poll = -math.inf
-    reasons = frozenset({Wakeup.NOW})
-    while not reasons & {Wakeup.STOP, Wakeup.RELOAD}:
-        if Wakeup.NOW in reasons or Wakeup.FOLDER in reasons:
+    while True:
+        if not reasons.isdisjoint(_RETRYING):
             work.retry_now()
         is_late = reasons == {Wakeup.REMOTE}
         if is_late:
             work.collect_late_results()
-        failures = 0 if _run_pass(work) else failures + 1
+        error = None
+        try:
+            is_done = work.run_pass(reasons)
+        except GitError as pass_error:
+            is_done, error = False, pass_error
+        failures = 0 if is_done else failures + 1
         delay = work.schedule.delay_seconds(failures, chance())
+        if error:
+            work.report_failure(error, delay)
         if is_late:
             # Do not change `next_poll`, because a pass for one late remote must not delay the next poll of all other
             # remotes.
@@ -200,15 +217,8 @@ def _run_passes(
         if reasons <= {Wakeup.WEBHOOK, Wakeup.REMOTE}:
             reasons |= wakeups.wait_for_more(work.debounce_seconds)
         log.debug("wakeup_received", reasons=sorted(reasons))
-    return reasons
-
-
-def _run_pass(work: ServiceWork) -> bool:
-    try:
-        return work.run_pass()
-    except GitError as error:
-        log.error("pass_failed", message=error.message, next_step=error.next_step)
-        return False
+        if reasons & {Wakeup.STOP, Wakeup.RELOAD}:
+            return reasons
 
 
 def _rebuild(build: Callable[[], ServiceWork], work: ServiceWork) -> ServiceWork:

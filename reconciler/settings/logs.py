@@ -16,3 +16,9 @@ class LogSettings(SettingsGroup):
     format: Literal["auto", "json", "text"] = declare(
         "auto", "The log format. `auto` is `text` on a terminal, and `json` otherwise."
     )
+    heartbeat_seconds: float = declare(
+        300.0,
+        "The time between two events `heartbeat`, which the service logs while its passes change nothing, in seconds. "
+        "0 means that the service logs no heartbeats.",
+        ge=0,
+    )

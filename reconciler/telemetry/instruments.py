@@ -90,6 +90,9 @@ class Instrument:
         """Delete all values. Recorded values are ignored until the next start."""
         self._metric = None
         self._children = {}
+        for label in self.labels.values():
+            if isinstance(label, LabelValues):
+                label.clear()
 
     def clear(self) -> None:
         """Delete all series whose label values were not known in advance."""

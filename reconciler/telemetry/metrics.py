@@ -9,8 +9,23 @@ import time
 
 from reconciler import __version__
 from reconciler.telemetry.instruments import LabelValues, MetricRegistry
+from reconciler.telemetry.phases import PHASES
 
 REGISTRY = MetricRegistry(time.time)
+
+PASS_RESULTS = ("success", "partial", "failure")
+PASS_TRIGGERS = ("start", "reload", "now", "webhook", "folder", "remote", "timer")
+TARGET_STATES = ("ready", "blocked", "unreachable")
+PACKAGE_STATES = (
+    "published", "draft", "proposed", "blocked", "on_hold", "pending_deletion", "declined", "orphaned"
+)  # fmt: skip
+DRAFT_STATES = ("draft", "proposed")
+SEVERITIES = ("error", "warning", "info")
+DRAFT_ACTIONS = ("created", "updated", "withdrawn")
+_PASS_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
+_LATENCY_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+# With all severities, the metric `reconciler_findings` has at most 3 * 161 series.
+_MAX_FINDING_CODES = 160
 
 BUILD_INFO = REGISTRY.gauge(
     "reconciler_build_info",
@@ -21,6 +36,45 @@ BUILD_INFO = REGISTRY.gauge(
 )
 SHARD_INDEX = REGISTRY.gauge("reconciler_shard_index", "The number of the shard of this process, starting at 1.")
 SHARD_COUNT = REGISTRY.gauge("reconciler_shard_count", "The number of shards.")
+
+PASS_DURATION = REGISTRY.histogram(
+    "reconciler_pass_duration_seconds", "The duration of passes.", _PASS_BUCKETS, result=PASS_RESULTS
+)
+PASSES = REGISTRY.counter(
+    "reconciler_passes_total",
+    "The number of completed passes. The trigger is the most specific reason of the pass.",
+    result=PASS_RESULTS,
+    trigger=PASS_TRIGGERS,
+)
+PASS_PHASE_DURATION = REGISTRY.histogram(
+    "reconciler_pass_phase_duration_seconds", "The duration of each phase of a pass.", _PASS_BUCKETS, phase=PHASES
+)
+PASS_START = REGISTRY.gauge(
+    "reconciler_pass_start_timestamp_seconds", "The start time of the running pass, or 0 if no pass is running."
+)
+LAST_PASS = REGISTRY.timestamp(
+    "reconciler_last_pass_timestamp_seconds", "The end time of the last pass with this result.", result=PASS_RESULTS
+)
+DRAFT_LATENCY = REGISTRY.histogram(
+    "reconciler_draft_latency_seconds",
+    "The time from the first fetch of a config commit until its drafts are pushed.",
+    _LATENCY_BUCKETS,
+)
+TARGETS = REGISTRY.gauge("reconciler_targets", "The number of targets of this shard.", state=TARGET_STATES)
+PACKAGES = REGISTRY.gauge("reconciler_packages", "The number of packages of this shard.", state=PACKAGE_STATES)
+OLDEST_DRAFT = REGISTRY.gauge(
+    "reconciler_oldest_draft_timestamp_seconds",
+    "The time at which the daemon first found the oldest open draft, or 0 if there is no draft.",
+    state=DRAFT_STATES,
+)
+CONFLICTS = REGISTRY.gauge("reconciler_conflicts", "The number of open conflicts between local changes and updates.")
+FINDING_CODES = LabelValues(_MAX_FINDING_CODES)
+FINDINGS = REGISTRY.gauge(
+    "reconciler_findings", "The number of findings of the last pass.", severity=SEVERITIES, code=FINDING_CODES
+)
+DRAFT_CHANGES = REGISTRY.counter(
+    "reconciler_draft_changes_total", "The number of packages that passes drafted or withdrew.", action=DRAFT_ACTIONS
+)
 
 
 def render_metrics(accept: str) -> tuple[bytes, str]:

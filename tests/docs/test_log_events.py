@@ -19,7 +19,7 @@ PAGE = PROJECT / "docs/reference/log-events.md"
 LEVELS = frozenset({"debug", "info", "warning", "error"})
 # Members of the logger that log no event.
 OTHER_MEMBERS = frozenset({"configure_with", "pass_id", "pass_scope"})
-NAME = re.compile(r"[a-z]+(_[a-z]+)+\Z")
+NAME = re.compile(r"[a-z]+(_[a-z]+)*\Z")
 FORBIDDEN_FIELDS = frozenset({"why", "cluster"})
 _EVENT_ROW = re.compile(r"^\| `(?P<name>\w+)` \| (?P<levels>[\w, ]+) \| .+ \| (?P<fields>.*?) ?\|$", re.MULTILINE)
 _FIELD_ROW = re.compile(r"^\| (?P<fields>`\w+`(?:, `\w+`)*) \| [\w ]+ \| .+ \|$", re.MULTILINE)

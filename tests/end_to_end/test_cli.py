@@ -526,7 +526,11 @@ def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
         deadline = time.monotonic() + 60
         code = service.wait(deadline - time.monotonic())
 
-    assert (first["renders"], first["unchanged"]) == (0, 17)
+    assert (first["renders"], first["result"], first["trigger"]) == (0, "success", ["start"])
+    assert first["packages"] == {
+        "published": 0, "draft": 17, "proposed": 0, "blocked": 0, "on_hold": 0, "pending_deletion": 0, "declined": 0,
+        "orphaned": 0,
+    }  # fmt: skip
     assert written["target"] == "boston"
     assert "poll_second: unknown setting" in str(refused["message"])
     assert code == 128 + signal.SIGTERM

@@ -1,15 +1,18 @@
-"""What the service logs about a pass: levels equal severities, and counts include blocked objects."""
+"""The events and numbers of passes over real repositories: results, states of packages, and quiet second passes."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.krm.findings import Finding, Severity, SourceLocation
-from reconciler.reconcile.pass_runner import PassSummary, log_pass
+from reconciler.planning.decide import fleet_plan
+from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.service.pass_reporter import PassReporter
+from reconciler.telemetry import metrics
 from tests.support.world import World, small_world, variant
 
 SET = """\
@@ -28,59 +31,88 @@ def world(tmp_path: Path) -> World:
     return small_world(tmp_path)
 
 
-@pytest.mark.parametrize("severity", Severity, ids=str)
-def test_a_finding_is_logged_at_the_level_of_its_severity(severity: Severity) -> None:
-    finding = Finding("SomeCode", "some message", SourceLocation("a.yaml", 3, "ConfigMap/default/a"), severity)
+class Service:
+    """The passes of one daemon, and the events of each pass above the level debug."""
 
-    events = _logged(PassSummary("c1", {}, (finding,)))
+    def __init__(self, world: World) -> None:
+        self.passes: PassRunner = world.service()
+        self.reporter = PassReporter()
 
-    assert events[0] == {
-        "log_level": severity.value,
-        "event": "finding_reported",
-        "code": "SomeCode",
-        "severity": severity.value,
-        "message": "some message",
-        "file": "a.yaml",
-        "line": 3,
-        "object": "ConfigMap/default/a",
-    }
+    def run(self) -> list[dict[str, Any]]:
+        with capture_logs() as events:
+            self.reporter.run(self.passes, ["timer"])
+        return [dict(event) for event in events if event["log_level"] != "debug"]
 
 
-def test_a_pass_with_an_invalid_set_is_not_clean(world: World) -> None:
+def run_once(world: World) -> dict[str, Any]:
+    """Return the event `pass_completed` of a first pass."""
+    return Service(world).run()[-1]
+
+
+def test_findings_in_the_config_do_not_change_the_result(world: World) -> None:
     world.write({"broken.yaml": SET})
+    completed = run_once(world)
 
-    finished = _finished(world)
-
-    assert (finished["clean"], finished["blocked"]) == (False, 1)
-    assert finished["findings"]["error"] > 0
+    assert (completed["result"], completed["findings"]["error"] > 0) == ("success", True)
 
 
-def test_a_blocked_object_with_a_blocked_package_counts_once(world: World) -> None:
-    # The second variant claims the place of the first one, and is blocked there.
+def test_a_package_that_two_objects_request_is_one_blocked_package(world: World) -> None:
+    # The second variant requests the package of the first one.
     world.write({"second.yaml": variant("metrics-second", "berlin", "metrics")})
 
-    assert _finished(world)["blocked"] == 1
+    assert run_once(world)["packages"]["blocked"] == 1
 
 
-def test_an_unreadable_file_counts_as_blocked(world: World) -> None:
-    world.write({"broken.yaml": "a: [\n"})
+def test_an_unreachable_target_makes_the_result_partial(world: World) -> None:
+    service = Service(world)
+    service.run()
+    shutil.rmtree(world.fleet)
+    first, second = service.run(), service.run()
 
-    assert _finished(world)["blocked"] == 1
-
-
-def test_a_pass_without_errors_is_clean(world: World) -> None:
-    finished = _finished(world)
-
-    assert (finished["clean"], finished["blocked"], finished["findings"]["error"]) == (True, 0, 0)
-
-
-def _finished(world: World) -> dict[str, Any]:
-    passes = world.service()
-    passes.run()
-    return _logged(passes.summary)[-1]
+    completed = [event for event in first if event["event"] == "pass_completed"]
+    assert [(event["result"], event["remotes_unavailable"]) for event in completed] == [("partial", 1)]
+    assert completed[0]["targets"] > 0
+    assert "finding_reported" in {event["event"] for event in first}
+    assert "finding_reported" not in {event["event"] for event in second}
 
 
-def _logged(pass_summary: PassSummary) -> list[dict[str, Any]]:
-    with capture_logs() as events:
-        log_pass(pass_summary)
-    return [dict(event) for event in events]
+def test_a_second_pass_logs_nothing(world: World) -> None:
+    service = Service(world)
+    first = service.run()
+    second, third = service.run(), service.run()
+
+    assert "draft_pushed" in {event["event"] for event in first}
+    assert (second, third) == ([], [])
+
+
+def test_the_states_of_packages_follow_a_review(world: World) -> None:
+    service = Service(world)
+    created = service.run()[-1]
+    world.run_review_action("propose")
+    service.run()
+    proposed = service.passes.summary.numbers
+    world.run_review_action("approve")
+    service.run()
+    published = service.passes.summary.numbers
+
+    count = created["packages"]["draft"]
+    assert count > 0
+    assert created["drafts"] == {"created": count, "updated": 0, "withdrawn": 0, "unchanged": 0}
+    assert (proposed.packages["draft"], proposed.packages["proposed"]) == (0, count)
+    assert (published.packages["proposed"], published.packages["published"]) == (0, count)
+    assert (proposed.oldest_drafts["proposed"], published.oldest_drafts) == (world.now, {"draft": 0, "proposed": 0})
+
+
+def test_the_age_of_a_draft_survives_a_restart(world: World) -> None:
+    Service(world).run()
+    start = world.now
+    world.now += 500
+    world.write({"metrics.yaml": variant("metrics-other", "berlin", "other")})
+    restarted = Service(world)
+    restarted.run()
+
+    assert restarted.passes.summary.numbers.oldest_drafts == {"draft": start, "proposed": 0}
+
+
+def test_metrics_and_plans_have_the_same_states() -> None:
+    assert metrics.PACKAGE_STATES == fleet_plan.PACKAGE_STATES

@@ -65,9 +65,11 @@ class Passes:
         self.ends = list(ends)
         self.ran = 0
         self.hurried = 0
+        self.reasons: list[frozenset[Wakeup]] = []
 
-    def run(self) -> bool:
+    def run(self, reasons: frozenset[Wakeup]) -> bool:
         self.ran += 1
+        self.reasons.append(reasons)
         end = self.ends.pop(0) if self.ends else True
         if isinstance(end, Exception):
             raise end
@@ -85,6 +87,26 @@ def test_passes_run_until_a_stop() -> None:
     serve(passes.work, Scripted({Wakeup.TIMER}, {Wakeup.TIMER}, {Wakeup.STOP}), lambda: 0.5)
 
     assert passes.ran == 3
+
+
+def test_a_pass_receives_its_reasons() -> None:
+    first, second = Passes(), Passes()
+    works = [first.work(), second.work()]
+    wakeups = Scripted({Wakeup.TIMER}, {Wakeup.WEBHOOK}, {Wakeup.RELOAD, Wakeup.NOW}, {Wakeup.STOP})
+    wakeups.late = [{Wakeup.REMOTE}]
+    serve(lambda: works.pop(0), wakeups, lambda: 0.5)
+
+    assert first.reasons == [{Wakeup.START}, {Wakeup.TIMER}, {Wakeup.WEBHOOK, Wakeup.REMOTE}]
+    assert second.reasons == [{Wakeup.RELOAD, Wakeup.NOW}]
+
+
+def test_a_failed_pass_is_reported_with_the_time_until_the_next_pass() -> None:
+    error, reports = UnreachableError("down"), []
+    passes = Passes(error, False, error)
+    work = replace(passes.work(), report_failure=lambda *report: reports.append(report))
+    serve(lambda: work, Scripted({Wakeup.TIMER}, {Wakeup.TIMER}, {Wakeup.STOP}), lambda: 0.5)
+
+    assert reports == [(error, 120.0), (error, 480.0)]
 
 
 def test_failures_lengthen_the_pause_and_a_clean_pass_ends_that() -> None:

@@ -38,9 +38,18 @@ from reconciler.planning.model.outcomes import (
     Unchanged,
     find_reconciled_owners,
 )
-from reconciler.planning.model.state import TargetState
+from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads
+
+PACKAGE_STATES = (
+    "published", "draft", "proposed", "blocked", "on_hold", "pending_deletion", "declined", "orphaned"
+)  # fmt: skip
+"""The states of packages in metrics and in the log.
+
+A package is `on_hold` if nothing requests it, but a deletion limit keeps it. Its deletion is `pending_deletion` if it
+waits for a review or was declined. A package is `orphaned` in the pass that keeps its files without an owner.
+"""
 
 
 @dataclass(frozen=True)
@@ -88,6 +97,53 @@ class TargetPlan:
         """The numbers of new drafts, unchanged packages and blocked packages, in this order."""
         kinds = [type(outcome) for outcome in self.outcomes]
         return kinds.count(Draft), kinds.count(Unchanged), kinds.count(Blocked)
+
+    @cached_property
+    def package_state_counts(self) -> Mapping[str, int]:
+        """The number of packages in each of `PACKAGE_STATES`."""
+        states = [self._get_package_state(outcome) for outcome in self.outcomes]
+        kinds = [removal.kind for removal in self.removals]
+        return {
+            **{state: states.count(state) for state in PACKAGE_STATES},
+            "on_hold": len(self.held),
+            "pending_deletion": kinds.count("proposed") + kinds.count("declined"),
+            "orphaned": kinds.count("orphaned"),
+        }
+
+    def _get_package_state(self, outcome: PackageOutcome) -> str:
+        match outcome:
+            case Draft():
+                return "draft"
+            case Unchanged(reason="drafted", record=record):
+                return "proposed" if self.is_proposed(record.draft_branch) else "draft"
+            case Unchanged(reason="declined"):
+                return "declined"
+            case Unchanged():
+                return "published"
+            case Blocked(record=PackageRecord(draft_branch=branch), findings=()) if self.is_proposed(branch):
+                # The update of the package waits until a person approves or rejects the proposed draft.
+                return "proposed"
+            case Blocked():
+                return "blocked"
+
+    def is_proposed(self, draft_branch: str) -> bool:
+        """Return whether a draft branch has the commit that a person proposed for review."""
+        head = self.heads.drafts.get(draft_branch)
+        return head is not None and self.heads.proposed.get(draft_branch) == head
+
+    @cached_property
+    def conflict_count(self) -> int:
+        """The number of recorded conflicts between local changes on drafts and later updates."""
+        return sum(len(record.conflicts) for _, record in self.next_state.list_active_packages())
+
+    @cached_property
+    def open_drafts(self) -> Mapping[str, str]:
+        """An ID of the open draft of each package. The ID stays the same until the draft is published or deleted."""
+        return {
+            package: f"{record.draft_branch} {record.last_workspace}"
+            for package, record in self.next_state.list_active_packages()
+            if record.draft_version is not None
+        }
 
     @property
     def has_new_drafts(self) -> bool:

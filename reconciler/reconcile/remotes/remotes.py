@@ -126,6 +126,10 @@ class Remotes:
         """The URLs of all remotes that this pass has fetched, or has tried to fetch."""
         return self._fetched
 
+    def count_unavailable(self) -> int:
+        """Return the number of remotes of this pass that cannot be read."""
+        return len(self.failures.keys() & self._fetched)
+
     def collect_late_results(self) -> None:
         """Make the next call of `fetch` take late results. That call does not repeat fetches that have ended."""
         self._should_only_collect = True

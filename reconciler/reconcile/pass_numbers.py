@@ -1,0 +1,97 @@
+"""The numbers of one pass for the log and for metrics: targets, packages, changed drafts and conflicts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+from reconciler.krm.findings import select_errors
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.planning.decide.fleet_plan import PACKAGE_STATES, TargetPlan
+from reconciler.planning.model.outcomes import Draft, Unchanged
+from reconciler.reconcile.cache_files import FirstSeenTimes
+from reconciler.reconcile.codes import PassCodes
+from reconciler.telemetry.metrics import DRAFT_STATES, TARGET_STATES
+
+
+@dataclass(frozen=True)
+class PassNumbers:
+    """The numbers of one pass.
+
+    Attributes:
+        targets: The number of targets by state.
+        packages: The number of packages by state.
+        drafts: The number of packages whose draft was created, updated, withdrawn, or left unchanged.
+        conflicts: The number of recorded conflicts between local changes on drafts and updates.
+        oldest_drafts: The time at which a pass first found the oldest open draft, by its state. 0 if there is no draft.
+    """
+
+    targets: Mapping[str, int] = field(default_factory=dict)
+    packages: Mapping[str, int] = field(default_factory=dict)
+    drafts: Mapping[str, int] = field(default_factory=dict)
+    conflicts: int = 0
+    oldest_drafts: Mapping[str, int] = field(default_factory=dict)
+
+
+def compute_pass_numbers(
+    plans: Iterable[TargetPlan], pushed: Iterable[TargetPlan], draft_times: FirstSeenTimes, now: int
+) -> PassNumbers:
+    """Return the numbers of a pass.
+
+    Args:
+        plans: The plans of all targets of this shard.
+        pushed: The plans that this pass has pushed.
+        draft_times: Stores when a pass first found each draft.
+        now: The time of the pass, in seconds since 1970.
+    """
+    targets: Counter[str] = Counter()
+    packages: Counter[str] = Counter()
+    conflicts = 0
+    oldest_drafts: dict[str, int] = {}
+    plans = list(plans)
+    for plan in plans:
+        targets[_get_target_state(plan)] += 1
+        packages.update(plan.package_state_counts)
+        conflicts += plan.conflict_count
+        for state, seconds in _find_draft_times(plan, draft_times, now):
+            oldest_drafts[state] = min(seconds, oldest_drafts.get(state, seconds))
+    draft_times.store()
+    changes = count_draft_changes(pushed)
+    unchanged = packages["draft"] + packages["proposed"] - changes["created"] - changes["updated"]
+    return PassNumbers(
+        {state: targets[state] for state in TARGET_STATES},
+        {state: packages[state] for state in PACKAGE_STATES},
+        {**changes, "unchanged": max(unchanged, 0)},
+        conflicts,
+        {state: oldest_drafts.get(state, 0) for state in DRAFT_STATES},
+    )
+
+
+def count_draft_changes(pushed: Iterable[TargetPlan]) -> dict[str, int]:
+    """Return the number of packages whose draft a pass created, updated or withdrew."""
+    changes = dict.fromkeys(("created", "updated", "withdrawn"), 0)
+    for plan in pushed:
+        for outcome in plan.outcomes:
+            if isinstance(outcome, Draft):
+                changes["updated" if outcome.record.draft_version else "created"] += 1
+            elif isinstance(outcome, Unchanged) and outcome.should_withdraw:
+                changes["withdrawn"] += 1
+        changes["withdrawn"] += sum(removal.kind == "withdrawn" for removal in plan.removals)
+    return changes
+
+
+def _get_target_state(plan: TargetPlan) -> str:
+    codes = {finding.code for finding in select_errors(plan.findings)}
+    if PassCodes.REPOSITORY_UNREACHABLE.name in codes:
+        return "unreachable"
+    return "blocked" if codes else "ready"
+
+
+def _find_draft_times(plan: TargetPlan, draft_times: FirstSeenTimes, now: int) -> Iterator[tuple[str, int]]:
+    """Yield the state of each open draft, and the time at which a pass first found it."""
+    if plan.findings:
+        # The drafts of a target that cannot be read are unknown.
+        return
+    times = draft_times.update(str(plan.target.key), plan.open_drafts, now)
+    for package, seconds in times.items():
+        yield "proposed" if plan.is_proposed(plan.next_state.packages[package].draft_branch) else "draft", seconds

@@ -1,0 +1,29 @@
+"""The time from the first fetch of a config commit until its drafts are pushed."""
+
+from __future__ import annotations
+
+from reconciler.reconcile.pass_runner import PassSummary
+from reconciler.telemetry.metrics import DRAFT_LATENCY
+
+
+class DraftLatency:
+    """Measures each config commit that creates drafts once. A commit without drafts is not measured."""
+
+    def __init__(self) -> None:
+        self._config = ""
+        self._first_read_at = 0.0
+        self._is_measured = False
+
+    def record_pass(self, summary: PassSummary, started_at: float, now: float) -> None:
+        """Record the result of a pass. The times are seconds of a monotonic clock.
+
+        If a draft was not pushed, a later pass pushes it, and the measurement ends with that pass.
+        """
+        if summary.config != self._config:
+            self._config, self._first_read_at, self._is_measured = summary.config, started_at, False
+        if self._is_measured or summary.unpushed_drafts:
+            return
+        if summary.drafts:
+            DRAFT_LATENCY.observe(now - self._first_read_at)
+        # Later drafts of the same commit have another cause, such as a new version of an upstream package.
+        self._is_measured = bool(summary.drafts) or summary.result == "success"
