@@ -13,8 +13,9 @@ from reconciler.bootstrap.options import build_git_options
 from reconciler.git.errors import GitError, RepositoryMissingError
 from reconciler.git.folder import FolderLimits
 from reconciler.git.history import MirrorHistory, open_local_history
-from reconciler.git.mirror import Mirror
+from reconciler.git.mirror import Mirror, MirrorSigning
 from reconciler.git.rate_limit import PushRateLimiters
+from reconciler.git.signing import Signer
 from reconciler.git.source import FolderSource, RepositoryOrFolder, RepositorySource
 from reconciler.git.url import parse_url
 from reconciler.krm import yaml
@@ -27,7 +28,7 @@ from reconciler.reconcile.pass_inputs import PROPOSAL_STATE_NAME, ConfigSource, 
 from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
-from reconciler.telemetry.event_log import log_mirror_rebuild
+from reconciler.telemetry.event_log import log_mirror_rebuild, log_signing_failure
 
 if TYPE_CHECKING:
     from reconciler.krm.yaml import YamlFile
@@ -90,6 +91,7 @@ class SettingsInputs:
         rate_limiters: PushRateLimiters,
         report_progress: Progress,
         can_fetch: bool,
+        signer: Signer | None = None,
     ) -> None:
         self.source = source
         self.clock = clock
@@ -100,6 +102,7 @@ class SettingsInputs:
         self._rate_limiters = rate_limiters
         self._backoff = backoff
         self._can_fetch = can_fetch
+        self.signer = signer
         self.forges = ForgeRegistry(settings, clock)
         self._options = replace(build_git_options(settings, self.forges), offline=not can_fetch)
         self._cache = Path(settings.cache).expanduser()
@@ -193,4 +196,5 @@ class SettingsInputs:
 
     def open_mirror(self, url: str) -> Mirror:
         """Open the mirror of a repository."""
-        return Mirror.open(self._cache, url, self._options, self._rate_limiters.get, log_mirror_rebuild)
+        signing = MirrorSigning(self.signer, log_signing_failure) if self.signer else None
+        return Mirror.open(self._cache, url, self._options, self._rate_limiters.get, log_mirror_rebuild, signing)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
 from reconciler.bootstrap.credentials import build_remote_credentials
 from reconciler.bootstrap.forges import ForgeRegistry
 from reconciler.git.options import GitOptions, GitRemoteLimits
+from reconciler.git.signing import Signer, SigningOptions
 from reconciler.planning.model.shard import parse_shard
 from reconciler.settings import Settings
 
@@ -21,6 +23,31 @@ def get_cache_file(settings: Settings, name: str) -> Path:
     return Path(settings.cache).expanduser() / f"{name}{suffix}.json"
 
 
+def build_signer(settings: Settings) -> Signer | None:
+    """Build the signer of new commits and tags. Return None if nothing is signed."""
+    signing = settings.signing
+    if not signing.format or not signing.sign:
+        return None
+    return Signer(
+        SigningOptions(
+            signing.format,
+            str(Path(signing.key_file).expanduser()),
+            signing.key_id,
+            find_gnupg_home(settings),
+            frozenset(signing.sign),
+            settings.git.timeout_seconds,
+        )
+    )
+
+
+def find_gnupg_home(settings: Settings) -> str | None:
+    """Return the folder of gpg if the settings need gpg. Git processes have another home folder than this process."""
+    if settings.signing.format != "openpgp":
+        return None
+    folder = settings.signing.gnupg_home or os.environ.get("GNUPGHOME") or "~/.gnupg"
+    return str(Path(folder).expanduser())
+
+
 def build_git_options(settings: Settings, forges: ForgeRegistry | None = None) -> GitOptions:
     """Convert the settings group `git` to GitOptions. Git shares the tokens of GitHub Apps with `forges`."""
     git = settings.git
@@ -30,6 +57,7 @@ def build_git_options(settings: Settings, forges: ForgeRegistry | None = None) -
         author=(name, mail),
         allowed_urls=git.allowed_urls,
         credentials=build_remote_credentials(settings, forges or ForgeRegistry(settings, time.time)),
+        gnupg_home=find_gnupg_home(settings),
         max_refs_per_push=git.max_refs_per_push,
         max_pushes_per_minute=git.max_pushes_per_minute,
         max_folder_files=settings.limits.folder_files,

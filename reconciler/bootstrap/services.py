@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from reconciler import __version__
 from reconciler.bootstrap import pass_services
 from reconciler.bootstrap.inputs import Progress, SettingsInputs
-from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS, build_git_options
+from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS, build_git_options, build_signer
 from reconciler.catalog.files import CommitId
 from reconciler.git.filesystem import prepare_private_folder
 from reconciler.git.history import resolve_commit_name
 from reconciler.git.mirror import Mirror
 from reconciler.git.rate_limit import PushRateLimiters
+from reconciler.git.signing import Signer
 from reconciler.git.source import resolve_source
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -27,7 +28,7 @@ from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits
 from reconciler.settings import Settings
-from reconciler.telemetry.event_log import log
+from reconciler.telemetry.event_log import log, log_random_signatures
 
 if TYPE_CHECKING:
     from reconciler.reconcile.services import PassServices
@@ -72,6 +73,7 @@ def build_services(
     clock: Callable[[], float] = time.time,
     monotonic_clock: Callable[[], float] = time.monotonic,
     wake_up: Callable[[], None] | None = None,
+    should_sign: bool = False,
 ) -> Services:
     """Build the services of a pass over `config`.
 
@@ -87,9 +89,12 @@ def build_services(
         monotonic_clock: Returns the seconds of a monotonic clock.
         wake_up: Called when a slow remote is ready. If the caller passes this function, a pass does not wait for slow
             remotes.
+        should_sign: Whether new commits and tags are signed, if the settings contain a key. Commands that push nothing
+            need no key.
 
     Raises:
         GitError: The URL of the config cannot be used.
+        SigningFailedError: The signing key cannot be read.
         CacheRefusedError: Other users can write to the cache folder.
     """
     _raise_open_file_limit()
@@ -106,9 +111,13 @@ def build_services(
     rate_limiters = PushRateLimiters(
         limits.max_wait_seconds, _report_push_wait(report_progress) if report_progress else None, monotonic_clock
     )
+    signer = build_signer(settings) if should_sign else None
+    if signer:
+        # Read the key now, so that an unreadable key ends the command before it changes a remote.
+        signer.load_key()
     inputs = SettingsInputs(
         settings, source, clock=clock, backoff=backoff, rate_limiters=rate_limiters,
-        report_progress=report_progress or (lambda stage, done, total: None), can_fetch=can_fetch,
+        report_progress=report_progress or (lambda stage, done, total: None), can_fetch=can_fetch, signer=signer,
     )  # fmt: skip
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(
@@ -126,6 +135,12 @@ def build_services(
         inputs.build_config_source(commit), inputs, remotes, backoff, inputs.list_watched_folders(),
         inputs.open_history, partial(_find_commit, prefix), build_pass_services,
     )  # fmt: skip
+
+
+def warn_about_signatures(signer: Signer | None) -> None:
+    """Log a warning if the signatures of the key differ for equal commits. Raises SigningFailedError."""
+    if signer and not (key := signer.load_key()).is_deterministic:
+        log_random_signatures(key.description)
 
 
 def _build_remote_limits(

@@ -162,15 +162,20 @@ def add_setup_options(command: Command) -> Command:
 
 
 @contextmanager
-def open_review(setup: CommandSetup) -> Iterator[DraftReview]:
+def open_review(setup: CommandSetup, *, should_sign: bool = False) -> Iterator[DraftReview]:
     """Yield a DraftReview, which reads the drafts of all targets.
+
+    Args:
+        should_sign: Whether the caller writes commits, which are then signed.
 
     Raises:
         CannotRunError: The settings, a repository or a target cannot be used.
     """
     with report_errors(), show_progress() as show:
         settings = setup.read()
-        services = bootstrap_services.build_services(settings, require_config_url(settings), report_progress=show)
+        services = bootstrap_services.build_services(
+            settings, require_config_url(settings), report_progress=show, should_sign=should_sign
+        )
         with services.remotes as remotes:
             try:
                 yield drafts.DraftReview(services.source, remotes, services.pass_services)
@@ -211,7 +216,7 @@ class DraftSelection:
 def run_review_action(setup: CommandSetup, selection: DraftSelection, action: ReviewAction) -> int:
     """Run a review action, and print the results. Return exit status 1 if the action failed for a draft, or 0."""
     review_selection = selection.build_review_selection()
-    with open_review(setup) as review:
+    with open_review(setup, should_sign=True) as review:
         results = actions.apply_review_action(review, review_selection, action)
         result = action_results.build_review_result(results, action.verb, review.config_id, action.person)
     click.echo(result.to_json() if selection.output == "json" else action_results.format_review_text(result))

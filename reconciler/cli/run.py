@@ -81,8 +81,9 @@ def _build_work(
     set_up_logs(settings, service=True)
     publisher = publishers.build_push_publisher(settings)
     services = bootstrap_services.build_services(
-        settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE)
+        settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE), should_sign=True
     )
+    bootstrap_services.warn_about_signatures(services.inputs.signer)
     passes = pass_runner.PassRunner(services.source, services.remotes, services.pass_services, publisher)
     server.apply(settings)
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)

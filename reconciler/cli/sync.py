@@ -52,7 +52,9 @@ def command(
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
         set_up_logs(settings, service=False)
         publisher = publishers.build_push_publisher(settings)
-        services = bootstrap_services.build_services(settings, require_config_url(settings), report_progress=show)
+        services = bootstrap_services.build_services(
+            settings, require_config_url(settings), report_progress=show, should_sign=True
+        )
         passes = pass_runner.PassRunner(
             services.source,
             services.remotes,

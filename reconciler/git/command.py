@@ -77,7 +77,7 @@ class GitCommand:
         self._url = url
         self._options = options
         self._timeout = options.timeout_seconds
-        self._environment = _build_environment(folder, url)
+        self._environment = _build_environment(folder, url, options)
         self._settings = _build_settings(options)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._interrupted: set[subprocess.Popen[bytes]] = set()
@@ -256,7 +256,7 @@ def _build_unset_command(environment: Mapping[str, str]) -> list[str]:
     return ["env", *(f"--unset={name}" for name in inherited)] if inherited else []
 
 
-def _build_environment(folder: Path, url: GitUrl) -> dict[str, str]:
+def _build_environment(folder: Path, url: GitUrl, options: GitOptions) -> dict[str, str]:
     return {
         "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": str(folder / REMOTE_CONFIG_FILE) if url.is_local else os.devnull,
@@ -267,6 +267,7 @@ def _build_environment(folder: Path, url: GitUrl) -> dict[str, str]:
         "GIT_OPTIONAL_LOCKS": "0",
         "HOME": str(folder),  # Do not use the user's home folder, because libcurl reads its .netrc file.
         "LC_ALL": "C",
+        **({"GNUPGHOME": options.gnupg_home} if options.gnupg_home else {}),
     }
 
 

@@ -21,6 +21,7 @@ GitError                  | next step
 ├── TooLargeError         | human | an object or tree exceeds a limit
 ├── TreeMalformedError    | human | a tree has entries that a file system cannot store
 ├── PathRefusedError      | human | a path is not allowed in a tree, or must not be written
+├── SigningFailedError    | human | a commit or tag could not be signed
 ├── SymbolicRefError      | human | a ref of the remote is symbolic, so that a push moves another branch
 ├── FolderChangedError    | retry | the folder changed during the operation
 ├── MirrorCorruptError    | human | the mirror is damaged; `Mirror.discard` deletes it, so that a fetch can restore it
@@ -194,6 +195,13 @@ class SymbolicRefError(GitError):
     """A ref of the remote is symbolic. A push to a symbolic ref moves or deletes the branch that the ref points to."""
 
     next_step = "human"
+
+
+class SigningFailedError(GitError):
+    """A commit or tag could not be signed, or its signature is not valid. Nothing was pushed."""
+
+    next_step = "human"
+    advice = "check the settings group `signing`, the key, and the program that signs"
 
 
 class FolderChangedError(GitError):

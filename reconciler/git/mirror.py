@@ -31,7 +31,10 @@ from reconciler.git.options import GitOptions, apply_remote_limits
 from reconciler.git.push import RefPusher
 from reconciler.git.push_outcomes import PushDone, PushOutcome, PushReport, PushUnit, RefUpdate
 from reconciler.git.rate_limit import PushRateLimiter
+from reconciler.git.signed_commits import ObjectSigner, OnSigningFailure
+from reconciler.git.signing import Signer
 from reconciler.git.url import GitUrl, check_url_allowed, parse_url
+from reconciler.lazy_dataclasses import dataclass
 
 FetchKind = Literal["config", "upstream", "target", "both"]
 STATE_REF_PREFIX = "refs/reconciler/state/"
@@ -46,8 +49,16 @@ OnRebuild = Callable[[str, str], None]
 """Callback with the remote's address and the reason why a damaged mirror was rebuilt."""
 
 
-def _ignore_rebuild(url: str, reason: str) -> None:
-    """Do nothing after the rebuild of a damaged mirror."""
+def _ignore(url: str, reason: str) -> None:
+    """Do nothing after the rebuild of a damaged mirror, or after a failed signature."""
+
+
+@dataclass(frozen=True)
+class MirrorSigning:
+    """The signer of a mirror's new commits and tags, and the callback for failures."""
+
+    signer: Signer
+    on_failure: OnSigningFailure = _ignore
 
 
 class Mirror:
@@ -59,7 +70,8 @@ class Mirror:
         url: GitUrl,
         options: GitOptions,
         rate_limiter: PushRateLimiter,
-        on_rebuild: OnRebuild = _ignore_rebuild,
+        on_rebuild: OnRebuild = _ignore,
+        signing: MirrorSigning | None = None,
     ) -> None:
         """Create the object without preparing the folder. Callers use `Mirror.open` instead."""
         self._on_rebuild = on_rebuild
@@ -68,6 +80,11 @@ class Mirror:
         self._storage = MirrorFolder(cache_folder, url, options)
         self._url = url
         self._options = options
+        self._object_signer = (
+            ObjectSigner(self._storage.command, url.text, self.open_reader, signing.signer, signing.on_failure)
+            if signing
+            else None
+        )
         self._publisher = RefPusher(self._storage.command, self._storage.lock, options, rate_limiter)
         self._tag_publisher = RefPusher(self._storage.command, self._storage.lock, options, rate_limiter, atomic=False)
         self._refspecs: dict[str, None] = {}
@@ -84,7 +101,8 @@ class Mirror:
         url: str | GitUrl,
         options: GitOptions | None = None,
         get_rate_limiter: Callable[[str, int], PushRateLimiter] = lambda url, per_minute: PushRateLimiter(per_minute),
-        on_rebuild: OnRebuild = _ignore_rebuild,
+        on_rebuild: OnRebuild = _ignore,
+        signing: MirrorSigning | None = None,
     ) -> Mirror:
         """Return the mirror of `url` in `cache_folder`. Create the mirror if it does not exist. Fetch nothing.
 
@@ -94,6 +112,7 @@ class Mirror:
         Args:
             get_rate_limiter: Returns the push limiter for an address and a maximum of pushes per minute. All mirrors of
                 one remote must get the same limiter.
+            signing: The signer of new commits and tags. None if they are not signed.
 
         Raises:
             UrlRefusedError: The address is malformed or not allowed.
@@ -104,7 +123,7 @@ class Mirror:
         options = apply_remote_limits(options or GitOptions(), address)
         check_url_allowed(address, options.allowed_urls)
         pace = get_rate_limiter(address.text, options.max_pushes_per_minute)
-        mirror = cls(Path(cache_folder), address, options, pace, on_rebuild)
+        mirror = cls(Path(cache_folder), address, options, pace, on_rebuild, signing)
         if reason := mirror._storage.prepare():
             on_rebuild(mirror.url, reason)
         return mirror
@@ -426,12 +445,15 @@ class Mirror:
     def write_commits(self, commits: Sequence[NewCommit]) -> list[CommitId]:
         """Write commits with one fast-import process, and return their IDs in the same order. Change no ref.
 
-        Equal commits always get equal IDs.
+        Equal commits always get equal IDs, unless the mirror signs commits with a key whose signatures differ.
         """
         return self._import(commits, self._options.author)
 
     def write_root_commit(self) -> CommitId:
-        """Write the commit with which every created branch starts, and return its ID. The commit is always the same."""
+        """Write the commit with which every created branch starts, and return its ID. The commit is always the same.
+
+        Its signature, and therefore its ID, depends on the signing key.
+        """
         if self._root is None:
             self._root = self._import([_ROOT], _ROOT_AUTHOR)[0]
         return self._root
@@ -445,7 +467,7 @@ class Mirror:
             for file, tag in zip(files, tags, strict=True):
                 check_ref(_TAGS + tag.name)
                 with translate_write_errors(file.parent):
-                    file.write_bytes(compose_tag(tag, self._options.author))
+                    file.write_bytes(self._compose_tag(tag))
             file_names = "".join(f"{file}\n" for file in files).encode()
             result = self._run(
                 "hash-object",
@@ -459,6 +481,11 @@ class Mirror:
             )
         return [ObjectId(line) for line in result.lines]
 
+    def _compose_tag(self, tag: NewTag) -> bytes:
+        content = compose_tag(tag, self._options.author)
+        signer = self._object_signer
+        return signer.sign_tag(content) if signer and signer.signs("tags") else content
+
     def _import(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> list[CommitId]:
         if not commits:
             return []
@@ -470,7 +497,9 @@ class Mirror:
             result = self._run(
                 "fast-import", "--quiet", "--done", "--date-format=raw", stdin=stream, lock_descriptor=lock_descriptor
             )
-        return [CommitId(line) for line in result.lines]
+            ids = [CommitId(line) for line in result.lines]
+            signer = self._object_signer
+            return signer.sign_commits(commits, ids, lock_descriptor) if signer and signer.signs("commits") else ids
 
     def _import_stream(self, commits: Sequence[NewCommit], author: tuple[str, str]) -> BinaryIO:
         """Write the input of fast-import to a temporary file, and return the file.

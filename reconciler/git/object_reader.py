@@ -179,6 +179,10 @@ class ObjectReader:
         """Return the commit with this id."""
         return _parse_commit(commit, self._read_object(commit, b"commit"))
 
+    def read_commit_content(self, commit: CommitId) -> bytes:
+        """Return the unparsed content of a commit."""
+        return self._read_object(commit, b"commit")
+
     def read_tagger(self, tag: ObjectId) -> GitIdentity | None:
         """Return the tagger of an annotated tag. Return None if the tag has no tagger."""
         header, _, _ = self._read_object(tag, b"tag").partition(b"\n\n")

@@ -31,6 +31,8 @@ class GitOptions:
         author: Name and mail address for the daemon's commits and tags.
         allowed_urls: Patterns of allowed addresses. If there are none, https, ssh and local addresses are allowed.
         credentials: The credentials of all remotes.
+        gnupg_home: The folder of gpg, for the verification of OpenPGP signatures. None means that git must not verify
+            them.
         max_refs_per_push: The maximum number of refs in one push. A single unit with more refs is pushed alone.
         max_pushes_per_minute: The maximum number of pushes to one remote per minute. 0 means no limit.
         remotes: Different values of `max_refs_per_push` and `max_pushes_per_minute` for some remotes. The first entry
@@ -45,6 +47,7 @@ class GitOptions:
     author: tuple[str, str] = ("reconciler", "reconciler@localhost")
     allowed_urls: tuple[str, ...] = ()
     credentials: RemoteCredentials = field(default_factory=RemoteCredentials)
+    gnupg_home: str | None = None
     max_refs_per_push: int = 500
     max_pushes_per_minute: int = 0
     remotes: tuple[GitRemoteLimits, ...] = ()

@@ -241,10 +241,18 @@ class RepositoryConfigProposals:
                 updates.append(RefUpdate(branch, None, refs.get(branch)))
             case "keep":
                 pass
-        state_commit = self._write_state(state) if state.proposal_head or state.revisions else None
-        if proposal.branch and state_commit != refs.get(self._state_ref):
+        new_state = state if state.proposal_head or state.revisions else None
+        # Compare the states and not their commits, because a new signing key gives another commit for an equal state.
+        if proposal.branch and new_state != self._read_recorded_state():
+            state_commit = self._write_state(new_state) if new_state else None
             updates.append(RefUpdate(self._state_ref, state_commit, refs.get(self._state_ref)))
         return updates
+
+    def _read_recorded_state(self) -> ProposalState | None:
+        if self._state_ref not in self._mirror.refs():
+            return None
+        with self._mirror.open_reader() as reader:
+            return self._read_state(reader)
 
     def _write_state(self, state: ProposalState) -> CommitId:
         files = tuple(PutFile(path, data) for path, data in serialize_proposal_state(state).items())

@@ -19,7 +19,7 @@ from reconciler.controllers.deletion_guards import read_acknowledged_hashes
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.results import ControllerResult, Variant
 from reconciler.executors.executor import RenderContext
-from reconciler.git.errors import GitError, InternalGitError
+from reconciler.git.errors import GitError, InternalGitError, SigningFailedError
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.internal_errors import InternalFailure
 from reconciler.krm.objects import ObjectKey
@@ -699,7 +699,9 @@ def _create_read_error(target: Target, error: GitError | None, suffix: str = "")
     if isinstance(error, InternalGitError):
         return create_internal_error_finding(error.failure, target.location)
     message = error.full_message if error else "the repository was not fetched"
-    return PassCodes.REPOSITORY_UNREACHABLE.finding(f"{target.title}: {message}{suffix}", target.location)
+    # The first commit of an absent target branch is signed when the target is read.
+    code = PassCodes.PUSH_FAILED if isinstance(error, SigningFailedError) else PassCodes.REPOSITORY_UNREACHABLE
+    return code.finding(f"{target.title}: {message}{suffix}", target.location)
 
 
 def find_unread_targets(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...]:

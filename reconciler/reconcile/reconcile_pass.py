@@ -12,7 +12,7 @@ from math import ceil
 from typing import TypeVar
 
 from reconciler.controllers.results import ControllerResult
-from reconciler.git.errors import CacheUnusableError, GitError, GitTimeoutError, MirrorBusyError
+from reconciler.git.errors import CacheUnusableError, GitError, GitTimeoutError, MirrorBusyError, SigningFailedError
 from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, PushPostponed, PushRefused, PushStale
 from reconciler.krm.findings import CommonCodes, Finding, FindingCode, create_internal_error_finding
 from reconciler.krm.objects import Condition, ObjectKey
@@ -84,7 +84,9 @@ def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple
     written = _try_to_write(context, remote, plans)
     if not isinstance(written, GitError):
         return [*written]
-    if len(plans) == 1 or isinstance(written, MirrorBusyError | CacheUnusableError | GitTimeoutError):
+    if len(plans) == 1 or isinstance(
+        written, MirrorBusyError | CacheUnusableError | GitTimeoutError | SigningFailedError
+    ):
         # Do not write each plan separately. These errors affect the whole mirror, so that each write would fail.
         return [(plan, written) for plan in plans]
     results: list[WrittenPlan | tuple[TargetPlan, GitError]] = []

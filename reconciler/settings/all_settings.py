@@ -18,6 +18,7 @@ from reconciler.settings.rendering import RenderingSettings
 from reconciler.settings.repositories import ConfigSettings, FleetSettings, StatusSettings
 from reconciler.settings.rules import RuleSettings
 from reconciler.settings.server import ServerSettings
+from reconciler.settings.signing import SigningSettings
 from reconciler.settings.webhooks import WebhookSettings
 
 STATE_PLACEHOLDER = "{repository}"
@@ -60,6 +61,7 @@ class Settings(SettingsGroup):
         "and 1/1 means all targets. The option --shard overrides this setting.",
     )
     git: GitSettings = GitSettings()
+    signing: SigningSettings = SigningSettings()
     drafts: DraftSettings = DraftSettings()
     approvals: ApprovalSettings = ApprovalSettings()
     review: ReviewSettings = ReviewSettings()

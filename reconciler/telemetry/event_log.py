@@ -68,6 +68,20 @@ class EventLog:
 log = EventLog()
 
 
+def log_signing_failure(url: str, reason: str) -> None:
+    """Log that a commit or tag of a repository could not be signed, so that it was not pushed."""
+    log.error("signing_failed", remote=url, message=reason)
+
+
+def log_random_signatures(key_type: str) -> None:
+    """Log that signatures differ for equal commits, so that two daemons write different commits."""
+    log.warning(
+        "signatures_not_deterministic",
+        key_type=key_type,
+        message="equal commits get different IDs; use an Ed25519 or RSA key if several daemons push to one target",
+    )
+
+
 def log_mirror_rebuild(url: str, reason: str) -> None:
     """Log that a new mirror replaced a damaged mirror. No data is lost, because the remote contains all data."""
     log.warning("mirror_rebuilt", remote=url, message=reason)

@@ -293,7 +293,7 @@ class World:
     def plan(self) -> PassResult:
         """Run one pass without pushes."""
         before = read_refs(self.fleet)
-        return PassResult(self._pass(build_dry_run_publisher()), before, read_refs(self.fleet))
+        return PassResult(self._pass(build_dry_run_publisher(), should_sign=False), before, read_refs(self.fleet))
 
     def sync_while(self, meddle: Callable[[], object], before: Literal["publish", "approve"] = "publish") -> PassResult:
         """Run one pass with pushes, and run another action once before the first push or approval."""
@@ -304,11 +304,11 @@ class World:
     def service(self) -> PassRunner:
         """Return the pass runner of a long-lived process."""
         settings = self._read_settings()
-        parts = build_services(settings, self.source, clock=lambda: self.now)
+        parts = build_services(settings, self.source, clock=lambda: self.now, should_sign=True)
         return PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings))
 
-    def _pass(self, publisher: PlanPublisher) -> PassReport:
-        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
+    def _pass(self, publisher: PlanPublisher, *, should_sign: bool = True) -> PassReport:
+        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now, should_sign=should_sign)
         with parts.remotes as remotes:
             return run_pass(parts.source, remotes, parts.pass_services, publisher)
 
@@ -353,7 +353,7 @@ class World:
 
     @contextmanager
     def _review(self, pending: list[Callable[[], object]]) -> Iterator[DraftReview]:
-        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
+        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now, should_sign=True)
         with parts.remotes as remotes:
             yield _InterruptedReview(DraftReview(parts.source, remotes, parts.pass_services), pending)
 

@@ -1,0 +1,42 @@
+"""Checks of the settings group `signing`."""
+
+import pytest
+from pydantic import ValidationError
+
+from reconciler.settings.signing import SigningSettings
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        pytest.param({"format": "ssh"}, "must contain `key_file`, because `format` is ssh", id="ssh-without-a-key"),
+        pytest.param({"format": "openpgp"}, "must contain `key_id`, because `format` is openpgp", id="openpgp-alone"),
+        pytest.param({"key_file": "k"}, "must have the `format` ssh, because `key_file` is set", id="key-alone"),
+        pytest.param(
+            {"format": "ssh", "key_file": "k", "key_id": "1"},
+            "must have the `format` openpgp, because `key_id` is set",
+            id="both-keys",
+        ),
+        pytest.param({"format": "x509"}, "Input should be '', 'ssh' or 'openpgp'", id="unknown-format"),
+        pytest.param(
+            {"format": "openpgp", "key_id": "--output=x"}, "must be the fingerprint or the mail address", id="option"
+        ),
+        pytest.param({"sign": ["pushes"]}, "Input should be 'commits' or 'tags'", id="unknown-object"),
+    ],
+)
+def test_invalid_settings_are_refused(values: dict[str, object], message: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        SigningSettings.model_validate(values)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"format": "ssh", "key_file": "key", "sign": ["commits"]}, id="ssh"),
+        pytest.param({"format": "openpgp", "key_id": "robot@example.com", "gnupg_home": "/keys"}, id="openpgp"),
+    ],
+)
+def test_valid_settings_are_accepted(values: dict[str, object]) -> None:
+    assert SigningSettings.model_validate(values).format == values.get("format", "")
