@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,10 +12,15 @@ from reconciler.server.deliveries import SecretFile, SecretFileError, WebhookDel
 from reconciler.server.health_routes import create_health_routes
 from reconciler.server.http_server import HttpServer
 from reconciler.server.limits import ServerLimits
+from reconciler.server.metrics_route import create_metrics_route
+from reconciler.server.rate_limit import AddressRateLimit
+from reconciler.server.request_origin import OriginRules, build_origin_rules
+from reconciler.server.socket_activation import take_activated_socket
 from reconciler.server.webhook_route import create_webhook_route
 from reconciler.service.fleet_view import ServiceState
 from reconciler.settings import Settings, SettingsError
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.metrics import render_metrics
 
 
 class ServiceServer:
@@ -22,13 +28,26 @@ class ServiceServer:
 
     Args:
         notify: Called for each accepted webhook, in a thread of the server.
+
+    Raises:
+        SettingsError: systemd passes a socket that the server cannot use.
     """
 
     def __init__(self, state: ServiceState, notify: Callable[[], None], limits: ServerLimits | None = None) -> None:
         limits = limits or ServerLimits()
         self._deliveries = WebhookDeliveries(notify)
-        routes = [*create_health_routes(state), create_webhook_route(self._deliveries)]
-        self._http_server = HttpServer(create_app(routes, limits), limits)
+        self._origin_rules = OriginRules()
+        webhook_limit = AddressRateLimit(limits.webhooks_per_minute)
+        routes = [
+            *create_health_routes(state),
+            create_metrics_route(render_metrics),
+            create_webhook_route(self._deliveries, webhook_limit),
+        ]
+        app = create_app(routes, limits, lambda: self._origin_rules)
+        try:
+            self._http_server = HttpServer(app, limits, take_activated_socket(os.environ))
+        except ListenError as error:
+            raise SettingsError(str(error)) from error
 
     def apply(self, settings: Settings) -> None:
         """Start the server, move it to another address, or stop it, as the settings require.
@@ -36,8 +55,6 @@ class ServiceServer:
         Raises:
             SettingsError: The address or the secret file cannot be used. The server is not changed.
         """
-        if settings.webhooks.listen:
-            log.warning("setting_deprecated", setting="webhooks.listen", replacement="server.listen")
         secret_file = _open_secret_file(settings.webhooks.secret_file)
         try:
             self._http_server.listen(settings.listen_address)
@@ -46,6 +63,10 @@ class ServiceServer:
                 raise SettingsError(f"{settings.listen_setting}: {error}") from error
             # The settings do not request this address. Two services with default settings can run on one machine.
             log.warning("server_not_started", message=f"server.listen: {error}")
+        options = settings.server
+        self._origin_rules = build_origin_rules(
+            settings.listen_address, options.hosts, options.external_url, options.trusted_proxies
+        )
         self._deliveries.secrets = secret_file.secrets if secret_file else None
 
     @property

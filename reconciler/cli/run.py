@@ -60,10 +60,9 @@ def command(
     wakeups = loop.WakeupQueue()
     state = fleet_view.ServiceState()
     reporter = pass_reporter.PassReporter()
-    with (
-        metrics.REGISTRY.export(),
-        bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK)) as server,
-    ):
+    with report_errors():
+        service_server = bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK))
+    with metrics.REGISTRY.export(), service_server as server:
         with report_errors():
             # Build the work once before the service starts, so that invalid settings end the command. If settings
             # become invalid later, the service continues with the previous settings.

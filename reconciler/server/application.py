@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
 from starlette.applications import Starlette
@@ -15,14 +15,21 @@ from starlette.types import ASGIApp
 
 from reconciler.server.limits import ServerLimits
 from reconciler.server.request_limits import ConcurrencyLimit, SizeLimit
+from reconciler.server.request_origin import OriginCheck, OriginRules
 from reconciler.telemetry.event_log import log
 
 
-def create_app(routes: Sequence[BaseRoute], limits: ServerLimits) -> ASGIApp:
+def create_app(
+    routes: Sequence[BaseRoute], limits: ServerLimits, get_origin_rules: Callable[[], OriginRules]
+) -> ASGIApp:
     """Return the application with these routes. All other paths have the status 404."""
     app = Starlette(
         routes=routes,
-        middleware=[Middleware(ConcurrencyLimit, limits.requests), Middleware(SizeLimit, limits)],
+        middleware=[
+            Middleware(ConcurrencyLimit, limits.requests),
+            Middleware(OriginCheck, get_origin_rules),
+            Middleware(SizeLimit, limits),
+        ],
         exception_handlers={HTTPException: _respond_with_status, Exception: _log_failure},
     )
     # A proxy that publishes only some paths can treat `/hooks/` as another path than `/hooks`.

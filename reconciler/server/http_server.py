@@ -22,11 +22,16 @@ _BACKLOG = 1024
 
 
 class HttpServer:
-    """The HTTP server. Its address can change at run time. A `with` block closes the server at its end."""
+    """The HTTP server. Its address can change at run time. A `with` block closes the server at its end.
 
-    def __init__(self, app: ASGIApp, limits: ServerLimits) -> None:
+    Args:
+        activated_socket: A listening socket, which the server uses instead of each address.
+    """
+
+    def __init__(self, app: ASGIApp, limits: ServerLimits, activated_socket: socket.socket | None = None) -> None:
         self._app = app
         self._limits = limits
+        self._activated_socket = activated_socket
         self._listener: _Listener | None = None
 
     def listen(self, address: str) -> None:
@@ -38,14 +43,19 @@ class HttpServer:
         if self._listener and self._listener.address == address:
             return
         # Bind the new address before the old address is closed.
-        listener = _start_listener(address, self._app, self._limits) if address else None
+        listening_socket = self._open_socket(address) if address else None
         self.close()
-        self._listener = listener
+        if listening_socket:
+            self._listener = _start_listener(address, listening_socket, self._app, self._limits)
 
     @property
     def port(self) -> int:
         """The port on which the server listens. It is 0 if the server does not listen."""
         return self._listener.port if self._listener else 0
+
+    def _open_socket(self, address: str) -> socket.socket:
+        # Use a copy, because a listener closes its socket at its end.
+        return self._activated_socket.dup() if self._activated_socket else _open_socket(address)
 
     def close(self) -> None:
         """Stop listening. Open requests get the time `ServerLimits.stop_seconds`."""
@@ -75,12 +85,11 @@ class _Listener:
         log.info("server_stopped", address=self.address)
 
 
-def _start_listener(address: str, app: ASGIApp, limits: ServerLimits) -> _Listener:
-    listening_socket = _open_socket(address)
+def _start_listener(address: str, listening_socket: socket.socket, app: ASGIApp, limits: ServerLimits) -> _Listener:
     config = uvicorn.Config(
         app, interface="asgi3", loop="asyncio", lifespan="off", ws="none", http=build_protocol_class(limits),
         log_config=None, access_log=False, proxy_headers=False, server_header=False, backlog=_BACKLOG,
-        h11_max_incomplete_event_size=limits.header_bytes, timeout_keep_alive=limits.idle_seconds,
+        h11_max_incomplete_event_size=limits.header_bytes, timeout_keep_alive=limits.idle_seconds,  # type: ignore[arg-type]
         timeout_graceful_shutdown=limits.stop_seconds,
     )  # fmt: skip
     # uvicorn logs invalid requests. The content of unauthenticated requests must not fill the log.

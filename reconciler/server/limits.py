@@ -19,6 +19,7 @@ class ServerLimits:
         idle_seconds: The time that a connection without a request stays open after a response.
         connections: The number of open connections.
         requests: The number of requests that are processed at the same time.
+        webhooks_per_minute: The number of webhooks per minute and client address, including refused webhooks.
         stop_seconds: The time for open requests after the server stops.
     """
 
@@ -27,7 +28,8 @@ class ServerLimits:
     webhook_body_bytes: int = 25 * 1024 * 1024
     header_seconds: float = 10.0
     body_seconds: float = 15.0
-    idle_seconds: int = 5
+    idle_seconds: float = 5.0
     connections: int = 256
     requests: int = 64
+    webhooks_per_minute: int = 120
     stop_seconds: int = 3

@@ -10,14 +10,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from reconciler.server.deliveries import WebhookDeliveries
+from reconciler.server.rate_limit import AddressRateLimit
 from reconciler.server.request_limits import CLOSE, WEBHOOK_PATH
 
 
-def create_webhook_route(deliveries: WebhookDeliveries) -> Route:
-    """Return the route that verifies deliveries."""
+def create_webhook_route(deliveries: WebhookDeliveries, rate_limit: AddressRateLimit) -> Route:
+    """Return the route that verifies deliveries. The rate limit includes deliveries with an invalid signature."""
 
     async def receive(request: Request) -> Response:
         _check_request(request, deliveries)
+        if request.client and not rate_limit.allow(request.client.host):
+            raise HTTPException(HTTPStatus.TOO_MANY_REQUESTS, headers=CLOSE)
         names = set(request.headers.keys())
         # Join the values of a repeated header, so that a repeated signature header is not valid.
         headers = {name: ", ".join(request.headers.getlist(name)) for name in names}

@@ -11,7 +11,9 @@ _FORGE_FIELDS = ("token_file", "app_id")
 
 
 def list_deprecated_settings(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield the name of each deprecated setting of credentials that is set, with the setting that replaces it."""
+    """Yield the name of each deprecated setting that is set, with the setting that replaces it."""
+    if settings.webhooks.listen:
+        yield "webhooks.listen", "`server.listen`"
     for name in _GIT_SETTINGS:
         if getattr(settings.git, name):
             example = f'{{url: "*", read: {{{name}: …}}, write: {{{name}: …}}}}'

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import urlsplit
+
 from pydantic import field_validator
 
 from reconciler.server.address import split_address
-from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.declaration import RepositoryUrl, SettingsGroup, declare
 
 
 class ServerSettings(SettingsGroup):
@@ -17,10 +20,51 @@ class ServerSettings(SettingsGroup):
         "port. If this setting is empty, the service has no HTTP server. If this setting is not set and another "
         "process uses the default address, the service logs a warning and has no HTTP server.",
     )
+    external_url: RepositoryUrl = declare(
+        "",
+        "The URL of the service for its users, for example https://reconciler.example.com. Requests may use the host "
+        "name of this URL.",
+    )
+    hosts: tuple[str, ...] = declare(
+        (),
+        "Host names without a port that requests may use, in addition to the names of `listen` and `external_url`. "
+        "Other requests have the status 421. Health checks, metrics and webhooks may use any host name.",
+    )
+    trusted_proxies: tuple[str, ...] = declare(
+        (),
+        "The networks of reverse proxies, for example [10.0.0.0/8]. For requests from these networks, the headers "
+        "X-Forwarded-For and X-Forwarded-Proto contain the client address and the scheme.",
+    )
 
     @field_validator("listen")
     @classmethod
     def _check_address(cls, value: str) -> str:
         if value:
             split_address(value)
+        return value
+
+    @field_validator("external_url")
+    @classmethod
+    def _check_url(cls, value: str) -> str:
+        parts = urlsplit(value)
+        if value and (parts.scheme not in ("http", "https") or not parts.hostname):
+            raise ValueError("must be a URL that starts with http:// or https://")
+        return value
+
+    @field_validator("hosts", "trusted_proxies", mode="before")
+    @classmethod
+    def _list_to_tuple(cls, value: Any) -> Any:
+        return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _check_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        # Import here, because only commands with these settings need the module.
+        import ipaddress
+
+        for network in value:
+            try:
+                ipaddress.ip_network(network)
+            except ValueError:
+                raise ValueError("must contain networks in CIDR notation, for example 10.0.0.0/8") from None
         return value

@@ -7,6 +7,7 @@ import pytest
 from reconciler.server.application import create_app
 from reconciler.server.health_routes import create_health_routes
 from reconciler.server.limits import ServerLimits
+from reconciler.server.request_origin import OriginRules
 from reconciler.service.fleet_view import FleetView, ServiceState
 from tests.support.asgi_client import request
 
@@ -25,7 +26,7 @@ VIEW = FleetView("c0ffee")
 def test_readiness(view: FleetView | None, is_stopping: bool, status: int, text: str) -> None:
     state = ServiceState()
     state.view, state.is_stopping = view, is_stopping
-    app = create_app(create_health_routes(state), ServerLimits())
+    app = create_app(create_health_routes(state), ServerLimits(), OriginRules)
 
     response = request(app, "/readyz")
 

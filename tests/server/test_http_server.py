@@ -15,6 +15,7 @@ from reconciler.server.address import ListenError, split_address
 from reconciler.server.application import create_app
 from reconciler.server.http_server import HttpServer
 from reconciler.server.limits import ServerLimits
+from reconciler.server.request_origin import OriginRules
 from tests.support.http_connection import TIMEOUT_SECONDS, build_request, connect, parse, read_to_end, send
 
 ANY_PORT = "127.0.0.1:0"
@@ -26,7 +27,9 @@ async def answer(_request: Request) -> Response:
 
 @pytest.fixture
 def server() -> Iterator[HttpServer]:
-    with capture_logs(), HttpServer(create_app([Route("/", answer)], ServerLimits()), ServerLimits()) as http_server:
+    limits, rules = ServerLimits(), OriginRules(frozenset({"127.0.0.1"}))
+    app = create_app([Route("/", answer)], limits, lambda: rules)
+    with capture_logs(), HttpServer(app, limits) as http_server:
         http_server.listen(ANY_PORT)
         yield http_server
 

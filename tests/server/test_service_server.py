@@ -12,9 +12,11 @@ from structlog.testing import capture_logs
 from reconciler.bootstrap.server import ServiceServer
 from reconciler.service.fleet_view import ServiceState
 from reconciler.settings import Settings, SettingsError
+from reconciler.settings.deprecations import list_deprecated_settings
 from reconciler.settings.server import ServerSettings
 from reconciler.settings.webhooks import WebhookSettings
-from tests.support.http_connection import SECRET, build_webhook, parse, send
+from reconciler.telemetry.metrics import REGISTRY
+from tests.support.http_connection import SECRET, build_request, build_webhook, parse, send
 
 
 class Service:
@@ -57,6 +59,30 @@ def test_reload_keeps_the_address_and_the_known_webhooks(service: Service, tmp_p
     assert service.webhooks == 2
 
 
+def test_reload_changes_the_allowed_hosts(service: Service) -> None:
+    service.apply()
+    request = build_request(host="console.example.com")
+    before = parse(send(service.server.port, request)).status
+    options = ServerSettings(listen="127.0.0.1:0", external_url="https://console.example.com")
+    service.server.apply(Settings(server=options))
+
+    assert (before, parse(send(service.server.port, request)).status) == (421, 404)
+
+
+def test_metrics_are_served_in_the_requested_format(service: Service) -> None:
+    service.apply()
+    with REGISTRY.export():
+        text, openmetrics = (
+            parse(send(service.server.port, build_request(path="/metrics", accept=accept)))
+            for accept in ("text/plain", "application/openmetrics-text")
+        )
+
+    assert "reconciler_build_info" in text.body.decode()
+    assert text.headers["content-type"].startswith("text/plain")
+    assert openmetrics.headers["content-type"].startswith("application/openmetrics-text")
+    assert openmetrics.body.endswith(b"# EOF\n")
+
+
 def test_removed_secret_file_ends_webhooks(service: Service) -> None:
     service.apply()
     service.apply(secret_file="")
@@ -94,13 +120,8 @@ def test_used_default_address_is_a_warning(service: Service) -> None:
 
 def test_deprecated_address_is_used(service: Service) -> None:
     webhooks = WebhookSettings(listen="127.0.0.1:0", secret_file=str(service.secret_file))
-    with capture_logs() as log_events:
-        service.server.apply(Settings(server=ServerSettings(listen=""), webhooks=webhooks))
+    settings = Settings(server=ServerSettings(listen=""), webhooks=webhooks)
+    service.server.apply(settings)
 
     assert service.post(b"1") == 202
-    assert log_events[0] == {
-        "event": "setting_deprecated",
-        "setting": "webhooks.listen",
-        "replacement": "server.listen",
-        "log_level": "warning",
-    }
+    assert [*list_deprecated_settings(settings)] == [("webhooks.listen", "`server.listen`")]

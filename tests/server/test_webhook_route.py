@@ -11,10 +11,13 @@ from reconciler.server.application import create_app
 from reconciler.server.deliveries import WebhookDeliveries
 from reconciler.server.http_server import HttpServer
 from reconciler.server.limits import ServerLimits
+from reconciler.server.rate_limit import AddressRateLimit
+from reconciler.server.request_origin import OriginRules
 from reconciler.server.webhook_route import create_webhook_route
+from tests.support.asgi_client import request
 from tests.support.http_connection import SECRET, build_webhook, connect, parse, send
 
-LIMITS = ServerLimits(webhook_body_bytes=100_000)
+LIMITS = ServerLimits(webhook_body_bytes=100_000, webhooks_per_minute=1_000)
 
 
 class WebhookServer:
@@ -25,7 +28,9 @@ class WebhookServer:
         self.error: Exception | None = None
         self.deliveries = WebhookDeliveries(self.start_pass)
         self.deliveries.secrets = lambda: (SECRET,)
-        self.http_server = HttpServer(create_app([create_webhook_route(self.deliveries)], LIMITS), LIMITS)
+        routes = [create_webhook_route(self.deliveries, AddressRateLimit(LIMITS.webhooks_per_minute))]
+        self.app = create_app(routes, LIMITS, lambda: OriginRules(frozenset({"127.0.0.1"})))
+        self.http_server = HttpServer(self.app, LIMITS)
         self.http_server.listen("127.0.0.1:0")
 
     def start_pass(self) -> None:
@@ -114,6 +119,15 @@ def test_file_without_secrets_refuses_all_webhooks(server: WebhookServer) -> Non
     server.deliveries.secrets = tuple
 
     assert parse(send(server.http_server.port, build_webhook(b"no secret"))).status == 401
+
+
+def test_webhooks_above_the_limit_are_refused() -> None:
+    deliveries = WebhookDeliveries(lambda: None)
+    deliveries.secrets = tuple
+    app = create_app([create_webhook_route(deliveries, AddressRateLimit(2))], LIMITS, OriginRules)
+
+    # The limit includes webhooks without a valid signature.
+    assert [request(app, "/hooks", "POST", content_length="0").status_code for _ in range(3)] == [401, 401, 429]
 
 
 def test_client_that_disconnects_is_no_error(server: WebhookServer) -> None:

@@ -147,6 +147,26 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             id="server-address",
         ),
         pytest.param(
+            "server:\n  trusted_proxies: [10.0.0.1/8]\n",
+            [
+                (
+                    "2: server.trusted_proxies: must contain networks in CIDR notation, for example 10.0.0.0/8, not "
+                    "['10.0.0.1/8']"
+                )
+            ],
+            id="proxy-that-is-no-network",
+        ),
+        pytest.param(
+            "server:\n  external_url: reconciler.example.com\n",
+            [
+                (
+                    "2: server.external_url: must be a URL that starts with http:// or https://, not "
+                    "'reconciler.example.com'"
+                )
+            ],
+            id="url-without-a-scheme",
+        ),
+        pytest.param(
             "git:\n  remotes:\n    - url: git@github.com:acme\n      max_pushes_per_minute: 6\n",
             [
                 (

@@ -1,0 +1,117 @@
+"""Checks of the origin of a request: the `Host` header, and the client address behind trusted proxies."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Sequence
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.server.address import split_address
+from reconciler.server.request_limits import CLOSE
+
+# Probes use the address of the pod. Webhooks have a signature, so that another host name gives no access.
+PATHS_FOR_ALL_HOSTS = frozenset({"/healthz", "/readyz", "/metrics", "/hooks"})
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+_ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the names of these addresses, not a socket
+
+IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True)
+class OriginRules:
+    """The rules for the origin of requests.
+
+    Attributes:
+        hosts: The allowed host names and addresses in the header `Host`, in lower case and without a port.
+        has_all_addresses: Whether each IP address is an allowed host, because the server listens on all addresses.
+        trusted_proxies: The networks of proxies whose headers `X-Forwarded-For` and `X-Forwarded-Proto` are used.
+    """
+
+    hosts: frozenset[str] = frozenset()
+    has_all_addresses: bool = False
+    trusted_proxies: tuple[IpNetwork, ...] = ()
+
+    def allows_host(self, host: str) -> bool:
+        """Return whether a header `Host` is allowed. This prevents DNS rebinding: a name of an attacker is not."""
+        try:
+            name = (urlsplit(f"//{host}").hostname or "").lower()
+        except ValueError:
+            return False
+        return name in self.hosts or (self.has_all_addresses and parse_address(name) is not None)
+
+    def trusts(self, address: str) -> bool:
+        """Return whether an address belongs to a trusted proxy."""
+        parsed = parse_address(address)
+        return parsed is not None and any(parsed in network for network in self.trusted_proxies)
+
+
+def build_origin_rules(
+    listen: str, hosts: Iterable[str], external_url: str, trusted_proxies: Sequence[str]
+) -> OriginRules:
+    """Return the rules for a server that listens on the address `listen` and has the URL `external_url`."""
+    address = split_address(listen)[0].lower() if listen else ""
+    names = {host.lower() for host in hosts} | {address, urlsplit(external_url).hostname or ""} - {""}
+    if address in _LOOPBACK_NAMES | _ALL_ADDRESSES:
+        names |= _LOOPBACK_NAMES
+    networks = tuple(ipaddress.ip_network(text) for text in trusted_proxies)
+    return OriginRules(frozenset(names), address in _ALL_ADDRESSES, networks)
+
+
+class OriginCheck:
+    """Sets the client address behind proxies, and responds with the status 421 to a host that is not allowed.
+
+    Args:
+        get_rules: Returns the current rules.
+    """
+
+    def __init__(self, app: ASGIApp, get_rules: Callable[[], OriginRules]) -> None:
+        self._app = app
+        self._get_rules = get_rules
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Process a request."""
+        rules = self._get_rules()
+        headers = Headers(scope=scope)
+        if scope["path"] not in PATHS_FOR_ALL_HOSTS and not rules.allows_host(headers.get("host", "")):
+            await Response(status_code=HTTPStatus.MISDIRECTED_REQUEST, headers=CLOSE)(scope, receive, send)
+            return
+        if scope["client"] and rules.trusts(scope["client"][0]):
+            _apply_forwarded_headers(scope, headers, rules)
+        await self._app(scope, receive, send)
+
+
+def _apply_forwarded_headers(scope: Scope, headers: Headers, rules: OriginRules) -> None:
+    """Replace the client address and the scheme of a request by those that trusted proxies received.
+
+    Each proxy adds its client to the right end of the headers. Therefore, values that the client has sent are left of
+    the address that the first trusted proxy has added.
+    """
+    client, hops = scope["client"][0], 0
+    addresses = _split_values(headers.getlist("x-forwarded-for"))
+    while addresses and rules.trusts(client) and parse_address(addresses[-1]):
+        client, hops = addresses.pop(), hops + 1
+    protocols = _split_values(headers.getlist("x-forwarded-proto"))
+    if hops:
+        scope["client"] = (client, 0)
+    if protocols and (protocol := protocols[-min(max(hops, 1), len(protocols))]) in ("http", "https"):
+        scope["scheme"] = protocol
+
+
+def _split_values(lines: Iterable[str]) -> list[str]:
+    return [value.strip() for line in lines for value in line.split(",")]
+
+
+def parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return the IP address in a text. Return None if the text is not an address."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    # A socket that accepts both versions reports IPv4 clients as IPv6 addresses.
+    return address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address

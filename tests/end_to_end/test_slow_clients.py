@@ -1,0 +1,107 @@
+"""The service with many slow clients, and with a socket of systemd."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from http import HTTPStatus
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.test_cli import ENVIRONMENT, change, run, start, wait_for
+
+CLIENTS = 1_000
+# The limit of connections of the server.
+MAX_CONNECTIONS = 256
+TIMEOUT_SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("server") / "demo"
+    result = run(folder.parent, "demo", str(folder))
+    assert result.returncode == 0, result.stderr
+    (folder / "reconciler.yaml").write_text("poll_seconds: 3600\nserver: {listen: '127.0.0.1:0'}\n")
+    return folder
+
+
+def get_status(port: int, path: str) -> int:
+    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", path)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+def read_to_end(connection: socket.socket) -> bytes:
+    try:
+        pieces = []
+        while piece := connection.recv(65_536):
+            pieces.append(piece)
+        return b"".join(pieces)
+    except ConnectionResetError:
+        return b"".join(pieces)
+
+
+@pytest.mark.slow
+def test_passes_continue_with_1000_slow_clients(demo: Path) -> None:
+    with start(demo, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:
+        port = int(str(wait_for(service, "server_started")["port"]))
+        wait_for(service, "pass_completed")
+        connections = [socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS) for _ in range(CLIENTS)]
+        for connection in connections[:MAX_CONNECTIONS]:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+        refused = [read_to_end(connection)[:12] for connection in connections[MAX_CONNECTIONS:]]
+        change(demo, "regions.yaml", "auth.us-east", "login.us-east")
+        service.send_signal(signal.SIGUSR1)
+        pushed = wait_for(service, "draft_pushed")
+        # The server closes the slow connections after its limit of 10 seconds.
+        slow = [read_to_end(connection) for connection in connections[:MAX_CONNECTIONS]]
+        statuses = [get_status(port, path) for path in ("/healthz", "/readyz")]
+        service.send_signal(signal.SIGTERM)
+        wait_for(service, "daemon_stopped")
+        for connection in connections:
+            connection.close()
+
+    assert set(refused) == {b"HTTP/1.1 503"}
+    assert set(slow) == {b""}
+    assert pushed["event"] == "draft_pushed"
+    assert statuses == [200, 200]
+
+
+# systemd passes the socket as descriptor 3, and the ID of the new process in a variable.
+ACTIVATE = """
+import os, sys
+os.dup2(int(sys.argv[1]), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1")
+os.execv(sys.executable, [sys.executable, "-m", "reconciler", *sys.argv[2:]])
+"""
+
+
+def test_restart_with_a_socket_of_systemd_refuses_no_connection(demo: Path) -> None:
+    arguments = ["run", "config", "--fleet", "fleet.git", "--cache", ".cache"]
+    statuses = []
+    with socket.create_server(("127.0.0.1", 0)) as activated:
+        port = activated.getsockname()[1]
+        for _ in range(2):
+            # This client connects before the service starts.
+            with socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS) as connection:
+                connection.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+                descriptor = activated.fileno()
+                command = [sys.executable, "-c", ACTIVATE, str(descriptor), *arguments]
+                with subprocess.Popen(
+                    command, cwd=demo, env=ENVIRONMENT, text=True, stderr=subprocess.PIPE, pass_fds=[descriptor]
+                ) as service:
+                    statuses.append(read_to_end(connection).split()[1])
+                    while get_status(port, "/readyz") != HTTPStatus.OK:
+                        assert service.poll() is None
+                    service.send_signal(signal.SIGTERM)
+                    wait_for(service, "daemon_stopped")
+
+    assert statuses == [b"200", b"200"]

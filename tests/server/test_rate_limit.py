@@ -1,0 +1,65 @@
+"""The limit of requests per client address, with a manual clock."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.server import rate_limit
+from reconciler.server.rate_limit import AddressRateLimit
+
+
+class ManualClock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def count_allowed(limit: AddressRateLimit, requests: int, address: str = "192.0.2.1") -> int:
+    return sum(limit.allow(address) for _ in range(requests))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "allowed"),
+    [
+        pytest.param(0.0, 0, id="at-once"),
+        pytest.param(0.4, 0, id="too-early"),
+        pytest.param(0.5, 1, id="time-for-one"),
+        pytest.param(30.0, 60, id="half-a-minute"),
+        pytest.param(3_600.0, 120, id="not-more-than-the-limit"),
+    ],
+)
+def test_requests_after_a_burst(seconds: float, allowed: int) -> None:
+    clock = ManualClock()
+    limit = AddressRateLimit(120, clock)
+    burst = count_allowed(limit, 130)
+    clock.now += seconds
+
+    assert (burst, count_allowed(limit, 130)) == (120, allowed)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_shared"),
+    [
+        pytest.param("192.0.2.1", "192.0.2.2", False, id="ipv4"),
+        pytest.param("2001:db8::1", "2001:db8::ffff:2", True, id="one-ipv6-network"),
+        pytest.param("2001:db8::1", "2001:db8:0:1::1", False, id="two-ipv6-networks"),
+        pytest.param("::ffff:192.0.2.1", "::ffff:192.0.2.2", False, id="mapped-ipv4"),
+        pytest.param("::ffff:192.0.2.1", "192.0.2.1", True, id="equal-mapped-ipv4"),
+    ],
+)
+def test_each_network_has_its_own_limit(first: str, second: str, is_shared: bool) -> None:
+    limit = AddressRateLimit(1, ManualClock())
+    limit.allow(first)
+
+    assert limit.allow(second) is not is_shared
+
+
+def test_only_the_last_addresses_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rate_limit, "MAX_ADDRESSES", 2)
+    limit = AddressRateLimit(1, ManualClock())
+
+    results = [limit.allow(address) for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3", "192.0.2.2")]
+
+    assert results == [True, True, False, True, True]
