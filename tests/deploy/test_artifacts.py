@@ -103,7 +103,9 @@ def test_the_settings_of_the_compose_file_name_its_secrets() -> None:
     data: dict[str, Any] = yaml.safe_load((COMPOSE.parent / "reconciler.yaml").read_text())
     settings = Settings.model_validate(data)
 
-    files = {settings.git.credentials_file, settings.webhooks.secret_file}
+    (credential,) = settings.git.credentials
+    assert credential.read is not None
+    files = {credential.read.credentials_file, settings.webhooks.secret_file}
     assert files == {f"/run/secrets/{name}" for name in compose["services"]["reconciler"]["secrets"]}
     assert compose["secrets"].keys() == {*compose["services"]["reconciler"]["secrets"]}
 

@@ -34,7 +34,10 @@ MATRIX = [
     pytest.param([CONFIG, f"image.digest={DIGEST}", "image.pullPolicy=Always"], id="image-digest"),
     pytest.param([CONFIG, "shards=3"], id="shards"),
     pytest.param([CONFIG, "cache.type=pvc", "cache.size=10Gi", "cache.storageClass=fast"], id="persistent-cache"),
-    pytest.param([CONFIG, "existingSecret.credentials.name=git", "existingSecret.webhooks.name=hooks"], id="secrets"),
+    pytest.param(
+        [CONFIG, "existingSecret.credentials.name=git", "existingSecret.webhooks.name=hooks", "existingSecret.signing.name=key"],
+        id="secrets",
+    ),
     pytest.param(
         [CONFIG, "ingress.enabled=true", "ingress.host=hooks.example.com", "ingress.tlsSecret=tls", "ingress.className=nginx",
          "ingress.annotations.a=b", "existingSecret.webhooks.name=hooks"],
@@ -190,18 +193,31 @@ def test_changed_settings_restart_the_pods(render: Callable[..., list[Manifest]]
 
 def test_secrets_are_mounted_as_folders_and_named_in_the_settings(render: Callable[..., list[Manifest]]) -> None:
     manifests = render(
-        "existingSecret.credentials.name=git", "existingSecret.webhooks.name=hooks", "existingSecret.webhooks.key=key"
-    )
+        "existingSecret.credentials.name=git", "existingSecret.webhooks.name=hooks",
+        "existingSecret.webhooks.key=key", "existingSecret.signing.name=signer",
+    )  # fmt: skip
     settings = read_settings(manifests)
     (pod,) = (pod for pod in list_pods(manifests) if pod["containers"][0]["name"] == "reconciler")
     mounts = {mount["mountPath"]: mount for mount in pod["containers"][0]["volumeMounts"]}
+    files = {
+        "credentials": "/etc/reconciler/secrets/credentials/git-credentials",
+        "webhooks": "/etc/reconciler/secrets/webhooks/key",
+        "signing": "/etc/reconciler/secrets/signing/signing-key",
+    }
+    git = {"credentials_file": files["credentials"]}
 
-    assert settings["git"]["credentials_file"] == "/etc/reconciler/secrets/credentials/git-credentials"
-    assert settings["webhooks"]["secret_file"] == "/etc/reconciler/secrets/webhooks/key"
+    assert settings["git"] == {"credentials": [{"url": "*", "read": git, "write": git}]}
+    assert settings["webhooks"] == {"secret_file": files["webhooks"]}
+    assert settings["signing"] == {"format": "ssh", "key_file": files["signing"]}
     # Kubernetes does not update a file that is mounted with subPath, so that a rotated secret would have no effect.
     assert [mount["mountPath"] for mount in mounts.values() if "subPath" in mount] == []
-    for file in (settings["git"]["credentials_file"], settings["webhooks"]["secret_file"]):
-        assert mounts[file.rpartition("/")[0]]["readOnly"] is True
+    assert {mounts[file.rpartition("/")[0]]["readOnly"] for file in files.values()} == {True}
+
+
+def test_own_credentials_replace_those_of_the_chart(render: Callable[..., list[Manifest]]) -> None:
+    manifests = render("existingSecret.credentials.name=git", "settings.git.credentials[0].url=github.com")
+
+    assert read_settings(manifests)["git"] == {"credentials": [{"url": "github.com"}]}
 
 
 def test_the_chart_never_creates_secrets_and_permissions() -> None:

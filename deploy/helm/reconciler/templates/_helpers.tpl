@@ -52,10 +52,14 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- include "reconciler.checkSettings" . -}}
 {{- $computed := dict "cache" "/var/cache/reconciler/data" "server" (dict "listen" "0.0.0.0:8080") -}}
 {{- if .Values.existingSecret.credentials.name -}}
-{{- $_ := set $computed "git" (dict "credentials_file" (include "reconciler.secretFile" (dict "context" . "use" "credentials"))) -}}
+{{- $file := dict "credentials_file" (include "reconciler.secretFile" (dict "context" . "use" "credentials")) -}}
+{{- $_ := set $computed "git" (dict "credentials" (list (dict "url" "*" "read" $file "write" $file))) -}}
 {{- end -}}
 {{- if .Values.existingSecret.webhooks.name -}}
 {{- $_ := set $computed "webhooks" (dict "secret_file" (include "reconciler.secretFile" (dict "context" . "use" "webhooks"))) -}}
+{{- end -}}
+{{- if .Values.existingSecret.signing.name -}}
+{{- $_ := set $computed "signing" (dict "format" "ssh" "key_file" (include "reconciler.secretFile" (dict "context" . "use" "signing"))) -}}
 {{- end -}}
 {{- mergeOverwrite $computed (deepCopy .Values.settings) | toYaml -}}
 {{- end -}}
