@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import subprocess
+import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -55,3 +59,55 @@ def test_the_image_installs_locked_versions_only() -> None:
     installs = re.findall(r"\bpip install [^&\n]*", text)
     assert installs
     assert [install for install in installs if "--require-hashes" not in install and "--no-deps" not in install] == []
+
+
+def test_the_image_locks_the_extras_of_the_documentation() -> None:
+    project = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    locked = pins("requirements.lock")
+    requirements = [
+        Requirement(text) for extra in ("forge-app", "otel") for text in project["optional-dependencies"][extra]
+    ]
+    missing = [
+        each.name for each in requirements if not each.specifier.contains(locked.get(canonicalize_name(each.name), "0"))
+    ]
+
+    assert missing == []
+
+
+@pytest.mark.slow
+def test_two_builds_create_identical_files(tmp_path: Path) -> None:
+    pytest.importorskip("uv", reason="the extra `lint` is not installed")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("the project is not a Git repository")
+    digests = []
+    for mask in (0o022, 0o077):
+        source, target = tmp_path / f"source-{mask:o}", tmp_path / f"dist-{mask:o}"
+        copy_with_mask([PROJECT / name for name in listed.stdout.split("\0") if name], source, mask)
+        build = [
+            sys.executable,
+            "-m",
+            "uv",
+            "build",
+            "--quiet",
+            "--build-constraint",
+            "requirements-build.lock",
+            "--require-hashes",
+        ]
+        subprocess.run([*build, "--out-dir", str(target), str(source)], cwd=PROJECT, check=True, umask=mask)
+        digests.append(
+            {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in target.iterdir() if file.suffix != ""}
+        )
+
+    version = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"]
+    assert {f"reconciler-{version}-py3-none-any.whl", f"reconciler-{version}.tar.gz"} <= digests[0].keys()
+    assert digests[0] == digests[1]
+
+
+def copy_with_mask(files: Sequence[Path], target: Path, mask: int) -> None:
+    """Copy files with other modification times, and with the modes of another umask."""
+    for file in files:
+        copy = target / file.relative_to(PROJECT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+        copy.chmod(0o666 & ~mask)
