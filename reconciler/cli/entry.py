@@ -86,7 +86,6 @@ COMMANDS = {
     "propose": "Propose drafts for approval.",
     "approve": "Publish proposed drafts.",
     "reject": "Reject proposed drafts, or delete drafts.",
-    "notify": "Send a sample message to a notification channel.",
     "schema": "Print the JSON Schemas of all kinds.",
     "pkg": "Get, update, render or compare one package.",
 }

@@ -14,7 +14,6 @@ from reconciler.settings.git import GitSettings
 from reconciler.settings.limits import LimitSettings
 from reconciler.settings.logs import LogSettings
 from reconciler.settings.merge import MergeSettings
-from reconciler.settings.notifications import NotificationSettings
 from reconciler.settings.rendering import RenderingSettings
 from reconciler.settings.repositories import ConfigSettings, FleetSettings, StatusSettings
 from reconciler.settings.rules import RuleSettings
@@ -75,7 +74,6 @@ class Settings(SettingsGroup):
     forge: ForgeSettings = ForgeSettings()
     server: ServerSettings = ServerSettings()
     webhooks: WebhookSettings = WebhookSettings()
-    notifications: NotificationSettings = NotificationSettings()
     log: LogSettings = LogSettings()
 
     @property

@@ -16,6 +16,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 MONITORING = PROJECT / "deploy/monitoring"
 RULES = MONITORING / "rules.yaml"
 TESTS = (MONITORING / "rules_test.yaml", MONITORING / "rules_days_test.yaml")
+RUNBOOKS = PROJECT / "docs/how-to/runbooks"
 _UNITS = {"m": 60, "h": 3600}
 _VARIABLES = {"$__rate_interval": "5m", "$job": "reconciler", "$shard": ".*"}
 
@@ -72,6 +73,16 @@ def test_each_alert_has_a_test_that_fires_and_resolves(alert: str) -> None:
     sequences = [[is_firing for _, is_firing in rows] for rows in list_evaluations()[alert]]
 
     assert [False, True, False] in sequences
+
+
+@pytest.mark.parametrize("rule", list_alerts(), ids=lambda rule: rule["alert"])
+def test_each_alert_names_its_severity_and_an_existing_runbook(rule: dict[str, Any]) -> None:
+    page = rule["annotations"]["runbook_url"].rpartition("/")[2]
+
+    assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+    assert rule["annotations"]["summary"].endswith(".")
+    assert page.endswith(".html")
+    assert (RUNBOOKS / page).with_suffix(".md").is_file()
 
 
 def test_the_example_of_alertmanager_is_valid(amtool: Tool) -> None:
