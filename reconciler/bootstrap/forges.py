@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reconciler.forge.port import Forge, NewRequest
 from reconciler.forge.push_options import build_gitlab_push_options
 from reconciler.git.url import GitUrl, get_location, matches_location, parse_url, split_host_and_path
+from reconciler.output import remote_checks
 from reconciler.output.review import pull_request
 from reconciler.planning.decide import target_plan
 from reconciler.settings import ForgeSettings, Settings
@@ -17,9 +18,13 @@ from reconciler.settings import ForgeSettings, Settings
 if TYPE_CHECKING:
     from reconciler.forge.drivers import ApiCredentials, Hosts
     from reconciler.forge.github_app import AppTokens
+    from reconciler.output.remote_checks import ForgeCheck
     from reconciler.planning.decide.fleet_plan import TargetPlan
     from reconciler.reconcile.commits import PushOptionsAnnouncer
     from reconciler.settings.forge import ForgeHost
+
+# A pull request of this branch does not exist. The search for it shows whether the API can be used.
+_PROBE_BRANCH = "reconciler/probe"
 
 
 def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
@@ -69,6 +74,26 @@ class ForgeRegistry:
             return None
         address = parse_url(url)
         return self._hosts.get_forge(*split_host_and_path(address), _find_api_credentials(self._settings, address))
+
+    def check_api(self, url: str) -> ForgeCheck | None:
+        """Check whether the pull requests of a repository can be read. Return None if no API is configured for it."""
+        forge = self.get_forge(url)
+        host = self._hosts.find_host(*split_host_and_path(parse_url(url))) if self._hosts else None
+        if self._hosts is None or forge is None or host is None:
+            return None
+        from reconciler.forge.errors import ForgeError
+
+        check = remote_checks.Check(status="ok")
+        try:
+            forge.find(_PROBE_BRANCH, _PROBE_BRANCH)
+        except ForgeError as error:
+            check = remote_checks.Check(status="failed", message=str(error))
+        quota = self._hosts.get_quota(host)
+        return remote_checks.ForgeCheck(
+            kind=host.kind, api=host.root, check=check, limit=quota.limit, remaining=quota.remaining,
+            resets_at=quota.resets_at,
+            clock_seconds=None if quota.clock_difference is None else round(quota.clock_difference),
+        )  # fmt: skip
 
     def get_github_api(self, url: GitUrl) -> str:
         """Return the URL of the GitHub API for a repository."""

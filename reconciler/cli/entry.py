@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
         """Import and return a command. Return None if `table` does not contain the name."""
         if cmd_name not in self._table:
             return None
-        command = importlib.import_module(f"{self._prefix}{cmd_name}").command
+        command = importlib.import_module(f"{self._prefix}{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)
         return command
 
@@ -79,6 +79,7 @@ COMMANDS = {
     "verify": "Re-render the published packages and compare.",
     "render": "Write the content of the draft branches to a folder.",
     "validate": "List all findings in the config.",
+    "doctor": "Check the credentials of all remotes.",
     "status": "Show a summary of the status branch.",
     "report": "Write a report about the fleet as one HTML file.",
     "drafts": "List the open drafts.",
@@ -86,6 +87,7 @@ COMMANDS = {
     "propose": "Propose drafts for approval.",
     "approve": "Publish proposed drafts.",
     "reject": "Reject proposed drafts, or delete drafts.",
+    "ssh-keyscan": "Print the SSH keys of hosts for review.",
     "schema": "Print the JSON Schemas of all kinds.",
     "pkg": "Get, update, render or compare one package.",
 }

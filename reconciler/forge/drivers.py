@@ -15,7 +15,7 @@ from reconciler.forge.github_app import AppTokens, TokenRequest
 from reconciler.forge.gitlab import GitLab
 from reconciler.forge.http_client import Authorize, ForgeClient
 from reconciler.forge.port import Forge, ForgeKind
-from reconciler.forge.rate_limits import RateLimiter
+from reconciler.forge.rate_limits import ForgeQuota, RateLimiter
 from reconciler.lazy_dataclasses import dataclass
 
 _PLAIN = re.compile(r"[A-Za-z0-9._/-]+")
@@ -106,6 +106,10 @@ class Hosts:
             if key not in self._forges:
                 self._forges[key] = self._build(host, path, credentials)
             return self._forges[key]
+
+    def get_quota(self, host: Host) -> ForgeQuota:
+        """Return the number of requests that a forge allows, as its last response reported."""
+        return self._rate_limiters[host].quota
 
     def build_commit_url(self, host: str, path: str, commit: str) -> str:
         """Return the URL of the page of a commit. Return "" if the repository is on no forge, or on this machine."""

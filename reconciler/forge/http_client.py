@@ -13,7 +13,13 @@ import httpx
 from reconciler.forge.errors import ForgeAnswerError, ForgeBusyError, ForgeUnreachableError
 from reconciler.forge.rate_limits import RateLimiter
 from reconciler.forge.response_cache import CachedResponse, ResponseCache
-from reconciler.forge.responses import create_status_error, extract_error_message, parse_json, to_one_line
+from reconciler.forge.responses import (
+    create_status_error,
+    extract_error_message,
+    parse_json,
+    read_quota,
+    to_one_line,
+)
 from reconciler.lazy_dataclasses import dataclass
 
 Authorize = Callable[[], Mapping[str, str]]
@@ -139,6 +145,7 @@ class ForgeClient:
                 method, url, json=body, headers={**self._headers, **headers, **credentials}
             )
             answer = self._fetch_answer(request, call)
+            self._rate_limiter.quota = read_quota(answer.headers, self.clock())
             redirect = self._find_redirect(method, url, answer)
             if not redirect:
                 return self._check_answer(answer, call, credentials, is_conditional=bool(headers))

@@ -11,6 +11,21 @@ from collections.abc import Callable
 from threading import Lock
 
 from reconciler.forge.errors import ForgeBusyError
+from reconciler.lazy_dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class ForgeQuota:
+    """The number of requests that a forge allows, as its last response reported. None means that it is unknown.
+
+    `resets_at` is in seconds since 1970. `clock_difference` is the clock of the forge minus the local clock in seconds.
+    """
+
+    limit: int | None = None
+    remaining: int | None = None
+    resets_at: int | None = None
+    clock_difference: float | None = None
+
 
 _MINUTE = 60
 _HOUR = 3600
@@ -19,14 +34,16 @@ _HOUR = 3600
 class RateLimiter:
     """Limits the writes per minute and the new pull requests per hour. 0 means no limit.
 
-    The methods do not wait. If a limit is reached, they raise ForgeBusyError with the time of the next attempt. `clock`
-    returns seconds since 1970. The object is thread-safe.
+    `quota` contains the number of requests that the last response reported. The methods do not wait. If a limit is
+    reached, they raise ForgeBusyError with the time of the next attempt. `clock` returns seconds since 1970. The object
+    is thread-safe.
     """
 
     def __init__(self, writes_per_minute: int, new_per_hour: int, clock: Callable[[], float]) -> None:
         self._writes = _Window(writes_per_minute, _MINUTE, f"{writes_per_minute} writes per minute")
         self._new = _Window(new_per_hour, _HOUR, f"{new_per_hour} new pull requests per hour")
         self._clock = clock
+        self.quota = ForgeQuota()
         self._paused_until = 0.0
         self._lock = Lock()
 

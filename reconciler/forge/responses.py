@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -19,6 +19,7 @@ from reconciler.forge.errors import (
     ForgeRefusedError,
     ForgeUnreachableError,
 )
+from reconciler.forge.rate_limits import ForgeQuota
 from reconciler.redaction import redact
 
 _MAX_MESSAGE_CHARACTERS = 500
@@ -27,6 +28,7 @@ _DEFAULT_PAUSE_SECONDS = 60
 _MAX_PAUSE_SECONDS = 6 * 3600
 _RATE_LIMIT_TEXT = re.compile(r"secondary rate limit|rate limit exceeded|abuse detection", re.IGNORECASE)
 _RESETS = ("x-ratelimit-reset", "ratelimit-reset")
+_LIMITS = ("x-ratelimit-limit", "ratelimit-limit")
 _REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
 
 
@@ -80,11 +82,29 @@ def compute_retry_time(status: int, headers: Mapping[str, str], message: str, no
     if status == 429 or (
         status == 403 and (is_exhausted or "retry-after" in headers or _RATE_LIMIT_TEXT.search(message))
     ):
-        until = _read_retry_after(headers, now) or (_read_reset_time(headers) if is_exhausted else None) or 0.0
+        until = _read_retry_after(headers, now) or (_read_number(headers, _RESETS) if is_exhausted else None) or 0.0
         return min(until if until > now else now + _DEFAULT_PAUSE_SECONDS, now + _MAX_PAUSE_SECONDS)
     if status == 503 and (until_then := _read_retry_after(headers, now)):
         return min(until_then, now + _MAX_PAUSE_SECONDS)
     return None
+
+
+def read_quota(headers: Mapping[str, str], now: float) -> ForgeQuota:
+    """Return the number of allowed requests and the clock difference that the headers of a response report."""
+    limit, remaining, reset = (_read_number(headers, names) for names in (_LIMITS, _REMAINING, _RESETS))
+    return ForgeQuota(limit, remaining, reset, _read_clock_difference(headers.get("date", ""), now))
+
+
+def _read_number(headers: Mapping[str, str], names: Iterable[str]) -> int | None:
+    values = (headers.get(name, "").strip() for name in names)
+    return next((int(value) for value in values if re.fullmatch(r"[0-9]{1,12}", value)), None)
+
+
+def _read_clock_difference(date: str, now: float) -> float | None:
+    try:
+        return parsedate_to_datetime(date).timestamp() - now
+    except ValueError:
+        return None
 
 
 def _read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -95,11 +115,6 @@ def _read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
         return parsedate_to_datetime(value).timestamp()
     except ValueError:
         return None
-
-
-def _read_reset_time(headers: Mapping[str, str]) -> float | None:
-    values = (headers.get(name, "").strip() for name in _RESETS)
-    return next((float(value) for value in values if re.fullmatch(r"[0-9]{1,12}", value)), None)
 
 
 def create_status_error(status: int, headers: Mapping[str, str], text: str, call: str, now: float) -> ForgeError:

@@ -69,15 +69,20 @@ class GitResult:
 
 
 class GitCommand:
-    """Runs git in the mirror of one remote. The mirror's Git settings name the remote `origin`."""
+    """Runs git in the mirror of one remote. The mirror's Git settings name the remote `origin`.
 
-    def __init__(self, folder: Path, url: GitUrl, options: GitOptions) -> None:
+    `variables` contains more environment variables of git.
+    """
+
+    def __init__(
+        self, folder: Path, url: GitUrl, options: GitOptions, variables: Mapping[str, str] | None = None
+    ) -> None:
         self._git = Git(str(folder))
         self._folder = folder
         self._url = url
         self._options = options
         self._timeout = options.timeout_seconds
-        self._environment = _build_environment(folder, url, options)
+        self._environment = _build_environment(folder, url, options) | dict(variables or {})
         self._settings = _build_settings(options)
         self._running: set[subprocess.Popen[bytes]] = set()
         self._interrupted: set[subprocess.Popen[bytes]] = set()

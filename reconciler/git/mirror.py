@@ -18,9 +18,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO, Literal, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, Literal, TypeVar
 
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, CommitId, ObjectId
+from reconciler.git import remote_check
 from reconciler.git.command import TRACKING_PREFIX, GitResult
 from reconciler.git.errors import GitError, GitFailedError, MirrorCorruptError, ObjectMissingError, OfflineError
 from reconciler.git.mirror_folder import MirrorFolder, RefTimestamps, fetch_into, translate_write_errors
@@ -35,6 +36,9 @@ from reconciler.git.signed_commits import ObjectSigner, OnSigningFailure
 from reconciler.git.signing import Signer
 from reconciler.git.url import GitUrl, check_url_allowed, parse_url
 from reconciler.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from reconciler.git.remote_check import RemoteCheck
 
 FetchKind = Literal["config", "upstream", "target", "both"]
 STATE_REF_PREFIX = "refs/reconciler/state/"
@@ -583,6 +587,14 @@ class Mirror:
     def has_new_objects(self) -> bool:
         """Whether this object has fetched or written objects since its last call of `maintain`."""
         return self._has_new_objects
+
+    def check_remote(self, clock: Callable[[], float], *, should_push: bool) -> RemoteCheck:
+        """Check whether the remote can be read and, if `should_push` is True, pushed to. Change nothing on the remote.
+
+        `clock` returns seconds since 1970.
+        """
+        write_commit = self.write_root_commit if should_push else None
+        return remote_check.check_remote(self.folder, self._url, self._options, write_commit, clock)
 
     def interrupt(self) -> None:
         """End the Git processes that other threads run in this mirror. These threads get InterruptedGitError."""

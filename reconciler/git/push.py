@@ -45,8 +45,8 @@ from reconciler.lazy_dataclasses import dataclass, replace
 _SYMBOLIC = "ref: "
 STAGING_PREFIX = "refs/out/"
 _REVIEW_PREFIX = "refs/for/"
-_ATOMIC_UNSUPPORTED = "does not support --atomic"
-_OPTIONS_UNSUPPORTED = "does not support push options"
+ATOMIC_UNSUPPORTED = "does not support --atomic"
+OPTIONS_UNSUPPORTED = "does not support push options"
 _TRACK_ALL_REFS = f"remote.origin.fetch=+refs/*:{TRACKING_PREFIX}*"
 _REFUSED_OPTIONS = PushRefused("the host does not support push options, which are necessary to request a review")
 
@@ -320,9 +320,9 @@ class RefPusher:
         if result.exit_code == 0:
             return PushAttempt(is_accepted=True)
         reasons = read_porcelain(result.lines)
-        if self._atomic and _ATOMIC_UNSUPPORTED in result.stderr:
+        if self._atomic and ATOMIC_UNSUPPORTED in result.stderr:
             raise _NoAtomicError
-        if self._can_use_options and _OPTIONS_UNSUPPORTED in result.stderr:
+        if self._can_use_options and OPTIONS_UNSUPPORTED in result.stderr:
             raise _NoOptionsError
         error = None if reasons else self._command.build_error("push", result.stderr)
         # Do not return an error of these two classes, because one of several refs may have caused it. The caller lists

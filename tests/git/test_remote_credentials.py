@@ -452,3 +452,25 @@ def test_terminal_can_use_the_known_hosts_of_the_user(tmp_path: Path) -> None:
 
     with credentials.open(parse_url("ssh://git@git.example.com/a.git"), "read") as access:
         assert not any("KnownHosts" in option for option in access.ssh_options)
+
+
+def test_each_use_has_its_own_ssh_key(tmp_path: Path) -> None:
+    keys = {use: tmp_path / use for use in ("read", "write")}
+    for key in keys.values():
+        key.touch(0o600)
+    read, write = (
+        CredentialSource(use, ssh_key_file=str(key), known_hosts_file="/etc/known hosts") for use, key in keys.items()
+    )
+    credentials = RemoteCredentials([CredentialEntry("e", "git.example.com", read, write)])
+    url = parse_url("git@git.example.com:a.git")
+
+    with credentials.open(url, "read") as reading, credentials.open(url, "write") as writing:
+        options = [reading.ssh_options, writing.ssh_options]
+
+    assert options == [
+        (
+            "-o", 'UserKnownHostsFile="/etc/known hosts"', "-o", "GlobalKnownHostsFile=/dev/null",
+            "-i", str(key), "-o", "IdentitiesOnly=yes",
+        )
+        for key in keys.values()
+    ]  # fmt: skip

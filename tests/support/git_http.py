@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,13 +23,14 @@ class GitHost:
     Requests with `held` in their path wait until the `gate` is opened. The server calls `observe` while the client of
     a request waits. `authorizations` contains the values of that header, "" for a request without it.
     `permissions` contains logins with "read" or "write" and replaces `login`. `uses` contains the Git service and the
-    login of each request with a known login.
+    login of each request with a known login. The clock of the server is `seconds_ahead` of the clock of this machine.
     """
 
     root: Path
     login: str = ""
     permissions: dict[str, str] = field(default_factory=dict)
     uses: list[tuple[str, str]] = field(default_factory=list)
+    seconds_ahead: int = 0
     status: int = 0
     redirect: str = ""
     port: int = 0
@@ -73,6 +75,9 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  the base class calls it so
         self.told.seen.append(format % arguments)
+
+    def date_time_string(self, timestamp: float | None = None) -> str:
+        return super().date_time_string((timestamp or time.time()) + self.told.seconds_ahead)
 
     def _answer(self) -> None:
         body = self._read_body()

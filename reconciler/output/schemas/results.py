@@ -17,6 +17,7 @@ from reconciler.output.impact.models import ImpactResult
 from reconciler.output.package_report import PackageResult
 from reconciler.output.plan.models import PlanResult
 from reconciler.output.plan.pass_results import RenderResult, SyncResult
+from reconciler.output.remote_checks import RemoteCheckResult
 from reconciler.output.report.result import ReportResult
 from reconciler.output.review.action_results import ReviewResult
 from reconciler.output.review.models import DraftListResult
@@ -49,7 +50,8 @@ class KindListResult(CommandResult):
 
 RESULTS: tuple[type[CommandResult], ...] = (
     PlanResult, ImpactResult, SyncResult, RenderResult, ValidationResult, StatusResult, DraftListResult, ReviewResult,
-    ExplanationResult, ValueChangeResult, VerificationResult, ReportResult, PackageResult, KindListResult,
+    ExplanationResult, ValueChangeResult, VerificationResult, ReportResult, RemoteCheckResult, PackageResult,
+    KindListResult,
 )  # fmt: skip
 """The results of all commands."""
 

@@ -1,0 +1,27 @@
+"""Construction of the services of `reconciler doctor`."""
+
+from __future__ import annotations
+
+from reconciler.bootstrap.credentials import build_remote_credentials
+from reconciler.bootstrap.services import build_services
+from reconciler.git.source import RepositorySource
+from reconciler.inspect.doctor import DoctorServices, check_remotes
+from reconciler.output.remote_checks import RemoteCheckResult
+from reconciler.settings import Settings
+
+
+def run_checks(settings: Settings, config: str) -> RemoteCheckResult:
+    """Check the remotes of the settings and of a config.
+
+    Raises:
+        GitError: The URL of the config cannot be used, or the folder of the config cannot be read.
+    """
+    services = build_services(settings, config)
+    inputs = services.inputs
+    doctor = DoctorServices(
+        inputs.open_mirror, build_remote_credentials(settings, inputs.forges), inputs.forges.check_api, inputs.clock,
+        settings.git.max_fetches,
+    )  # fmt: skip
+    config_url = inputs.source.url.connection_url if isinstance(inputs.source, RepositorySource) else ""
+    with services.remotes:
+        return check_remotes(config_url, services.source, services.pass_services, doctor)
