@@ -88,6 +88,7 @@ COMMANDS = {
     "approve": "Publish proposed drafts.",
     "reject": "Reject proposed drafts, or delete drafts.",
     "ssh-keyscan": "Print the SSH keys of hosts for review.",
+    "notify": "Send a sample message to a notification channel.",
     "schema": "Print the JSON Schemas of all kinds.",
     "pkg": "Get, update, render or compare one package.",
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler import settings as reconciler_settings
+from reconciler.bootstrap import notifications as bootstrap_notifications
 from reconciler.bootstrap import publishers, start_event
 from reconciler.bootstrap import server as bootstrap_server
 from reconciler.bootstrap import services as bootstrap_services
@@ -83,13 +84,16 @@ def _build_work(
         settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE), should_sign=True
     )
     bootstrap_services.warn_about_signatures(services.inputs.signer)
-    passes = pass_runner.PassRunner(services.source, services.remotes, services.pass_services, publisher)
+    notifications = bootstrap_notifications.build_notifications(settings)
+    passes = pass_runner.PassRunner(
+        services.source, services.remotes, services.pass_services, publisher, observe=notifications.observe
+    )
     server.apply(settings)
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
     reporter.heartbeat_seconds = settings.log.heartbeat_seconds
 
     def run(reasons: frozenset[Wakeup]) -> bool:
-        is_successful = reporter.run(passes, reasons)
+        is_successful = notifications.run_pass(passes, lambda: reporter.run(passes, reasons))
         # The summary has no config if an unexpected exception ended the pass before it had read the config.
         if passes.summary.config:
             state.view = fleet_view.FleetView(passes.summary.config)
@@ -97,7 +101,12 @@ def _build_work(
 
     gather_seconds = settings.webhooks.gather_seconds
     remotes, folders = services.remotes, services.watched_folders
+
+    def close() -> None:
+        remotes.close()
+        notifications.close()
+
     return loop.ServiceWork(
         run, services.backoff.retry_now, schedule, folders, lambda: passes.seconds_until_due, gather_seconds,
-        remotes.collect_late_results, remotes.close, reporter.report_failure,
+        remotes.collect_late_results, close, reporter.report_failure,
     )  # fmt: skip

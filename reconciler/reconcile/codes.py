@@ -31,6 +31,13 @@ class PassCodes(CodeTable):
         "An annotation approves a draft, but the Git host refused the push. Merge the draft, or allow the push.", TARGET
     )
     ENGINE_TOO_OLD = error("A newer version of the reconciler wrote the state. The target is not changed.", TARGET)
+    NOTIFICATION_TEMPLATE_FAILED = warning(
+        "A template of notifications cannot be rendered. The default text is sent instead.", CONFIG
+    )
+    NOTIFICATION_URL_REFUSED = warning(
+        "The URL of a notification channel belongs to a service that does not exist any more. No message is sent.",
+        CONFIG,
+    )
     PROPOSAL_BRANCH_TAKEN = warning(
         "The branch for the config proposal cannot be created, because the name of another branch conflicts with it.",
         CONFIG,

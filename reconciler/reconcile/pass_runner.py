@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from reconciler.catalog.files import CommitId
+from reconciler.git.errors import GitError
 from reconciler.git.push_outcomes import PushDone, PushOutcome
 from reconciler.krm.findings import Finding, create_internal_error_finding, select_errors
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
@@ -92,7 +93,12 @@ class PassSummary:
 
 
 class PassRunner:
-    """Runs passes. A pass is skipped if the last pass completed all work and no input has changed since."""
+    """Runs passes. A pass is skipped if the last pass completed all work and no input has changed since.
+
+    Args:
+        observe: Receives the report of each pass that is not skipped, and the error of each remote that could not be
+            read, by URL. Returns findings to report. It must not raise.
+    """
 
     def __init__(
         self,
@@ -101,12 +107,14 @@ class PassRunner:
         services: PassServices,
         publisher: PlanPublisher,
         store: CompletedPassStore | None = None,
+        observe: Callable[[PassReport, Mapping[str, GitError]], tuple[Finding, ...]] = lambda report, failures: (),
     ) -> None:
         self._source = source
         self._remotes = remotes
         self._services = services
         self._publisher = publisher
         self._store = store or InMemoryPassStore()
+        self._observe = observe
         # Do not cache plans if approvals by annotation are on, because then each pass must read all drafts.
         self._cache = None if services.has_annotation_approvals else PassCache()
         self._due_at: int | None = None
@@ -152,7 +160,8 @@ class PassRunner:
             is_final = report.is_final and not self._publisher.status_error
             maintenance_findings = remotes.maintain()
             log_failures(maintenance_findings)
-            plan = replace(report.plan, findings=(*report.plan.findings, *maintenance_findings))
+            observer_findings = self._observe(report, remotes.failures)
+            plan = replace(report.plan, findings=(*report.plan.findings, *maintenance_findings, *observer_findings))
             report = replace(report, plan=plan)
             self._due_at = report.due_at
             # Do not skip the next pass if this pass moved refs. The next pass must read new tags, which can be

@@ -14,6 +14,7 @@ from reconciler.settings.git import GitSettings
 from reconciler.settings.limits import LimitSettings
 from reconciler.settings.logs import LogSettings
 from reconciler.settings.merge import MergeSettings
+from reconciler.settings.notifications import NotificationSettings
 from reconciler.settings.rendering import RenderingSettings
 from reconciler.settings.repositories import ConfigSettings, FleetSettings, StatusSettings
 from reconciler.settings.rules import RuleSettings
@@ -74,6 +75,7 @@ class Settings(SettingsGroup):
     forge: ForgeSettings = ForgeSettings()
     server: ServerSettings = ServerSettings()
     webhooks: WebhookSettings = WebhookSettings()
+    notifications: NotificationSettings = NotificationSettings()
     log: LogSettings = LogSettings()
 
     @property

@@ -23,7 +23,7 @@ class ServerSettings(SettingsGroup):
     external_url: RepositoryUrl = declare(
         "",
         "The URL of the service for its users, for example https://reconciler.example.com. Requests may use the host "
-        "name of this URL.",
+        "name of this URL. Notifications link to this URL.",
     )
     hosts: tuple[str, ...] = declare(
         (),

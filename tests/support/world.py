@@ -301,11 +301,12 @@ class World:
         refs = read_refs(self.fleet)
         return PassResult(self._pass(_InterruptedPublisher(push, [meddle], before)), refs, read_refs(self.fleet))
 
-    def service(self) -> PassRunner:
+    def service(self, **options: Any) -> PassRunner:
         """Return the pass runner of a long-lived process."""
         settings = self._read_settings()
         parts = build_services(settings, self.source, clock=lambda: self.now, should_sign=True)
-        return PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings))
+        publisher = build_push_publisher(settings)
+        return PassRunner(parts.source, parts.remotes, parts.pass_services, publisher, **options)
 
     def _pass(self, publisher: PlanPublisher, *, should_sign: bool = True) -> PassReport:
         parts = build_services(self._read_settings(), self.source, clock=lambda: self.now, should_sign=should_sign)

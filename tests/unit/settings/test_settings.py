@@ -28,7 +28,8 @@ SECRET = "must contain `secret_file` if `listen` is set, because the server acce
 SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has all targets"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
-    "poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, state_ref, status, webhooks"
+    "notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, state_ref, "
+    "status, webhooks"
 )
 
 

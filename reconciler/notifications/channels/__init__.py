@@ -1,0 +1,8 @@
+"""The channels of notifications. Each module formats a message for one kind of channel, and sends it."""
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

@@ -1,0 +1,157 @@
+"""The HTTP client of channels: allowed hosts only, no redirects, no private addresses, and a time limit."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import socket
+import time
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import httpx
+
+from reconciler import __version__
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.notifications.channel import ChannelError
+
+_TIMEOUT_SECONDS = 10.0
+_MAX_RESPONSE_BYTES = 64 * 1024
+_MAX_RETRY_SECONDS = 3600.0
+
+
+@dataclass(frozen=True)
+class HttpResponse:
+    """The response of a service: the body as JSON, or {} if it is not a JSON mapping."""
+
+    status: int
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class HostPolicy:
+    """The hosts that channels can contact.
+
+    Attributes:
+        allowed_hosts: The names of the hosts. If empty, the host of each configured URL is allowed, if all its
+            addresses are public.
+    """
+
+    allowed_hosts: frozenset[str] = frozenset()
+
+    def resolve(self, host: str, port: int) -> str:
+        """Return an address of a host. The connection must use this address, because a name can change its address.
+
+        Raises:
+            ChannelError: The host is not allowed, has a private address, or is unknown.
+        """
+        if self.allowed_hosts and host not in self.allowed_hosts:
+            raise ChannelError(
+                f"the host {host} is not in `notifications.allowed_hosts`: add the host, or correct the URL"
+            )
+        try:
+            addresses = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+        except (OSError, UnicodeError) as error:
+            raise ChannelError(f"the host {host} cannot be resolved: {error}") from None
+        private = [str(address) for address in addresses if not ipaddress.ip_address(address).is_global]
+        if private and host not in self.allowed_hosts:
+            raise ChannelError(
+                f"the host {host} has the private address {private[0]}: add the host to `notifications.allowed_hosts`"
+            )
+        return str(addresses[0])
+
+
+class HttpClient:
+    """Sends JSON to services.
+
+    Args:
+        proxy: The URL of an HTTP proxy. With a proxy, the addresses of hosts are not checked, because the proxy
+            resolves the names. Proxies from environment variables are not used.
+    """
+
+    def __init__(self, hosts: HostPolicy, proxy: str = "") -> None:
+        self._hosts = hosts
+        self._proxy = proxy
+
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> HttpResponse:
+        """Send JSON, and return the response.
+
+        Raises:
+            ChannelError: The URL is not allowed, the service does not respond, or the response reports an error.
+        """
+        try:
+            target = httpx.URL(url)
+        except httpx.InvalidURL:
+            raise ChannelError("the URL of the channel is not valid") from None
+        if target.scheme != "https" and not (target.scheme == "http" and target.host in self._hosts.allowed_hosts):
+            raise ChannelError(
+                "the URL of the channel must start with https://; http:// is allowed for hosts in"
+                " `notifications.allowed_hosts`"
+            )
+        try:
+            return self._send(target, body, headers)
+        except (httpx.HTTPError, OSError) as error:
+            # The text of an httpx error can contain the URL, which is a secret. Report only the type of the error.
+            raise ChannelError(f"{target.host} cannot be reached: {type(error).__name__}") from None
+
+    def _send(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> HttpResponse:
+        host = url.host
+        all_headers = {"Content-Type": "application/json", "User-Agent": f"reconciler/{__version__}", **headers}
+        extensions: dict[str, Any] = {}
+        if self._proxy:
+            self._check_listed(host)
+        else:
+            port = url.port or (443 if url.scheme == "https" else 80)
+            address = self._hosts.resolve(host, port)
+            all_headers["Host"] = url.netloc.decode()
+            # The name for the certificate is the name in the URL, although the connection uses the checked address.
+            extensions = {"sni_hostname": host}
+            url = url.copy_with(host=address)
+        deadline = time.monotonic() + _TIMEOUT_SECONDS
+        with (
+            httpx.Client(
+                trust_env=False, follow_redirects=False, timeout=_TIMEOUT_SECONDS, proxy=self._proxy or None
+            ) as client,
+            client.stream("POST", url, content=body, headers=all_headers, extensions=extensions) as response,
+        ):
+            content = _read_body(response, deadline)
+            return _check_response(host, response, content)
+
+    def _check_listed(self, host: str) -> None:
+        if self._hosts.allowed_hosts and host not in self._hosts.allowed_hosts:
+            raise ChannelError(f"the host {host} is not in `notifications.allowed_hosts`: add the host")
+
+
+def _read_body(response: httpx.Response, deadline: float) -> bytes:
+    content = b""
+    for chunk in response.iter_bytes():
+        content += chunk
+        if len(content) > _MAX_RESPONSE_BYTES or time.monotonic() > deadline:
+            # Success does not depend on the rest of the body.
+            break
+    return content
+
+
+def _check_response(host: str, response: httpx.Response, content: bytes) -> HttpResponse:
+    if not response.is_success:
+        raise ChannelError(
+            f"{host} responded with the HTTP status {response.status_code}",
+            _read_retry_seconds(response.headers.get("Retry-After", "")),
+        )
+    try:
+        data = json.loads(content) if content else {}
+    except (ValueError, RecursionError):
+        data = {}
+    return HttpResponse(response.status_code, data if isinstance(data, dict) else {})
+
+
+def _read_retry_seconds(text: str) -> float | None:
+    """Return the seconds of a header `Retry-After`, which is a number or a date. Return None if there is none."""
+    if text.isascii() and text.isdecimal():
+        return min(float(text), _MAX_RETRY_SECONDS)
+    try:
+        seconds = parsedate_to_datetime(text).timestamp() - time.time()
+    except (ValueError, TypeError, IndexError):
+        return None
+    return min(max(seconds, 0.0), _MAX_RETRY_SECONDS)

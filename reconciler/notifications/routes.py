@@ -1,0 +1,117 @@
+"""Routes: they select the messages of a channel by event, severity, target and package, and limit their times."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, datetime, time
+from fnmatch import fnmatchcase
+from functools import cached_property
+from zoneinfo import ZoneInfo
+
+from reconciler.krm.findings import Severity
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.selectors import matches_label_query
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.notifications.events import DEFAULT_EVENTS, RECOVERIES, Event
+from reconciler.notifications.observation import Condition, Item
+
+_SEVERITIES = (Severity.INFO, Severity.WARNING, Severity.ERROR)
+_QUIET_HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)(?: (\S+))?", re.ASCII)
+_ROUTE_ID_LENGTH = 12
+_EVENTS_ABOUT_DRAFTS = frozenset({Event.PUBLISHED, Event.REJECTED, Event.REVIEW_OVERDUE, Event.DRAFT_CONFLICT})
+
+
+@dataclass(frozen=True)
+class QuietHours:
+    """A period of each day in which a route sends nothing. It can include midnight."""
+
+    start: time
+    end: time
+    zone: str = "UTC"
+
+    def contains(self, seconds: float) -> bool:
+        """Return whether a time, in seconds since 1970, is in the period."""
+        now = datetime.fromtimestamp(seconds, UTC).astimezone(ZoneInfo(self.zone)).time()
+        if self.start <= self.end:
+            return self.start <= now < self.end
+        return now >= self.start or now < self.end
+
+
+def parse_quiet_hours(text: str) -> QuietHours | None:
+    """Parse quiet hours such as `22:00-06:00 Europe/Berlin`. The default zone is UTC. Return None for "".
+
+    Raises:
+        ValueError: The text has another form, or the time zone is unknown.
+    """
+    if not text:
+        return None
+    match = _QUIET_HOURS.fullmatch(text)
+    if not match:
+        raise ValueError('must be a period with an optional time zone, for example "22:00-06:00 Europe/Berlin"')
+    start_hour, start_minute, end_hour, end_minute = map(int, match.groups()[:4])
+    zone = match[5] or "UTC"
+    try:
+        ZoneInfo(zone)
+    except (LookupError, ValueError, OSError):
+        raise ValueError(f'must have the name of a time zone, for example Europe/Berlin, not "{zone}"') from None
+    return QuietHours(time(start_hour, start_minute), time(end_hour, end_minute), zone)
+
+
+@dataclass(frozen=True)
+class Route:
+    """The messages that one channel receives.
+
+    Attributes:
+        events: The events. If empty, the default events are used.
+        severity: The lowest severity.
+        targets: A label query for targets. "" selects all targets.
+        packages: Globs of package paths. If empty, all packages are selected.
+        digest_minutes: The time for which messages are collected. 0 sends each message separately.
+    """
+
+    channel: str
+    events: tuple[Event, ...] = ()
+    severity: Severity = Severity.INFO
+    targets: str = ""
+    packages: tuple[str, ...] = ()
+    quiet_hours: QuietHours | None = None
+    digest_minutes: int = 0
+
+    @cached_property
+    def id(self) -> str:
+        """The ID of the route in the ledger. It depends on the selected messages, and not on their times."""
+        data = [self.channel, sorted(self.selected_events), self.severity.value, self.targets, sorted(self.packages)]
+        return compute_digest(data).removeprefix("sha256:")[:_ROUTE_ID_LENGTH]
+
+    @cached_property
+    def selected_events(self) -> frozenset[Event]:
+        """All events that this route sends."""
+        return frozenset(self.events or DEFAULT_EVENTS)
+
+    @cached_property
+    def observed_events(self) -> frozenset[Event]:
+        """All events whose conditions must be observed for this route."""
+        events = set(self.selected_events)
+        events |= {start for start, end in RECOVERIES.items() if end in events}
+        if events & _EVENTS_ABOUT_DRAFTS:
+            events.add(Event.DRAFTS_WAITING)
+        return frozenset(events)
+
+    def matches_severity(self, severity: Severity) -> bool:
+        """Return whether a severity is at least the severity of this route."""
+        return _SEVERITIES.index(severity) >= _SEVERITIES.index(self.severity)
+
+    def matches_item(self, item: Item, labels: Mapping[str, Mapping[str, str]]) -> bool:
+        """Return whether the route selects an item by its target and its package.
+
+        A route with `targets` selects only items about a target. A route with `packages` selects only items about a
+        package.
+        """
+        if self.targets and not (item.target and matches_label_query(self.targets, labels.get(item.target, {}))):
+            return False
+        return not self.packages or any(fnmatchcase(item.package, glob) for glob in self.packages if item.package)
+
+    def matches_condition(self, condition: Condition) -> bool:
+        """Return whether the route selects a condition by its event and its severity."""
+        return condition.event in self.selected_events and self.matches_severity(condition.severity)

@@ -1,0 +1,19 @@
+"""Fixtures for the tests of notifications."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from reconciler.notifications.events import Event
+from reconciler.notifications.routes import Route
+from tests.support.notifications import Desk, observe
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    """One route with all events. Its ledger exists, so that the first messages are not combined."""
+    desk = Desk(tmp_path / "ledger.json", [Route("ops", tuple(Event))])
+    assert desk.settle(observe()) == []
+    return desk

@@ -1,0 +1,188 @@
+"""The notification thread: passes do not wait for channels, and a restart continues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event as ThreadEvent
+
+import pytest
+from structlog.testing import capture_logs
+
+from reconciler.bootstrap.notifications import build_notifications
+from reconciler.git.errors import GitError, UnreachableError
+from reconciler.krm.findings import Finding
+from reconciler.notifications.channel_findings import ChannelFindings
+from reconciler.notifications.delivery import Delivery
+from reconciler.notifications.events import Event
+from reconciler.notifications.ledger import Ledger
+from reconciler.notifications.messages import Message
+from reconciler.notifications.pass_observer import PassObserver
+from reconciler.notifications.routes import Route
+from reconciler.notifications.service import NoNotifications, Notifications, NotificationService, NotificationWork
+from reconciler.notifications.tracker import Tracker, TrackerOptions
+from reconciler.planning.model.shard import Shard
+from reconciler.reconcile.pass_runner import PassSummary
+from reconciler.settings import Settings
+from tests.support.notifications import START
+
+WAIT_SECONDS = 60
+
+
+@dataclass
+class Passes:
+    """A pass runner with the results of passes in `results`: an error, or the summary of a pass."""
+
+    results: list[GitError | PassSummary]
+    summary: PassSummary = field(default_factory=lambda: PassSummary("", {}))
+
+    def run(self) -> bool:
+        result = self.results.pop(0)
+        if isinstance(result, GitError):
+            raise result
+        self.summary = result
+        return True
+
+
+@dataclass
+class BlockingChannel:
+    """A channel that waits until `go` is set. `started` and `sent` report its progress."""
+
+    go: ThreadEvent = field(default_factory=ThreadEvent)
+    started: ThreadEvent = field(default_factory=ThreadEvent)
+    sent: ThreadEvent = field(default_factory=ThreadEvent)
+    titles: list[str] = field(default_factory=list)
+
+    def send(self, message: Message) -> Mapping[str, str]:
+        self.started.set()
+        assert self.go.wait(WAIT_SECONDS)
+        self.titles.append(message.title)
+        self.sent.set()
+        return {}
+
+    def format(self, message: Message) -> str:
+        return message.title
+
+
+@pytest.fixture
+def channel() -> Iterator[BlockingChannel]:
+    channel = BlockingChannel()
+    yield channel
+    channel.go.set()
+
+
+@pytest.fixture
+def start(tmp_path: Path, channel: BlockingChannel) -> Iterator[Callable[[], Notifications]]:
+    """Return a function that starts the notifications, as a new process would do. They have no gather time."""
+    started: list[Notifications] = []
+
+    def build() -> NotificationWork:
+        ledger = Ledger(tmp_path / "ledger.json")
+        tracker = Tracker([Route("ops", tuple(Event))], ledger, TrackerOptions(gather_seconds=0))
+        return NotificationWork(ledger, tracker, Delivery({"ops": channel}, tracker.record, ChannelFindings()))
+
+    def start() -> Notifications:
+        started.append(Notifications(PassObserver(Shard()), ChannelFindings(), build, lambda: START))
+        return started[-1]
+
+    yield start
+    channel.go.set()
+    for notifications in started:
+        notifications.close()
+
+
+def run_pass(service: NotificationService, passes: Passes) -> bool:
+    return service.run_pass(passes, passes.run)  # type: ignore[arg-type]
+
+
+def fail(notifications: Notifications, count: int) -> None:
+    passes = Passes([UnreachableError("no route to host") for _ in range(count)])
+    for _ in range(count):
+        with pytest.raises(UnreachableError):
+            run_pass(notifications, passes)
+
+
+def test_a_pass_does_not_wait_for_a_channel(start: Callable[[], Notifications], channel: BlockingChannel) -> None:
+    notifications = start()
+    fail(notifications, 3)
+    assert channel.started.wait(WAIT_SECONDS)
+    # The channel does not respond, and the next passes still run.
+    fail(notifications, 5)
+    assert channel.titles == []
+    channel.go.set()
+    assert channel.sent.wait(WAIT_SECONDS)
+
+    assert channel.titles == ["Passes fail on shard 1/1"]
+
+
+def test_two_failed_passes_send_nothing(start: Callable[[], Notifications], channel: BlockingChannel) -> None:
+    notifications = start()
+    fail(notifications, 2)
+    run_pass(notifications, Passes([PassSummary("c1", {}, is_skipped=True)]))
+    fail(notifications, 2)
+    notifications.close()
+
+    assert not channel.started.is_set()
+
+
+def test_a_recovered_pass_is_reported_after_a_restart(
+    start: Callable[[], Notifications], channel: BlockingChannel
+) -> None:
+    channel.go.set()
+    first = start()
+    fail(first, 3)
+    assert channel.sent.wait(WAIT_SECONDS)
+    first.close()
+    channel.sent.clear()
+    second = start()
+    fail(second, 1)
+    run_pass(second, Passes([PassSummary("c1", {}, is_skipped=True)]))
+    assert channel.sent.wait(WAIT_SECONDS)
+
+    assert channel.titles == ["Passes fail on shard 1/1", "Passes succeed again on shard 1/1"]
+
+
+def test_a_pass_that_an_exception_ended_is_a_failed_pass(
+    start: Callable[[], Notifications], channel: BlockingChannel
+) -> None:
+    channel.go.set()
+    notifications = start()
+    summary = PassSummary("", {}, (Finding("InternalError", "the pass failed"),))
+    for _ in range(3):
+        run_pass(notifications, Passes([summary]))
+    assert channel.sent.wait(WAIT_SECONDS)
+
+    assert channel.titles == ["Passes fail on shard 1/1"]
+
+
+def test_a_closed_object_does_not_write_to_the_ledger(
+    start: Callable[[], Notifications], channel: BlockingChannel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reconciler.notifications.service._CLOSE_SECONDS", 0.0)
+    notifications = start()
+    fail(notifications, 3)
+    assert channel.started.wait(WAIT_SECONDS)
+    notifications.close()
+    before = (tmp_path / "ledger.json").read_bytes()
+    channel.go.set()
+    assert channel.sent.wait(WAIT_SECONDS)
+    assert notifications._thread
+    notifications._thread.join(WAIT_SECONDS)
+
+    assert (tmp_path / "ledger.json").read_bytes() == before
+
+
+def test_an_exception_of_the_observer_does_not_end_a_pass(start: Callable[[], Notifications]) -> None:
+    with capture_logs() as logs:
+        assert start().observe(None, {}) == ()  # type: ignore[arg-type]
+
+    assert [entry["event"] for entry in logs] == ["internal_error"]
+
+
+def test_without_routes_there_is_no_thread(tmp_path: Path) -> None:
+    service = build_notifications(Settings.model_validate({"cache": str(tmp_path)}))
+
+    assert isinstance(service, NoNotifications)
+    assert run_pass(service, Passes([PassSummary("c1", {})]))
+    service.close()

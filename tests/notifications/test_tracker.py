@@ -1,0 +1,348 @@
+"""Which messages are sent: once per condition, grouped, limited, and not again after a restart."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reconciler.krm.findings import Severity
+from reconciler.notifications.events import Event
+from reconciler.notifications.observation import Condition, Observation
+from reconciler.notifications.routes import Route, parse_quiet_hours
+from reconciler.notifications.tracker import MESSAGES_PER_HOUR, TrackerOptions
+from tests.support.examples import examples
+from tests.support.notifications import START, Desk, blocked, drafts, item, observe, unreachable
+
+HOUR = 3600.0
+BLOCKED = "Blocked: PackageVariant web: Bad (1 package on 1 target)"
+UNBLOCKED = "No longer blocked: PackageVariant web: Bad"
+
+
+def conflict(draft: str) -> Condition:
+    conflicts = (item(f"{draft} spec.replicas", parent=draft),)
+    return Condition(Event.DRAFT_CONFLICT, "web spec.replicas", "web: spec.replicas", Severity.WARNING, conflicts)
+
+
+def remote(hold_seconds: float = 900.0) -> Condition:
+    items = (item("git", scope="/remote git", target="", package="", hold_seconds=hold_seconds),)
+    return Condition(Event.REMOTE_UNAVAILABLE, "git", "git", Severity.ERROR, items)
+
+
+def test_equal_drafts_are_one_message(desk: Desk) -> None:
+    names = [f"t{number}/web@a" for number in range(1000)]
+
+    assert desk.settle(observe(drafts(*names))) == ["Review update web v1 → v2 on 1000 targets"]
+
+
+def test_a_condition_is_sent_after_the_gather_time(desk: Desk) -> None:
+    assert desk.run(observe(blocked("a/web"))) == []
+    assert desk.run(after=29) == []
+    assert desk.run(after=1) == [BLOCKED]
+
+
+def test_drafts_of_two_passes_within_the_gather_time_are_one_message(desk: Desk) -> None:
+    first, second = observe(drafts("a/web@1")), observe(drafts("a/web@1", "b/web@1"))
+
+    assert desk.run(first) == []
+    assert desk.run(second, after=20) == []
+    assert desk.run(second, after=10) == ["Review update web v1 → v2 on 2 targets"]
+
+
+def test_a_condition_that_ends_within_the_gather_time_sends_nothing(desk: Desk) -> None:
+    assert desk.run(observe(blocked("a/web"))) == []
+    assert desk.run(observe(), after=20) == []
+    assert desk.run(observe(), after=HOUR) == []
+
+
+def test_a_flapping_condition_sends_one_message(desk: Desk) -> None:
+    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
+    for _ in range(10):
+        assert desk.run(observe(), after=10) == []
+        assert desk.run(observe(blocked("a/web")), after=10) == []
+
+
+def test_the_end_of_a_condition_is_sent_once(desk: Desk) -> None:
+    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
+    assert desk.settle(observe()) == [UNBLOCKED]
+    assert desk.settle(observe()) == []
+
+
+def test_a_condition_that_begins_again_is_sent_again(desk: Desk) -> None:
+    desk.settle(observe(blocked("a/web")))
+    desk.settle(observe())
+
+    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
+
+
+def test_the_end_of_a_condition_is_sent_only_when_all_items_have_ended(desk: Desk) -> None:
+    desk.settle(observe(blocked("a/web", "b/web")))
+
+    assert desk.settle(observe(blocked("b/web"))) == []
+    assert desk.settle(observe()) == [UNBLOCKED]
+
+
+def test_an_end_is_not_sent_to_a_route_that_did_not_send_the_start(tmp_path: Path) -> None:
+    desk = Desk(
+        tmp_path / "ledger.json", [Route("ops", (Event.PACKAGE_BLOCKED, Event.PACKAGE_UNBLOCKED), targets="stage=prod")]
+    )
+    labels = {"a": {"stage": "test"}}
+    desk.settle(observe(labels=labels))
+
+    assert desk.settle(observe(blocked("a/web"), labels=labels)) == []
+    assert desk.settle(observe(labels=labels)) == []
+
+
+@pytest.mark.parametrize("events", [(Event.PACKAGE_UNBLOCKED,), (Event.PACKAGE_BLOCKED,)], ids=str)
+def test_a_route_receives_only_its_events(tmp_path: Path, events: tuple[Event, ...]) -> None:
+    desk = Desk(tmp_path / "ledger.json", [Route("ops", events)])
+    desk.settle(observe())
+    sent = [*desk.settle(observe(blocked("a/web"))), *desk.settle(observe())]
+
+    assert sent == ([BLOCKED] if events == (Event.PACKAGE_BLOCKED,) else [])
+
+
+def test_a_target_that_cannot_be_read_keeps_its_conditions(desk: Desk) -> None:
+    desk.settle(observe(drafts("a/web@1"), blocked("a/db")))
+
+    assert desk.settle(observe(unknown_scopes=frozenset({"a"}))) == []
+    assert desk.settle(observe(drafts("a/web@1"), blocked("a/db"))) == []
+
+
+def test_a_failed_pass_keeps_all_conditions(desk: Desk) -> None:
+    desk.settle(observe(drafts("a/web@1")))
+
+    assert desk.settle(Observation((), only_scopes=frozenset({"/pass"}))) == []
+    assert desk.settle(observe(drafts("a/web@1"))) == []
+
+
+def test_a_new_version_of_a_draft_is_a_new_message(desk: Desk) -> None:
+    desk.settle(observe(drafts("a/web@1", "b/web@1")))
+
+    assert desk.settle(observe(drafts("a/web@2", "b/web@1"))) == ["Review update web v1 → v2 on 2 targets"]
+
+
+def test_a_published_draft_sends_no_message_about_the_other_drafts(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "ledger.json", [Route("ops")])
+    desk.settle(observe())
+    desk.settle(observe(drafts("a/web@1", "b/web@1")))
+
+    assert desk.settle(observe(drafts("b/web@1"), published={"a/web@1": 2})) == []
+
+
+def test_a_published_and_a_rejected_draft_are_sent_to_routes_that_select_them(desk: Desk) -> None:
+    desk.settle(observe(drafts("a/web@1", "b/web@1")))
+    sent = desk.settle(observe(published={"a/web@1": 2}, rejected=frozenset({"b/web@1"})))
+
+    assert sent == ["Published on a: 1 package", "Rejected: update web v1 → v2 on 1 target"]
+    assert desk.channel.messages[-2].lines == ("a/web: revision 2",)
+
+
+def test_a_conflict_ends_with_its_draft(desk: Desk) -> None:
+    observed = observe(drafts("a/web@1"), conflict("a/web@1"))
+    assert desk.settle(observed)[1] == "Conflict in web: spec.replicas on 1 target"
+    # Later passes do not observe the conflict again, because the package is unchanged.
+    assert desk.settle(observe(drafts("a/web@1"))) == []
+    assert desk.settle(observed) == []
+    desk.settle(observe())
+
+    assert len(desk.settle(observed)) == 2
+
+
+def test_a_remote_must_be_unavailable_for_some_time(desk: Desk) -> None:
+    assert desk.settle(observe(remote())) == []
+    assert desk.run(observe(remote()), after=869) == []
+    assert desk.run(observe(remote()), after=1) == ["Remote unavailable: git"]
+    assert desk.settle(observe()) == ["Remote available again: git"]
+
+
+def test_a_restart_sends_nothing(desk: Desk) -> None:
+    observed = observe(drafts("a/web@1", "b/web@1"), blocked("a/db"), remote(0))
+    assert len(desk.settle(observed)) == 3
+    desk.restart()
+
+    assert desk.settle(observed) == []
+
+
+def test_a_restart_reports_the_end_of_a_condition(desk: Desk) -> None:
+    desk.settle(observe(blocked("a/web")))
+    desk.restart()
+
+    assert desk.settle(observe()) == [UNBLOCKED]
+
+
+def test_a_restart_before_a_message_is_sent_does_not_lose_an_action(desk: Desk) -> None:
+    desk.settle(observe(drafts("a/web@1")))
+    desk.run(observe(published={"a/web@1": 2}))
+    desk.restart()
+
+    assert desk.settle(observe(published={"a/web@1": 2})) == ["Published on a: 1 package"]
+
+
+def test_a_kill_between_delivery_and_ledger_repeats_one_message_with_the_same_id(desk: Desk) -> None:
+    desk.run(observe(blocked("a/web")))
+    before = desk.file.read_bytes()
+    desk.run(after=30)
+    desk.file.write_bytes(before)
+    desk.restart()
+
+    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
+    assert len({message.id for message in desk.channel.messages}) == 1
+    assert desk.settle(observe(blocked("a/web"))) == []
+
+
+def test_a_lost_ledger_repeats_the_conditions_as_one_message(desk: Desk) -> None:
+    observed = observe(drafts("a/web@1"), blocked("a/db"), blocked("a/x", group="Bad x"))
+    desk.settle(observed)
+    desk.file.unlink()
+    desk.restart()
+
+    assert desk.settle(observed) == ["3 changes"]
+    assert desk.settle(observed) == []
+
+
+def test_a_damaged_ledger_is_like_a_lost_ledger(desk: Desk) -> None:
+    observed = observe(drafts("a/web@1"), blocked("a/db"))
+    desk.settle(observed)
+    desk.file.write_text(desk.file.read_text()[:-20])
+    desk.restart()
+
+    assert desk.settle(observed) == ["2 changes"]
+
+
+def test_a_route_sends_a_limited_number_of_messages_and_then_one_digest(desk: Desk) -> None:
+    conditions = [blocked(f"a/p{number}", group=f"Bad {number}") for number in range(MESSAGES_PER_HOUR + 37)]
+    assert len(desk.settle(observe(*conditions))) == MESSAGES_PER_HOUR
+    # One more message is possible after each 180 seconds.
+    assert desk.run(after=179) == []
+    assert desk.run(after=1) == ["37 further changes"]
+    assert len(desk.channel.messages[-1].lines) == 21
+    assert desk.run(after=HOUR) == []
+
+
+def test_the_rate_limit_holds_after_a_restart(desk: Desk) -> None:
+    desk.settle(observe(*(blocked(f"a/p{number}", group=f"Bad {number}") for number in range(MESSAGES_PER_HOUR))))
+    desk.restart()
+
+    assert desk.settle(observe(drafts("a/web@1"))) == []
+
+
+def test_a_digest_route_collects_messages(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "ledger.json", [Route("ops", digest_minutes=60)])
+    desk.settle(observe())
+
+    assert desk.settle(observe(blocked("a/web"))) == []
+    assert desk.settle(observe(blocked("a/web"), drafts("b/web@1"))) == []
+    assert desk.run(after=HOUR - 61) == []
+    assert desk.run(after=1) == ["2 changes"]
+
+
+def test_messages_of_quiet_hours_are_one_message_afterwards(tmp_path: Path) -> None:
+    # START is 22:13:20 UTC.
+    desk = Desk(tmp_path / "ledger.json", [Route("ops", quiet_hours=parse_quiet_hours("22:00-06:00"))])
+
+    assert desk.settle(observe(blocked("a/web"), drafts("a/db@1"), blocked("a/x", group="Bad x"))) == []
+    assert desk.settle(observe(blocked("a/web"), drafts("a/db@1"))) == []
+    assert desk.run(after=7 * HOUR) == []
+    assert desk.run(after=HOUR) == ["2 changes"]
+
+
+def test_an_overdue_review_is_sent_once_per_day(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "ledger.json", [Route("ops", (Event.REVIEW_OVERDUE,))])
+    observed = observe(drafts("a/web@1", "b/web@1"))
+    desk.settle(observed)
+
+    assert desk.run(after=47 * HOUR) == []
+    assert desk.run(after=HOUR) == ["Overdue review: 2 packages on 2 targets"]
+    desk.restart()
+    assert desk.settle(observed) == []
+    assert desk.run(after=23 * HOUR) == []
+    assert desk.run(after=HOUR) == ["Overdue review: 2 packages on 2 targets"]
+    desk.settle(observe())
+    assert desk.run(after=48 * HOUR) == []
+
+
+def test_a_failing_channel_does_not_lose_a_message(desk: Desk) -> None:
+    desk.channel.errors = [unreachable(), unreachable()]
+
+    assert desk.settle(observe(blocked("a/web"))) == []
+    assert desk.run(after=1) == []
+    assert desk.run(after=5) == [BLOCKED]
+    assert desk.run(observe(blocked("a/web")), after=HOUR) == []
+
+
+def test_later_messages_of_a_thread_receive_the_data_of_the_first(desk: Desk) -> None:
+    desk.channel.posted = {"ts": "1"}
+    desk.settle(observe(blocked("a/web")))
+    desk.restart()
+    desk.settle(observe(blocked("a/web", "b/web")))
+    desk.settle(observe())
+
+    assert [message.posted for message in desk.channel.messages] == [{}, {"ts": "1"}, {"ts": "1"}]
+    assert len({message.thread for message in desk.channel.messages}) == 1
+
+
+@pytest.mark.parametrize(
+    ("route", "expected"),
+    [
+        pytest.param(Route("ops"), 2, id="default"),
+        pytest.param(Route("ops", (Event.DRAFTS_WAITING,)), 1, id="events"),
+        pytest.param(Route("ops", severity=Severity.ERROR), 1, id="severity"),
+        pytest.param(Route("ops", targets="stage=prod"), 1, id="targets"),
+        pytest.param(Route("ops", packages=("w*",)), 1, id="packages"),
+        pytest.param(Route("ops", targets="stage=none"), 0, id="no-target"),
+    ],
+)
+def test_a_route_selects_messages(tmp_path: Path, route: Route, expected: int) -> None:
+    desk = Desk(tmp_path / "ledger.json", [route])
+    labels = {"a": {"stage": "prod"}, "b": {"stage": "test"}}
+    desk.settle(observe(labels=labels))
+
+    assert len(desk.settle(observe(blocked("a/web"), drafts("b/db@1"), labels=labels))) == expected
+
+
+def test_several_routes_send_their_own_messages(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "ledger.json", [Route("ops", targets="stage=prod"), Route("ops", severity=Severity.ERROR)])
+    labels = {"a": {"stage": "prod"}}
+    desk.settle(observe(labels=labels))
+
+    assert desk.settle(observe(blocked("a/web"), labels=labels)) == [BLOCKED, BLOCKED]
+
+
+def test_the_ledger_keeps_the_latest_groups(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.notifications.ledger.MAX_GROUPS", 5)
+    desk.options = replace(desk.options, gather_seconds=0.0)
+    for number in range(10):
+        desk.run(observe(blocked(f"a/p{number}", group=f"Bad {number}"), unknown_scopes=frozenset({"a"})))
+    desk.restart()
+
+    assert [group for _, group in desk.work.ledger.groups] == [f"Bad {number}" for number in range(5, 10)]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([drafts("a/web@1", "b/web@1"), blocked("a/db"), conflict("a/web@1"), remote(0), remote()]),
+        unique_by=lambda condition: condition.event,
+    ),
+    st.lists(st.tuples(st.sampled_from([0.0, 1.0, 29.0, 31.0, 400.0]), st.booleans()), min_size=1, max_size=12),
+)
+def test_passes_over_equal_refs_send_nothing_more(
+    tmp_path_factory: pytest.TempPathFactory, conditions: list[Condition], steps: list[tuple[float, bool]]
+) -> None:
+    events = tuple(event for event in Event if event is not Event.REVIEW_OVERDUE)
+    desk = Desk(tmp_path_factory.mktemp("desk") / "ledger.json", [Route("ops", events)], TrackerOptions())
+    observed = observe(*conditions)
+    desk.settle(observed)
+    desk.run(observed, after=1000)
+    sent = len(desk.channel.messages)
+    for seconds, is_restart in steps:
+        if is_restart:
+            desk.restart()
+        desk.run(observed, after=seconds)
+
+    assert len(desk.channel.messages) == sent
+    assert desk.now >= START

@@ -1,0 +1,235 @@
+"""Which notifications the passes over a real fleet send."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from reconciler.git.errors import GitError
+from reconciler.krm.findings import Finding, Severity
+from reconciler.notifications.events import Event
+from reconciler.notifications.observation import Observation
+from reconciler.notifications.pass_observer import PassObserver
+from reconciler.notifications.routes import Route
+from reconciler.planning.model.shard import Shard, parse_shard
+from reconciler.reconcile.reconcile_pass import PassReport
+from tests.scenarios.test_removals import build_five_clusters, build_set
+from tests.scenarios.test_rollouts import build_rolled_out_world, roll_out, write_rule
+from tests.support.git_repositories import commit_files, delete_ref
+from tests.support.notifications import Desk
+from tests.support.prepared_worlds import begin, drafted, published
+from tests.support.world import STATE, World, package, variant
+
+ALL_EVENTS = (Route("ops", tuple(Event)),)
+
+
+@dataclass
+class Fleet:
+    """A world whose service sends notifications. `restart` starts a new process."""
+
+    world: World
+    routes: tuple[Route, ...] = ALL_EVENTS
+    shard: Shard = field(default_factory=Shard)
+    desk: Desk = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.desk = Desk(self.world.folder / "cache" / "notifications.json", [*self.routes])
+        self.restart()
+
+    def restart(self) -> None:
+        self.observations: list[Observation] = []
+        self.observer = PassObserver(self.shard)
+        self.service = self.world.service(observe=self._observe)
+        self.desk.restart()
+
+    def _observe(self, report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
+        self.observations.append(self.observer.observe(report, failures))
+        return ()
+
+    def sync(self, after: float = 0.0) -> list[str]:
+        """Run one pass. Return the titles of the messages until the gather time after the pass has ended."""
+        self.desk.now += after
+        self.service.run()
+        observations = [*self.observations]
+        self.observations.clear()
+        return self.desk.settle(*observations)
+
+
+def publish(world: World, *clusters: str) -> None:
+    for cluster in clusters:
+        world.merge(cluster, "squash")
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Fleet:
+    """A fleet whose packages are all published."""
+    fleet = Fleet(begin(tmp_path, published))
+    assert fleet.sync() == []
+    return fleet
+
+
+def test_the_first_drafts_of_a_fleet_are_one_message_per_package(tmp_path: Path) -> None:
+    fleet = Fleet(begin(tmp_path, drafted), (Route("ops", (Event.DRAFTS_WAITING,)),))
+
+    # A new ledger combines the messages.
+    assert fleet.sync() == ["2 changes"]
+    assert fleet.desk.channel.messages[0].lines == (
+        "Review install gateway v1 on 2 targets",
+        "Review install metrics v1 on 1 target",
+    )
+
+
+def test_an_update_is_one_message_for_all_targets(fleet: Fleet) -> None:
+    release_gateway(fleet.world)
+
+    assert fleet.sync() == ["Review update gateway v1 → v2 on 2 targets"]
+    assert fleet.desk.channel.messages[-1].data == {
+        "operation": "update", "owner": "PackageVariantSet default/gateway", "package": "gateway",
+        "from": fleet.desk.channel.messages[-1].data["from"], "to": fleet.desk.channel.messages[-1].data["to"],
+        "risks": [],
+    }  # fmt: skip
+    assert fleet.sync() == []
+    fleet.restart()
+    assert fleet.sync() == []
+
+
+def release_gateway(world: World) -> None:
+    world.release("gateway", "v2", package("gateway", replicas=7))
+    world.write({"gateway.yaml": (world.config / "gateway.yaml").read_text().replace("revision: v1", "revision: v2")})
+
+
+def test_a_published_draft_and_a_rejected_draft_are_reported(fleet: Fleet) -> None:
+    release_gateway(fleet.world)
+    fleet.sync()
+    publish(fleet.world, "berlin")
+    delete_ref(fleet.world.fleet, "refs/heads/drafts/lisbon")
+
+    assert fleet.sync() == ["Published on berlin: 1 package", "Rejected: update gateway v1 → v2 on 1 target"]
+    assert fleet.desk.channel.messages[-2].lines == ("berlin/gateway: revision 2",)
+    assert fleet.sync() == []
+
+
+def test_a_rejection_by_command_is_reported(fleet: Fleet) -> None:
+    release_gateway(fleet.world)
+    fleet.sync()
+    fleet.world.run_review_action("drop", "berlin/gateway")
+
+    assert fleet.sync() == ["Rejected: update gateway v1 → v2 on 1 target"]
+
+
+def test_a_local_change_on_a_draft_is_no_new_message(fleet: Fleet) -> None:
+    release_gateway(fleet.world)
+    fleet.sync()
+    fleet.world.edit("drafts/berlin", "gateway/deployment.yaml", "replicas: 7", "replicas: 8")
+
+    assert fleet.sync() == []
+
+
+def test_a_conflict_is_reported_until_its_draft_is_published(fleet: Fleet) -> None:
+    fleet.world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    fleet.world.release("metrics", "v2", package("metrics", replicas=3))
+    fleet.world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
+    sent = [title for _ in range(3) for title in fleet.sync()]
+
+    conflict = "Conflict in metrics: deployment.yaml: Deployment metrics: spec.replicas on 1 target"
+    assert sent == ["Review update metrics v1 → v2 on 1 target", conflict]
+    assert "local 5 is kept, upstream 3 is not applied" in fleet.desk.channel.messages[-1].lines[0]
+
+
+def test_a_blocked_package_and_its_recovery_are_reported(fleet: Fleet) -> None:
+    metrics = variant("metrics-berlin", "berlin", "metrics", "v9")
+    fleet.world.write({"metrics.yaml": metrics})
+    sent = fleet.sync()
+    fleet.restart()
+    assert fleet.sync() == []
+    fleet.world.write({"metrics.yaml": metrics.replace("v9", "v1")})
+
+    assert [title.partition(":")[0] for title in (*sent, *fleet.sync())] == ["Blocked", "No longer blocked"]
+
+
+def test_an_invalid_config_file_is_reported_with_its_line(fleet: Fleet) -> None:
+    fleet.world.write({"broken.yaml": "a: [\n"})
+    sent = fleet.sync()
+
+    assert sent == ["Blocked: broken.yaml: YamlSyntax"]
+    assert fleet.desk.channel.messages[-1].data["file"] == "broken.yaml"
+
+
+def test_held_deletions_are_one_message_per_owner(tmp_path: Path) -> None:
+    fleet = Fleet(begin(tmp_path, build_five_clusters))
+    fleet.sync()
+    fleet.world.write({"gateway.yaml": build_set(2)})
+
+    assert fleet.sync() == ["Deletion held: 3 packages of PackageVariantSet default/gateway"]
+    assert fleet.sync() == []
+
+
+def test_a_proposed_deletion_is_a_risk(tmp_path: Path) -> None:
+    fleet = Fleet(begin(tmp_path, build_five_clusters))
+    fleet.sync()
+    fleet.world.write({"gateway.yaml": build_set(4)})
+
+    assert fleet.sync() == ["Review delete gateway on 1 target"]
+    message = fleet.desk.channel.messages[-1]
+    assert (message.severity, message.data["risks"]) == (Severity.WARNING, ["deletes the package"])
+    fleet.world.merge("c4", "squash", "removals/c4")
+    assert fleet.sync() == ["Published on c4: 1 package"]
+
+
+def test_an_unavailable_remote_keeps_its_drafts_and_is_reported_after_15_minutes(fleet: Fleet) -> None:
+    release_gateway(fleet.world)
+    fleet.sync()
+    fleet.world.fleet.rename(fleet.world.folder / "gone.git")
+    url = str(fleet.world.fleet)
+
+    assert fleet.sync() == []
+    assert fleet.sync(after=900) == [f"Remote unavailable: {url}"]
+    assert fleet.desk.channel.messages[-1].lines[0].startswith("berlin, lisbon: ")
+    (fleet.world.folder / "gone.git").rename(fleet.world.fleet)
+    fleet.restart()
+    assert fleet.sync() == [f"Remote available again: {url}"]
+    assert fleet.sync() == []
+
+
+def test_a_damaged_state_of_a_target_is_reported_and_keeps_its_drafts(fleet: Fleet) -> None:
+    release_gateway(fleet.world)
+    fleet.sync()
+    commit_files(fleet.world.fleet, f"{STATE}berlin", {"destination.json": b"{"}, "damage", 1_100_000_000)
+
+    assert fleet.sync() == ["Blocked: Repository berlin: StateUnreadable"]
+    assert fleet.sync() == []
+
+
+def test_each_shard_reports_its_own_targets(tmp_path: Path) -> None:
+    world = begin(tmp_path, published).with_settings(shard="2/2")
+    fleets = [Fleet(world.with_settings(shard=f"{index}/2"), shard=parse_shard(f"{index}/2")) for index in (1, 2)]
+    for index, each in enumerate(fleets):
+        each.desk.file = tmp_path / "cache" / f"{index}.json"
+        each.restart()
+        assert each.sync() == []
+    release_gateway(world)
+    world.write({"broken.yaml": "a: [\n"})
+    for each in fleets:
+        each.sync()
+
+    targets = [[item.target for message in each.desk.channel.messages for item in message.items] for each in fleets]
+    assert sorted(target for names in targets for target in names) == ["", "berlin", "lisbon"]
+    # Only the first shard reports errors of the config.
+    assert "" in targets[0]
+
+
+def test_a_rollout_is_reported_wave_by_wave(tmp_path: Path) -> None:
+    world = begin(tmp_path, build_rolled_out_world)
+    fleet = Fleet(world, (Route("ops", (Event.ROLLOUT_ADVANCED, Event.ROLLOUT_STOPPED)),))
+    rule = "rule count of ClusterOverridePolicy site"
+    assert fleet.sync() == [f"Rollout advanced: {rule}: all waves are open"]
+    write_rule(world, 7)
+    assert [*fleet.sync(), *fleet.sync()] == []
+    roll_out(world, "amsterdam")
+    assert [*fleet.sync(), *fleet.sync()] == [f"Rollout advanced: {rule}: wave 1 is open"]
+    world.revert("amsterdam")
+
+    assert [*fleet.sync(), *fleet.sync()] == [f"Rollout stopped: {rule}: wave 1 stays closed"]

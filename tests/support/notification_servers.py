@@ -1,0 +1,133 @@
+"""A local HTTP server and a local mail server that record what channels send to them."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from email import message_from_bytes, policy
+from email.message import EmailMessage
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Thread
+from typing import Any
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
+
+
+@dataclass(frozen=True)
+class RecordedRequest:
+    """One request: its path, headers with lower-case names, and body."""
+
+    path: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def data(self) -> Any:
+        return json.loads(self.body)
+
+
+@dataclass
+class HttpRecorder:
+    """The recorded requests of a server, and the responses that it sends next: status, headers and body."""
+
+    port: int = 0
+    requests: list[RecordedRequest] = field(default_factory=list)
+    responses: list[tuple[int, dict[str, str], bytes]] = field(default_factory=list)
+    hangs: Event | None = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@contextmanager
+def http_server() -> Iterator[HttpRecorder]:
+    """Run an HTTP server on a free port."""
+    recorder = HttpRecorder()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            recorder.requests.append(RecordedRequest(self.path, headers, body))
+            if recorder.hangs:
+                recorder.hangs.wait()
+            status, more, content = recorder.responses.pop(0) if recorder.responses else (200, {}, b"ok")
+            self.send_response(status)
+            for name, value in {**more, "Content-Length": str(len(content))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002  the base class calls it so
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    recorder.port = server.server_port
+    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield recorder
+    finally:
+        if recorder.hangs:
+            recorder.hangs.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@dataclass
+class MailRecorder:
+    """The e-mails that a mail server received, and the logins."""
+
+    port: int = 0
+    mails: list[EmailMessage] = field(default_factory=list)
+    recipients: list[list[str]] = field(default_factory=list)
+    logins: list[tuple[bytes, bytes]] = field(default_factory=list)
+    refusal: str = ""
+
+    async def handle_DATA(self, _server: object, _session: object, envelope: Envelope) -> str:  # noqa: N802  aiosmtpd calls it so
+        if self.refusal:
+            return self.refusal
+        assert isinstance(envelope.content, bytes)
+        mail = message_from_bytes(envelope.content, policy=policy.default)
+        assert isinstance(mail, EmailMessage)
+        self.mails.append(mail)
+        self.recipients.append([str(address) for address in envelope.rcpt_tos])
+        return "250 OK"
+
+
+class _FreePortController(Controller):
+    """A controller whose server uses a free port."""
+
+    def _trigger_server(self) -> None:
+        self.port = self.server.sockets[0].getsockname()[1]
+        super()._trigger_server()
+
+
+@contextmanager
+def mail_server(tls: ssl.SSLContext | None = None) -> Iterator[MailRecorder]:
+    """Run a mail server on a free port. With a TLS context, it requires STARTTLS and the login ops/secret."""
+    recorder = MailRecorder()
+
+    def log_in(_server: object, _session: object, _envelope: object, _mechanism: str, login: object) -> AuthResult:
+        assert isinstance(login, LoginPassword)
+        recorder.logins.append((login.login, login.password))
+        return AuthResult(success=login.password == b"secret", handled=False)
+
+    options = (
+        {"tls_context": tls, "require_starttls": True, "auth_required": True, "authenticator": log_in} if tls else {}
+    )
+    controller = _FreePortController(recorder, hostname="127.0.0.1", port=0, **options)
+    controller.start()
+    recorder.port = controller.port
+    try:
+        yield recorder
+    finally:
+        controller.stop()
