@@ -12,6 +12,7 @@ from reconciler.notifications.channel import Channel, ChannelError
 from reconciler.notifications.channel_findings import ChannelFindings
 from reconciler.notifications.messages import Message
 from reconciler.reconcile.failures import log_failure
+from reconciler.telemetry import metrics
 from reconciler.telemetry.event_log import log
 
 MAX_QUEUED = 1_000
@@ -88,6 +89,7 @@ class Delivery:
             self._retry(pending, str(error), now)
         else:
             self._queue.remove(pending)
+            metrics.NOTIFICATIONS.add(message.channel, message.event, "sent")
             log.debug(
                 "notification_sent", channel=message.channel, notification=message.event, attempts=pending.attempts
             )
@@ -102,6 +104,7 @@ class Delivery:
     def _drop(self, pending: _Pending, reason: str) -> None:
         message = pending.message
         self._queue.remove(pending)
+        metrics.NOTIFICATIONS.add(message.channel, message.event, "failed")
         log.warning(
             "notification_failed", channel=message.channel, notification=message.event, attempts=pending.attempts,
             message=reason,

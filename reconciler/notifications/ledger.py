@@ -52,6 +52,11 @@ class TrackedGroup:
     only_routes: frozenset[str] | None = None
 
     @property
+    def item_keys(self) -> set[tuple[Event, str, str]]:
+        """The event, the group key and the ID of each item."""
+        return {(*self.key, item) for item in self.items}
+
+    @property
     def key(self) -> GroupKey:
         """The key of the group in the ledger."""
         return self.condition.event, self.condition.group

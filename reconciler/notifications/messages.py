@@ -17,6 +17,7 @@ from reconciler.redaction import redact
 DIGEST_EVENT = "digest"
 """The event of a message that lists several changes."""
 MAX_LINES = 20
+MAX_ITEMS = 1_000
 _MAX_LINE_CHARACTERS = 300
 
 ItemKey = tuple[Event, str, str]
@@ -66,8 +67,10 @@ class Message:
             "data": {
                 "title": self.title, "severity": self.severity.value, "group": self.thread, "count": self.count,
                 "lines": list(self.lines), "link": self.link, "shard": self.shard, "config": self.config,
+                "itemCount": len(self.items),
                 "items": [
-                    {"target": item.target, "package": item.package, "message": item.message} for item in self.items
+                    {"target": item.target, "package": item.package, "message": redact(item.message)}
+                    for item in self.items[:MAX_ITEMS]
                 ],
                 "details": dict(self.data),
             },

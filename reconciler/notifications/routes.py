@@ -14,7 +14,7 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.krm.selectors import matches_label_query
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.notifications.events import DEFAULT_EVENTS, RECOVERIES, Event
-from reconciler.notifications.observation import Condition, Item
+from reconciler.notifications.observation import Condition
 
 _SEVERITIES = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 _QUIET_HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)(?: (\S+))?", re.ASCII)
@@ -102,15 +102,13 @@ class Route:
         """Return whether a severity is at least the severity of this route."""
         return _SEVERITIES.index(severity) >= _SEVERITIES.index(self.severity)
 
-    def matches_item(self, item: Item, labels: Mapping[str, Mapping[str, str]]) -> bool:
-        """Return whether the route selects an item by its target and its package.
+    def matches_target(self, target: str, labels: Mapping[str, str]) -> bool:
+        """Return whether the route selects a target. With `targets`, it selects no items without a target."""
+        return not self.targets or bool(target and matches_label_query(self.targets, labels))
 
-        A route with `targets` selects only items about a target. A route with `packages` selects only items about a
-        package.
-        """
-        if self.targets and not (item.target and matches_label_query(self.targets, labels.get(item.target, {}))):
-            return False
-        return not self.packages or any(fnmatchcase(item.package, glob) for glob in self.packages if item.package)
+    def matches_package(self, package: str) -> bool:
+        """Return whether the route selects a package. With `packages`, it selects no items without a package."""
+        return not self.packages or bool(package and any(fnmatchcase(package, glob) for glob in self.packages))
 
     def matches_condition(self, condition: Condition) -> bool:
         """Return whether the route selects a condition by its event and its severity."""

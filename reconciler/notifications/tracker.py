@@ -22,6 +22,7 @@ from reconciler.notifications.messages import (
 )
 from reconciler.notifications.observation import Condition, Item, Observation
 from reconciler.notifications.routes import Route
+from reconciler.telemetry import metrics
 
 MESSAGES_PER_HOUR = 20
 _DAY_SECONDS = 86_400
@@ -73,13 +74,14 @@ class Tracker:
         self._config = ""
         self._in_flight: set[tuple[str, ItemKey]] = set()
         self._overdue_in_flight: set[str] = set()
-        self._selections: dict[tuple[str, str, str], bool] = {}
+        self._selected_targets: dict[tuple[str, str], bool] = {}
+        self._has_changed = False
 
     def update(self, observation: Observation, now: float) -> None:
         """Record the conditions that began and ended since the last observation."""
         if observation.only_scopes is None:
             self._labels, self._config = observation.labels, observation.config
-            self._selections.clear()
+            self._selected_targets.clear()
         observed: dict[GroupKey, frozenset[str]] = {}
         for condition in observation.conditions:
             if condition.event in self._events:
@@ -93,7 +95,12 @@ class Tracker:
                 self._end_items(group, observed.get(group.key, frozenset()), drafts, observation, now)
             if group.condition.event == Event.DRAFTS_WAITING:
                 drafts |= {item for item, tracked in group.items.items() if tracked.ended_at is None}
+        if self._has_changed:
+            self._save()
+
+    def _save(self) -> None:
         self._ledger.save()
+        self._has_changed = False
 
     def _add(self, condition: Condition, now: float, *, is_action: bool = False) -> TrackedGroup:
         key = (condition.event, condition.group)
@@ -102,8 +109,12 @@ class Tracker:
         self._ledger.groups[key] = group
         group.condition = replace(condition, items=())
         for item in condition.items:
-            tracked = group.items.setdefault(item.id, TrackedItem(item, now))
-            tracked.item, tracked.ended_at = item, None
+            tracked = group.items.get(item.id)
+            if tracked is None:
+                group.items[item.id] = TrackedItem(item, now)
+                self._has_changed = True
+            else:
+                tracked.item, tracked.ended_at = item, None
         return group
 
     def _end_items(
@@ -152,15 +163,15 @@ class Tracker:
         if message.event == Event.REVIEW_OVERDUE:
             self._overdue_in_flight.discard(message.route)
             self._ledger.routes[message.route].overdue_at = message.seconds
-        self._ledger.save()
+        self._save()
 
     def _expire(self, now: float) -> None:
         in_flight = {key for _, key in self._in_flight}
         for group in list(self._ledger.groups.values()):
             if group.is_action:
-                is_done = not any(self._find_new(route, group) for route in self._routes) and not any(
-                    (*group.key, item) in in_flight for item in group.items
-                )
+                # Before the first complete pass, the labels of targets are unknown, so that routes select no items.
+                is_new = any(self._find_new(route, group) for route in self._routes)
+                is_done = bool(self._config) and not is_new and not in_flight & group.item_keys
             else:
                 self._remove_ended(group, in_flight, now)
                 is_done = not group.items
@@ -209,11 +220,11 @@ class Tracker:
         )
 
     def _matches(self, route: Route, item: Item) -> bool:
-        """Return whether a route selects an item. The result is cached until the next pass."""
-        key = (route.id, item.target, item.package)
-        if key not in self._selections:
-            self._selections[key] = route.matches_item(item, self._labels)
-        return self._selections[key]
+        """Return whether a route selects an item. The selected targets are cached until the next pass."""
+        key = (route.id, item.target)
+        if key not in self._selected_targets:
+            self._selected_targets[key] = route.matches_target(item.target, self._labels.get(item.target, {}))
+        return self._selected_targets[key] and route.matches_package(item.package)
 
     def _list_candidates(self, route: Route, now: float) -> Iterator[_Candidate]:
         gather = self._options.gather_seconds
@@ -282,10 +293,15 @@ class Tracker:
         severity = max((each.condition.severity for each in candidates), key=_SEVERITY_ORDER.index)
         covered = tuple(key for candidate in candidates for key in candidate.covered)
         since = min(tracked.first_seen for candidate in candidates for tracked in candidate.new)
-        noun = "further changes" if self._ledger.routes[route.id].tokens < 1 else "changes"
+        is_limited = self._ledger.routes[route.id].tokens < 1
+        if is_limited:
+            for candidate in candidates:
+                metrics.NOTIFICATIONS.add(route.channel, candidate.group.condition.event, "limited")
+        noun = "further changes" if is_limited else "changes"
+        message_id = compute_message_id(route.id, covered, since)
         return Message(
-            compute_message_id(route.id, covered, since), route.id, route.channel, DIGEST_EVENT,
-            f"{DIGEST_EVENT}:{int(now)}", f"{len(titles)} {noun}", (*titles[:MAX_LINES], *more), severity, (),
+            message_id, route.id, route.channel, DIGEST_EVENT, f"{DIGEST_EVENT}:{message_id}",
+            f"{len(titles)} {noun}", (*titles[:MAX_LINES], *more), severity, (),
             {}, covered, self._config, self._options.shard, int(now), self._options.link, len(titles),
         )  # fmt: skip
 

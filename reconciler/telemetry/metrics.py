@@ -21,11 +21,13 @@ PACKAGE_STATES = (
 )  # fmt: skip
 DRAFT_STATES = ("draft", "proposed")
 SEVERITIES = ("error", "warning", "info")
+NOTIFICATION_RESULTS = ("sent", "limited", "failed")
 DRAFT_ACTIONS = ("created", "updated", "withdrawn")
 _PASS_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 _LATENCY_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 # With all severities, the metric `reconciler_findings` has at most 3 * 161 series.
 _MAX_FINDING_CODES = 160
+_MAX_CHANNELS, _MAX_EVENTS = 20, 30
 
 BUILD_INFO = REGISTRY.gauge(
     "reconciler_build_info",
@@ -74,6 +76,13 @@ FINDINGS = REGISTRY.gauge(
 )
 DRAFT_CHANGES = REGISTRY.counter(
     "reconciler_draft_changes_total", "The number of packages that passes drafted or withdrew.", action=DRAFT_ACTIONS
+)
+NOTIFICATIONS = REGISTRY.counter(
+    "reconciler_notifications_total",
+    "The number of notifications. `limited` notifications were combined into one message because of the rate limit.",
+    channel=LabelValues(_MAX_CHANNELS),
+    event=LabelValues(_MAX_EVENTS),
+    result=NOTIFICATION_RESULTS,
 )
 
 

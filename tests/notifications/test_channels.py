@@ -109,6 +109,7 @@ def test_a_webhook_receives_the_signed_payload(make: Any, http: HttpRecorder) ->
             "title": "Review update web v1 → v2 on 2 targets", "severity": "info", "group": "drafts_waiting:sample",
             "count": 1, "lines": ["berlin/web, lisbon/web: this is a test message"],
             "link": "https://reconciler.example.com", "shard": "1/1", "config": "",
+            "itemCount": 2,
             "items": [
                 {"target": name, "package": "web", "message": "this is a test message"} for name in ("berlin", "lisbon")
             ],
@@ -159,7 +160,9 @@ def test_a_slack_webhook_receives_block_kit(make: Any, http: HttpRecorder) -> No
     assert [block["type"] for block in data["blocks"]] == ["header", "section", "context"]
     assert data["blocks"][0]["text"]["text"] == "Review update web v1 → v2 on 2 targets"
     assert data["text"] == "Review update web v1 → v2 on 2 targets"
-    assert data["blocks"][2]["elements"][0]["text"] == "info · shard 1/1 · https://reconciler.example.com"
+    assert data["blocks"][2]["elements"][0]["text"] == (
+        "info · shard 1/1 · <https://reconciler.example.com|Open the console>"
+    )
 
 
 def test_texts_for_slack_have_no_syntax(make: Any, http: HttpRecorder) -> None:
@@ -167,8 +170,8 @@ def test_texts_for_slack_have_no_syntax(make: Any, http: HttpRecorder) -> None:
 
     data = http.requests[0].data
     # Slack shows a text of the type `plain_text` unchanged.
-    texts = [data["blocks"][0]["text"], data["blocks"][1]["text"], data["blocks"][2]["elements"][0]]
-    assert [text["type"] for text in texts] == ["plain_text"] * 3
+    texts = [data["blocks"][0]["text"], data["blocks"][1]["text"]]
+    assert [text["type"] for text in texts] == ["plain_text"] * 2
     assert texts[1]["text"] == HOSTILE
     assert (data["parse"], data["link_names"], data["unfurl_links"]) == ("none", False, False)
     for syntax in ("<", ">", "@channel", "*bold*", "`x`", "https://evil", "&amp;amp;amp;"):

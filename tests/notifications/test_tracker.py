@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from reconciler.notifications.events import Event
 from reconciler.notifications.observation import Condition, Observation
 from reconciler.notifications.routes import Route, parse_quiet_hours
 from reconciler.notifications.tracker import MESSAGES_PER_HOUR, TrackerOptions
+from reconciler.telemetry import metrics
 from tests.support.examples import examples
 from tests.support.notifications import START, Desk, blocked, drafts, item, observe, unreachable
 
@@ -182,6 +184,17 @@ def test_a_restart_before_a_message_is_sent_does_not_lose_an_action(desk: Desk) 
     assert desk.settle(observe(published={"a/web@1": 2})) == ["Published on a: 1 package"]
 
 
+def test_an_action_is_not_lost_if_the_first_pass_after_a_restart_fails(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "ledger.json", [Route("ops", (Event.PUBLISHED,), targets="stage=prod")])
+    labels = {"a": {"stage": "prod"}}
+    desk.settle(observe(drafts("a/web@1"), labels=labels))
+    desk.run(observe(published={"a/web@1": 2}, labels=labels))
+    desk.restart()
+
+    assert desk.settle(Observation((), only_scopes=frozenset({"/pass"}))) == []
+    assert desk.settle(observe(published={"a/web@1": 2}, labels=labels)) == ["Published on a: 1 package"]
+
+
 def test_a_kill_between_delivery_and_ledger_repeats_one_message_with_the_same_id(desk: Desk) -> None:
     desk.run(observe(blocked("a/web")))
     before = desk.file.read_bytes()
@@ -213,7 +226,16 @@ def test_a_damaged_ledger_is_like_a_lost_ledger(desk: Desk) -> None:
     assert desk.settle(observed) == ["2 changes"]
 
 
-def test_a_route_sends_a_limited_number_of_messages_and_then_one_digest(desk: Desk) -> None:
+@pytest.fixture
+def metrics_text() -> Iterator[Callable[[], str]]:
+    """Return a function that returns the current metrics as text."""
+    with metrics.REGISTRY.export():
+        yield lambda: metrics.render_metrics("text/plain")[0].decode()
+
+
+def test_a_route_sends_a_limited_number_of_messages_and_then_one_digest(
+    desk: Desk, metrics_text: Callable[[], str]
+) -> None:
     conditions = [blocked(f"a/p{number}", group=f"Bad {number}") for number in range(MESSAGES_PER_HOUR + 37)]
     assert len(desk.settle(observe(*conditions))) == MESSAGES_PER_HOUR
     # One more message is possible after each 180 seconds.
@@ -221,6 +243,10 @@ def test_a_route_sends_a_limited_number_of_messages_and_then_one_digest(desk: De
     assert desk.run(after=1) == ["37 further changes"]
     assert len(desk.channel.messages[-1].lines) == 21
     assert desk.run(after=HOUR) == []
+    text = metrics_text()
+    assert 'reconciler_notifications_total{channel="ops",event="package_blocked",result="sent"} 20.0' in text
+    assert 'reconciler_notifications_total{channel="ops",event="package_blocked",result="limited"} 37.0' in text
+    assert 'reconciler_notifications_total{channel="ops",event="digest",result="sent"} 1.0' in text
 
 
 def test_the_rate_limit_holds_after_a_restart(desk: Desk) -> None:

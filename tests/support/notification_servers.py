@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
@@ -32,11 +32,15 @@ class RecordedRequest:
 
 @dataclass
 class HttpRecorder:
-    """The recorded requests of a server, and the responses that it sends next: status, headers and body."""
+    """The recorded requests of a server, and the responses that it sends next: status, headers and body.
+
+    `arrived` is set after each request. If `hangs` has an event, the server responds only after this event.
+    """
 
     port: int = 0
     requests: list[RecordedRequest] = field(default_factory=list)
     responses: list[tuple[int, dict[str, str], bytes]] = field(default_factory=list)
+    arrived: Event = field(default_factory=Event)
     hangs: Event | None = None
 
     @property
@@ -56,14 +60,17 @@ def http_server() -> Iterator[HttpRecorder]:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             headers = {name.lower(): value for name, value in self.headers.items()}
             recorder.requests.append(RecordedRequest(self.path, headers, body))
+            recorder.arrived.set()
             if recorder.hangs:
                 recorder.hangs.wait()
             status, more, content = recorder.responses.pop(0) if recorder.responses else (200, {}, b"ok")
-            self.send_response(status)
-            for name, value in {**more, "Content-Length": str(len(content))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(content)
+            # A test can kill the client before the response.
+            with suppress(BrokenPipeError):
+                self.send_response(status)
+                for name, value in {**more, "Content-Length": str(len(content))}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
 
         def log_message(self, format: str, *_: object) -> None:  # noqa: A002  the base class calls it so
             """Log nothing."""

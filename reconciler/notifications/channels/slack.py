@@ -17,7 +17,7 @@ from reconciler.notifications.messages import Message
 from reconciler.notifications.secrets import read_secret
 from reconciler.notifications.text_writer import TextWriter
 
-_MAX_HEADER, _MAX_TEXT, _MAX_CONTEXT = 150, 3000, 2000
+_MAX_HEADER, _MAX_TEXT = 150, 3000
 # Slack interprets no formatting, links or mentions in a text of the type `plain_text`.
 _PLAIN = "plain_text"
 
@@ -81,7 +81,9 @@ class SlackBotChannel:
 
 def build_slack_message(message: Message, texts: TextWriter) -> dict[str, Any]:
     """Return a message with Block Kit. The field `text` is shown in notifications of a device."""
-    context = f"{message.severity.value} · shard {message.shard}" + (f" · {message.link}" if message.link else "")
+    context = escape_slack(f"{message.severity.value} · shard {message.shard}")
+    if message.link:
+        context += f" · <{message.link}|Open the console>"
     custom = texts.render(message, "slack")
     if custom is not None:
         section: dict[str, Any] = {"type": "mrkdwn", "text": custom[:_MAX_TEXT], "verbatim": True}
@@ -90,7 +92,7 @@ def build_slack_message(message: Message, texts: TextWriter) -> dict[str, Any]:
     blocks: list[dict[str, Any]] = [
         {"type": "header", "text": {"type": _PLAIN, "text": message.title[:_MAX_HEADER], "emoji": False}},
         {"type": "section", "text": section},
-        {"type": "context", "elements": [{"type": _PLAIN, "text": context[:_MAX_CONTEXT], "emoji": False}]},
+        {"type": "context", "elements": [{"type": "mrkdwn", "text": context, "verbatim": True}]},
     ]
     if not section["text"]:
         # Slack refuses an empty text.
