@@ -154,6 +154,6 @@ def _find_api_credentials(settings: Settings, url: GitUrl) -> ApiCredentials | N
 
 
 def _list_api_permissions(settings: ForgeSettings) -> tuple[tuple[str, str], ...]:
-    contents = ("contents", "write" if settings.merge else "read")
+    # GitHub requires write permission for the contents to change the draft status of a pull request, and to merge it.
     statuses = (("statuses", "write"),) if settings.check else ()
-    return (contents, ("pull_requests", "write"), *statuses)
+    return (("contents", "write"), ("pull_requests", "write"), *statuses)

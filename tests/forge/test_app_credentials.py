@@ -100,11 +100,8 @@ def test_failure_is_an_error_of_git(world: World, url: str, app: str, message: s
 @pytest.mark.parametrize(
     ("forge", "permissions"),
     [
-        pytest.param({}, {"contents": "read", "pull_requests": "write", "statuses": "write"}, id="default"),
-        pytest.param({"check": False}, {"contents": "read", "pull_requests": "write"}, id="without-checks"),
-        pytest.param(
-            {"merge": "squash"}, {"contents": "write", "pull_requests": "write", "statuses": "write"}, id="merges"
-        ),
+        pytest.param({}, {"contents": "write", "pull_requests": "write", "statuses": "write"}, id="default"),
+        pytest.param({"check": False}, {"contents": "write", "pull_requests": "write"}, id="without-checks"),
     ],
 )
 def test_pull_requests_use_the_credentials_of_the_api(
