@@ -17,7 +17,7 @@ from reconciler.server.rate_limit import AddressRateLimit
 from reconciler.server.request_origin import OriginRules, build_origin_rules
 from reconciler.server.socket_activation import take_activated_socket
 from reconciler.server.webhook_route import create_webhook_route
-from reconciler.service.fleet_view import ServiceState
+from reconciler.service.state import ServiceState
 from reconciler.settings import Settings, SettingsError
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import render_metrics
@@ -37,9 +37,10 @@ class ServiceServer:
         limits = limits or ServerLimits()
         self._deliveries = WebhookDeliveries(notify)
         self._origin_rules = OriginRules()
+        self._state = state
         webhook_limit = AddressRateLimit(limits.webhooks_per_minute)
         routes = [
-            *create_health_routes(state),
+            *create_health_routes(state, lambda: self._origin_rules),
             create_metrics_route(render_metrics),
             create_webhook_route(self._deliveries, webhook_limit),
         ]
@@ -68,6 +69,7 @@ class ServiceServer:
             settings.listen_address, options.hosts, options.external_url, options.trusted_proxies
         )
         self._deliveries.secrets = secret_file.secrets if secret_file else None
+        self._state.find_secrets_failure = secret_file.find_failure if secret_file else lambda: None
 
     @property
     def port(self) -> int:

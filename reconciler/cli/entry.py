@@ -71,6 +71,7 @@ class LazyGroup(click.Group):
 COMMANDS = {
     "demo": "Create example repositories, run one pass, and show the drafts.",
     "run": "Run as a service that reconciles until it receives a signal.",
+    "health": "Check the health of a running service.",
     "sync": "Run one pass and push the drafts.",
     "plan": "Show the changes of a sync without pushing.",
     "impact": "Show the effect of a config change on the whole fleet without pushing.",

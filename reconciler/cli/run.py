@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler import settings as reconciler_settings
+from reconciler.bootstrap import health as bootstrap_health
 from reconciler.bootstrap import notifications as bootstrap_notifications
 from reconciler.bootstrap import publishers, start_event
 from reconciler.bootstrap import server as bootstrap_server
@@ -24,14 +25,16 @@ from reconciler.cli.options import (
 )
 from reconciler.git.errors import GitError
 from reconciler.reconcile import pass_runner
-from reconciler.service import fleet_view, loop, pass_reporter
+from reconciler.service import loop, pass_reporter
+from reconciler.service import state as service_state
 from reconciler.telemetry import metrics
+from reconciler.telemetry.progress import progress
 
 if TYPE_CHECKING:
     from reconciler.bootstrap.server import ServiceServer
-    from reconciler.service.fleet_view import ServiceState
     from reconciler.service.loop import ServiceWork, Wakeup, WakeupQueue
     from reconciler.service.pass_reporter import PassReporter
+    from reconciler.service.state import ServiceState
     from reconciler.settings import Settings
 
 
@@ -59,7 +62,7 @@ def command(
             raise loop.UnusableSettingsError(str(error)) from error
 
     wakeups = loop.WakeupQueue()
-    state = fleet_view.ServiceState()
+    state = service_state.ServiceState()
     reporter = pass_reporter.PassReporter()
     with report_errors():
         service_server = bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK))
@@ -81,8 +84,9 @@ def _build_work(
     set_up_logs(settings, service=True)
     publisher = publishers.build_push_publisher(settings)
     services = bootstrap_services.build_services(
-        settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE), should_sign=True
-    )
+        settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE), should_sign=True,
+        report_progress=lambda stage, done, total: progress.update(stage),
+    )  # fmt: skip
     bootstrap_services.warn_about_signatures(services.inputs.signer)
     notifications = bootstrap_notifications.build_notifications(settings)
     passes = pass_runner.PassRunner(
@@ -90,14 +94,12 @@ def _build_work(
     )
     server.apply(settings)
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
+    state.limits, state.shard = bootstrap_health.build_health_limits(settings), settings.shard
+    recorder = bootstrap_health.PassRecorder(state, passes, services)
     reporter.heartbeat_seconds = settings.log.heartbeat_seconds
 
     def run(reasons: frozenset[Wakeup]) -> bool:
-        is_successful = notifications.run_pass(passes, lambda: reporter.run(passes, reasons))
-        # The summary has no config if an unexpected exception ended the pass before it had read the config.
-        if passes.summary.config:
-            state.view = fleet_view.FleetView(passes.summary.config)
-        return is_successful
+        return recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)))
 
     gather_seconds = settings.webhooks.gather_seconds
     remotes, folders = services.remotes, services.watched_folders

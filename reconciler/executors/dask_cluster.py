@@ -46,7 +46,11 @@ _MAX_CACHED_TREES = 4_000
 
 
 class DaskExecutor:
-    """Renders packages on a Dask cluster. `address` is the address of the scheduler, e.g. "tcp://scheduler:8786"."""
+    """Renders packages on a Dask cluster. `address` is the address of the scheduler, e.g. "tcp://scheduler:8786".
+
+    Attributes:
+        connection_error: The error of the last connection to the scheduler. "" if it succeeded.
+    """
 
     def __init__(
         self, address: str, renderer_factory: RendererFactory, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
@@ -58,6 +62,7 @@ class DaskExecutor:
         self._address = address
         self._renderer_factory = renderer_factory
         self._timeout_seconds = timeout_seconds
+        self.connection_error = ""
 
     def should_distribute(self, job_count: int) -> bool:
         """Return whether there are enough jobs to justify the transfer of the package contents."""
@@ -80,9 +85,12 @@ class DaskExecutor:
                 "the Python package `distributed` is not installed; install reconciler[dask]"
             ) from error
         try:
-            return _create_client(Client, self._address)
+            client = _create_client(Client, self._address)
         except (OSError, ValueError, TimeoutError) as error:
-            raise ExecutorUnusableError(f"the Dask scheduler at {self._address} does not respond: {error}") from error
+            self.connection_error = f"the Dask scheduler at {self._address} does not respond: {error}"
+            raise ExecutorUnusableError(self.connection_error) from error
+        self.connection_error = ""
+        return client
 
 
 def _create_client(client_class: Any, address: str) -> Any:

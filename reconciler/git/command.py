@@ -31,6 +31,7 @@ from reconciler.git.remote_credentials import CredentialUse, RemoteAccess
 from reconciler.git.url import GitUrl, check_url_allowed
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import redact
+from reconciler.telemetry.progress import progress
 
 TRACKING_PREFIX = "refs/remotes/origin/"
 REMOTE_CONFIG_FILE = "far-side.config"
@@ -120,6 +121,7 @@ class GitCommand:
             result = GitResult(process.returncode, output, self.clean_output(error_output))
             if process in self._interrupted:
                 raise InterruptedGitError(f"git {arguments[0]} of {self._url.text} was ended on request")
+        progress.update(f"git {arguments[0]}")
         return result
 
     @contextmanager

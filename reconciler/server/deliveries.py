@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 
 from reconciler.server.signatures import SignatureCheck, SignatureClaim, read_claim
+from reconciler.service.fleet_view import Failure
 from reconciler.telemetry.event_log import log
 
 MAX_DELIVERIES_KEPT = 10_000
@@ -89,13 +90,18 @@ class SecretFileError(Exception):
 class SecretFile:
     """A file with webhook secrets, one per line. Several secrets make a rotation without downtime possible.
 
+    Args:
+        clock: Returns the seconds of a monotonic clock.
+
     Raises:
         SecretFileError: The file contains no secret or cannot be read when the object is created.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self._file = file
+        self._clock = clock
         self._lock = Lock()
+        self._failure: Failure | None = None
         self._version = self._read_version()
         self._secrets = self._read()
 
@@ -111,6 +117,11 @@ class SecretFile:
                 self._secrets = self._reload()
             return self._secrets
 
+    def find_failure(self) -> Failure | None:
+        """Return the reason why the changed file cannot be used. Return None if it can be used."""
+        self.secrets()
+        return self._failure
+
     def _read_version(self) -> tuple[int, ...]:
         try:
             status = self._file.stat()
@@ -124,7 +135,9 @@ class SecretFile:
         except SecretFileError as error:
             # Return no secrets, because an operator can delete the file to revoke its secrets.
             log.error("webhook_secrets_lost", message=str(error))
+            self._failure = Failure(self._clock(), str(error))
             return ()
+        self._failure = None
         log.info("webhook_secrets_reloaded", secrets=len(secrets))
         return secrets
 

@@ -1,6 +1,7 @@
-"""The values that the main thread publishes for other threads, such as those of the HTTP server.
+"""The fleet after a pass, as an immutable value for other threads, such as those of the HTTP server.
 
-A pass creates one immutable `FleetView`. Another thread reads the reference once per request and needs no lock.
+The main thread creates one `FleetView` after each completed pass. Another thread reads the reference once per request
+and needs no lock. To show more data about the fleet, add a field.
 """
 
 from __future__ import annotations
@@ -9,25 +10,49 @@ from reconciler.lazy_dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Failure:
+    """Something that has failed since a point in time.
+
+    Attributes:
+        since: The start of the failure, in seconds of the monotonic clock.
+        name: The remote or the forge that failed. "" for other failures.
+    """
+
+    since: float
+    message: str
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class PassRecord:
+    """The times and the result of a pass. `started_at` is in seconds since 1970."""
+
+    started_at: float
+    duration_seconds: float
+    result: str
+
+
+@dataclass(frozen=True)
 class FleetView:
-    """The fleet after a completed pass. A pass is completed if it has read the config, even if
-    remotes failed.
+    """The fleet after a completed pass. A pass is completed if it has read the config, even if remotes failed.
 
     Attributes:
+        number: The number of the pass in this process. It changes with each view.
+        completed_at: The end of the pass, in seconds of the monotonic clock.
         config: The ID of the config, such as a commit ID.
+        targets: The number of targets of this shard.
+        remote_failures: The target remotes that could not be fetched.
+        forge_failures: The forges of which no repository could be read.
+        status_failure: The failed push of the status branch.
+        executor_failure: The failed connection to the Dask scheduler.
     """
 
+    number: int
+    completed_at: float
+    last_pass: PassRecord
     config: str
-
-
-class ServiceState:
-    """The current state of the service. Only the main thread and signal handlers change it.
-
-    Attributes:
-        view: The fleet after the last completed pass. None if this process has not completed a pass.
-        is_stopping: Whether the service has received a signal to stop.
-    """
-
-    def __init__(self) -> None:
-        self.view: FleetView | None = None
-        self.is_stopping = False
+    targets: int = 0
+    remote_failures: tuple[Failure, ...] = ()
+    forge_failures: tuple[Failure, ...] = ()
+    status_failure: Failure | None = None
+    executor_failure: Failure | None = None

@@ -21,9 +21,12 @@ import watchfiles
 
 from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.service.fleet_view import ServiceState
+from reconciler.service.state import ServiceState
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.progress import progress
 
+# The maximal time between two signs of progress while the service waits.
+_MAX_WAIT_SECONDS = 10.0
 # The maximal time to wait for the watcher thread, which checks its stop event twice per second.
 _WATCHER_STOP_SECONDS = 5.0
 
@@ -49,7 +52,8 @@ _RETRYING = frozenset({Wakeup.START, Wakeup.RELOAD, Wakeup.NOW, Wakeup.FOLDER})
 class WakeupQueue:
     """Collects the reasons of wake-ups while a pass runs. Signal handlers and threads can add reasons."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         # Use a reentrant lock, because a signal handler can call `add` inside `wait` in the same thread.
         self._changed = threading.Condition(threading.RLock())
         self._reasons: set[Wakeup] = set()
@@ -63,7 +67,11 @@ class WakeupQueue:
     def wait(self, seconds: float) -> frozenset[Wakeup]:
         """Wait up to `seconds` for a wake-up. Return all reasons since the last call, or TIMER if there are none."""
         with self._changed:
-            self._changed.wait_for(lambda: self._reasons, max(seconds, 0))
+            end = self._clock() + seconds
+            while not self._reasons and (remaining := end - self._clock()) > 0:
+                # Wait in parts, because the health check needs signs that the main thread works.
+                self._changed.wait_for(lambda: self._reasons, min(remaining, _MAX_WAIT_SECONDS))
+                progress.update("wait")
             reasons, self._reasons = frozenset(self._reasons), set()
         return reasons or frozenset({Wakeup.TIMER})
 
@@ -250,7 +258,7 @@ def handle_signals(wakeups: WakeupQueue, state: ServiceState) -> Iterator[list[i
         reason = SIGNAL_WAKEUPS[signal.Signals(number)]
         if reason is Wakeup.STOP:
             stops.append(number)
-            state.is_stopping = True
+            state.stop()
         wakeups.add(reason)
 
     previous = {number: signal.signal(number, handle) for number in SIGNAL_WAKEUPS}

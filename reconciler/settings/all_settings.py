@@ -11,6 +11,7 @@ from reconciler.settings.drafts import ApprovalSettings, DraftSettings, GuardSet
 from reconciler.settings.forge import ForgeSettings
 from reconciler.settings.functions import FunctionSettings
 from reconciler.settings.git import GitSettings
+from reconciler.settings.health import HealthSettings
 from reconciler.settings.limits import LimitSettings
 from reconciler.settings.logs import LogSettings
 from reconciler.settings.merge import MergeSettings
@@ -74,6 +75,7 @@ class Settings(SettingsGroup):
     rendering: RenderingSettings = RenderingSettings()
     forge: ForgeSettings = ForgeSettings()
     server: ServerSettings = ServerSettings()
+    health: HealthSettings = HealthSettings()
     webhooks: WebhookSettings = WebhookSettings()
     notifications: NotificationSettings = NotificationSettings()
     log: LogSettings = LogSettings()

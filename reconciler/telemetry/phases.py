@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from reconciler.telemetry.progress import progress
+
 PHASES = ("fetch", "snapshot", "plan", "render", "commit", "push", "pull_requests", "status")
 
 
@@ -36,11 +38,13 @@ class PhaseClock:
             return
         self._add_elapsed_time()
         self._names.append(name)
+        progress.update(name)
         try:
             yield
         finally:
             self._add_elapsed_time()
             self._names.pop()
+            progress.update("pass")
 
     def _add_elapsed_time(self) -> None:
         now = self._clock()

@@ -66,18 +66,23 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_certificate_of_the_same_authority_connects(scheduler: str) -> None:
-    client = DaskExecutor(scheduler, SettingsRendererFactory("{}"))._connect()
+    executor = DaskExecutor(scheduler, SettingsRendererFactory("{}"))
+    executor.connection_error = "the last connection failed"
+    client = executor._connect()
 
-    assert client.status == "running"
+    assert (client.status, executor.connection_error) == ("running", "")
     client.close()
 
 
 def test_a_certificate_of_another_authority_does_not(scheduler: str, tmp_path: Path) -> None:
+    executor = DaskExecutor(scheduler, SettingsRendererFactory("{}"))
     with (
         dask.config.set(dask_settings(tmp_path, "theirs")),
         pytest.raises(ExecutorUnusableError, match="does not respond"),
     ):
-        DaskExecutor(scheduler, SettingsRendererFactory("{}"))._connect()
+        executor._connect()
+
+    assert "does not respond" in executor.connection_error
 
 
 @pytest.mark.parametrize(

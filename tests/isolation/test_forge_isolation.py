@@ -63,6 +63,22 @@ def test_a_forge_that_cannot_be_found_is_a_failure_of_its_repository_until_it_is
     assert not board.failures
 
 
+def test_a_forge_is_unavailable_if_none_of_its_repositories_can_be_read() -> None:
+    failing, working = _Forge(RuntimeError), _Forge()
+    forges = {
+        "https://one.example/a": failing,
+        "git@one.example:b": failing,
+        "https://two.example/a": failing,
+        "https://two.example/b": working,
+        "https://three.example/a": working,
+    }
+    board = _board(forges.get)
+
+    board.refresh(forges)
+
+    assert [*board.list_unavailable_hosts()] == ["one.example"]
+
+
 STAGES = {
     "working-on-a-request": (
         "reconciler.reconcile.pull_requests.request_updates.PullRequestUpdater._update_request",

@@ -69,6 +69,17 @@ def test_one_that_fails_is_told_and_rests() -> None:
     assert list(actual_remotes.failures) == ["broken"]
 
 
+def test_only_failing_target_remotes_are_listed() -> None:
+    actual_remotes, _ = remotes()
+
+    actual_remotes.fetch(["broken-upstream", "broken-both"], ["broken-both", "broken-target", "working"])
+
+    assert actual_remotes.list_unavailable_targets() == {
+        "broken-both": "no route to host",
+        "broken-target": "no route to host",
+    }
+
+
 def test_one_that_is_gone_is_told_in_gits_words_and_stops_no_other(tmp_path: Path) -> None:
     fleet, path = make_bare(tmp_path / "fleet.git"), tmp_path / "gone.git"
     commit_files(fleet, "refs/heads/main", {"a": b"1"})

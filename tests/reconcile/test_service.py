@@ -11,7 +11,6 @@ from functools import partial
 import pytest
 
 from reconciler.git.errors import UnreachableError
-from reconciler.service.fleet_view import ServiceState
 from reconciler.service.loop import (
     PollSchedule,
     ServiceWork,
@@ -21,6 +20,7 @@ from reconciler.service.loop import (
     handle_signals,
     serve,
 )
+from reconciler.service.state import ServiceState
 
 RHYTHM = PollSchedule(poll_seconds=60, jitter_percent=10, max_backoff_seconds=900)
 
@@ -253,7 +253,7 @@ def test_signals_become_wakeups(number: signal.Signals, reason: Wakeup, stops: l
         os.kill(os.getpid(), number)
         reasons = wakeups.wait(20)
 
-    assert (reasons, stopped_by, state.is_stopping) == ({reason}, stops, bool(stops))
+    assert (reasons, stopped_by, state.stopping_since is not None) == ({reason}, stops, bool(stops))
 
 
 def test_handlers_are_put_back() -> None:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.service import loop
 from reconciler.service.loop import Wakeup, WakeupQueue, watch_folders
+from reconciler.telemetry.progress import progress
 
 PATIENCE = 20.0
 
@@ -35,6 +37,14 @@ def test_a_reason_is_told_once() -> None:
     wakeups.wait(0)
 
     assert wakeups.wait(0) == {Wakeup.TIMER}
+
+
+def test_a_long_wait_is_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_MAX_WAIT_SECONDS", 0.01)
+    progress.update("before")
+    WakeupQueue().wait(0.02)
+
+    assert progress.last[1] == "wait"
 
 
 def test_a_wake_from_another_thread_ends_the_wait() -> None:

@@ -6,14 +6,7 @@ import pytest
 
 from reconciler.server import rate_limit
 from reconciler.server.rate_limit import AddressRateLimit
-
-
-class ManualClock:
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.manual_clock import ManualClock
 
 
 def count_allowed(limit: AddressRateLimit, requests: int, address: str = "192.0.2.1") -> int:

@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reconciler.server.deliveries import SecretFile, SecretFileError
+from reconciler.service.fleet_view import Failure
 
 
 @pytest.mark.parametrize(
@@ -62,13 +63,17 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
 def test_a_file_that_went_lets_nobody_in_until_it_is_back(tmp_path: Path) -> None:
     file = tmp_path / "secrets"
     file.write_bytes(b"hunter2\n")
-    secrets = SecretFile(file)
+    secrets = SecretFile(file, lambda: 7.0)
     with capture_logs() as log_events:
+        working = secrets.find_failure()
         file.unlink()
         while_away = [secrets.secrets(), secrets.secrets()]
+        failure = secrets.find_failure()
         file.write_bytes(b"hunter3\n")
         back = secrets.secrets()
 
     assert (while_away, back) == ([(), ()], (b"hunter3",))
+    message = f"{file}: the secret file must be readable: No such file or directory"
+    assert (working, failure, secrets.find_failure()) == (None, Failure(7.0, message), None)
     assert [item["event"] for item in log_events] == ["webhook_secrets_lost", "webhook_secrets_reloaded"]
     assert "hunter" not in str(log_events)

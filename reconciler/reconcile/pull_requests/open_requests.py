@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
 from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import ForgeError, ForgeMissingError, InternalForgeError
 from reconciler.forge.port import Forge, PullRequest
+from reconciler.krm.git_formats import normalize_repository_url
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.reconcile.failures import forge_boundary
@@ -97,6 +99,12 @@ class PullRequestCache:
     def checked_urls(self) -> frozenset[str]:
         """The URLs of all repositories for which a read of the pull requests succeeded or failed."""
         return frozenset(self._open) | frozenset(self.failures)
+
+    def list_unavailable_hosts(self) -> dict[str, str]:
+        """Return an error message of each forge of which no repository could be read, by host name."""
+        failures = {_get_host(url): error.message for url, error in self.failures.items()}
+        working = {_get_host(url) for url in self._open}
+        return {host: message for host, message in failures.items() if host not in working}
 
     def has_driver(self, url: str) -> bool:
         """Return whether the pull requests of a repository can be read through an API."""
@@ -218,6 +226,10 @@ class PullRequestCache:
             self._open[url][number] = request
         else:
             self._ended[url, number] = request
+
+
+def _get_host(url: str) -> str:
+    return urlsplit(normalize_repository_url(url)).hostname or url
 
 
 def _format_backoff_key(url: str) -> str:

@@ -126,6 +126,11 @@ class Remotes:
         """The URLs of all remotes that this pass has fetched, or has tried to fetch."""
         return self._fetched
 
+    def list_unavailable_targets(self) -> dict[str, str]:
+        """Return the error message of each target remote that cannot be read, by URL."""
+        failing = {url: error.message for url, error in self.failures.items() if url in self._fetched}
+        return {url: message for url, message in failing.items() if self._kinds.get(url) != "upstream"}
+
     def count_unavailable(self) -> int:
         """Return the number of remotes of this pass that cannot be read."""
         return len(self.failures.keys() & self._fetched)

@@ -27,9 +27,9 @@ ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 
 SECRET = "must contain `secret_file` if `listen` is set, because the server accepts only signed webhooks"
 SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has all targets"
 TOP = (
-    "approvals, cache, config, drafts, fleet, forge, functions, git, guards, limits, log, max_backoff_seconds, merge, "
-    "notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, state_ref, "
-    "status, webhooks"
+    "approvals, cache, config, drafts, fleet, forge, functions, git, guards, health, limits, log, max_backoff_seconds, "
+    "merge, notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, "
+    "state_ref, status, webhooks"
 )
 
 

@@ -8,6 +8,7 @@ from threading import Thread
 import pytest
 
 from reconciler.telemetry.phases import measure_phases, phase
+from reconciler.telemetry.progress import progress
 
 
 class ManualClock:
@@ -72,3 +73,9 @@ def test_durations(work: Callable[[ManualClock], None], expected: dict[str, floa
     run_twice(clock)
 
     assert phases.durations == expected
+
+
+def test_a_new_phase_is_progress() -> None:
+    with measure_phases(ManualClock()), phase("render"):
+        assert progress.last[1] == "render"
+    assert progress.last[1] == "pass"

@@ -1,0 +1,72 @@
+"""Requests the health of a running service, for the command `reconciler health`."""
+
+from __future__ import annotations
+
+import http.client
+from http import HTTPStatus
+from urllib.parse import urlsplit
+
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.server.address import split_address
+
+_TIMEOUT_SECONDS = 5.0
+_LOOPBACK_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the names of these addresses, not a socket
+_DEGRADED_HEADER = "X-Reconciler-Degraded"
+_MAX_TEXT_BYTES = 4_096
+
+
+class NoResponseError(Exception):
+    """The service does not respond, or the response is not that of a service. The message contains the URL."""
+
+
+@dataclass(frozen=True)
+class ServiceHealth:
+    """The health of a service. The codes are those of the failed checks."""
+
+    status: str
+    codes: tuple[str, ...] = ()
+
+
+def build_own_url(address: str) -> str:
+    """Return the URL of the service on this machine that listens on `address`.
+
+    Raises:
+        ValueError: The address is empty or has no fixed port. The message contains the next step.
+    """
+    if not address:
+        raise ValueError("server.listen: must not be empty, because the service then has no HTTP server; set --url")
+    host, port = split_address(address)
+    if not port:
+        raise ValueError(f"server.listen: must contain a fixed port, not {address!r}; set --url")
+    host = _LOOPBACK_HOSTS.get(host, host)
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def request_health(url: str) -> ServiceHealth:
+    """Request the readiness of the service with this URL.
+
+    Raises:
+        ValueError: The URL is not valid.
+        NoResponseError: There is no valid response.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
+    connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = connect(parts.hostname, parts.port, timeout=_TIMEOUT_SECONDS)
+    try:
+        connection.request("GET", f"{parts.path.rstrip('/')}/readyz")
+        response = connection.getresponse()
+        codes = response.read(_MAX_TEXT_BYTES).decode(errors="replace").split()
+    except (OSError, http.client.HTTPException) as error:
+        raise NoResponseError(f"{url}: the service does not respond: {error}") from None
+    finally:
+        connection.close()
+    match response.status:
+        case HTTPStatus.OK:
+            degraded = response.headers.get(_DEGRADED_HEADER)
+            return ServiceHealth("degraded", tuple(degraded.split(","))) if degraded else ServiceHealth("ready")
+        case HTTPStatus.SERVICE_UNAVAILABLE:
+            return ServiceHealth("not ready", tuple(codes))
+        case status:
+            raise NoResponseError(f"{url}: the service must respond with the status 200 or 503, not {status}")

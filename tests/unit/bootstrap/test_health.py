@@ -1,0 +1,123 @@
+"""The limits of the health checks in the settings, and the results that passes record."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reconciler.bootstrap.health import PassRecorder, build_health_limits
+from reconciler.executors.dask_cluster import DaskExecutor
+from reconciler.git.errors import UnreachableError
+from reconciler.krm.findings import Finding, Severity
+from reconciler.reconcile.pass_numbers import PassNumbers
+from reconciler.reconcile.pass_runner import PassSummary
+from reconciler.service.fleet_view import Failure, PassRecord
+from reconciler.service.state import HealthLimits, ServiceState
+from reconciler.settings import Settings
+from tests.support.manual_clock import ManualClock
+
+WORKING = PassSummary("c0ffee", {}, numbers=PassNumbers({"ready": 2, "blocked": 1}))
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        pytest.param({}, HealthLimits(600, 300, polls_seconds=180), id="defaults"),
+        pytest.param(
+            {"git": {"timeout_seconds": 500}, "poll_seconds": 900.0},
+            HealthLimits(1_300, 300, polls_seconds=2_700),
+            id="long-calls-and-polls",
+        ),
+        pytest.param(
+            {"health": {"stuck_after_seconds": 5, "stale_after_seconds": 7}},
+            HealthLimits(5, 7, polls_seconds=0),
+            id="explicit",
+        ),
+    ],
+)
+def test_limits(settings: dict[str, Any], expected: HealthLimits) -> None:
+    assert build_health_limits(Settings.model_validate(settings)) == expected
+
+
+class Service:
+    """Runs passes with given summaries. Its remotes, forges and executor fail as the test requires."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.failing_remotes: dict[str, str] = {}
+        self.failing_forges: dict[str, str] = {}
+        self.executor = DaskExecutor("tcp://127.0.0.1:9", lambda context: context)  # type: ignore[arg-type, return-value]
+        self.state = ServiceState(self.clock)
+        self.passes = SimpleNamespace(summary=PassSummary("", {}))
+        remotes = SimpleNamespace(list_unavailable_targets=lambda: self.failing_remotes)
+        cache = SimpleNamespace(list_unavailable_hosts=lambda: self.failing_forges)
+        pass_services = SimpleNamespace(executor=self.executor, pull_request_cache=cache)
+        services: Any = SimpleNamespace(remotes=remotes, pass_services=pass_services)
+        passes: Any = self.passes
+        self.recorder = PassRecorder(self.state, passes, services, lambda: 1_700_000_000.0)
+
+    def run(self, result: PassSummary | Exception = WORKING, *, is_done: bool = True) -> bool:
+        def run_pass() -> bool:
+            self.clock.now += 2
+            if isinstance(result, Exception):
+                raise result
+            self.passes.summary = result
+            return is_done
+
+        return self.recorder.run(run_pass)
+
+
+def test_each_completed_pass_publishes_a_view() -> None:
+    service = Service()
+    results = [service.run(), service.run(PassSummary("beef", {}, is_skipped=True), is_done=False)]
+    view = service.state.view
+
+    assert results == [True, False]
+    assert view is not None
+    # A skipped pass has no numbers, so that the number of targets is that of the pass before.
+    assert (view.number, view.config, view.targets, view.completed_at) == (2, "beef", 3, 1_004.0)
+    assert view.last_pass == PassRecord(1_700_000_000.0, 2.0, "success")
+    assert (view.remote_failures, view.forge_failures, view.status_failure, view.executor_failure) == (
+        (),
+        (),
+        None,
+        None,
+    )
+
+
+def test_failures_keep_their_first_time() -> None:
+    service = Service()
+    service.failing_remotes, service.failing_forges = {"https://a": "no route"}, {"a": "502"}
+    service.executor.connection_error = "no scheduler"
+    summary = PassSummary("c0ffee", {}, status_error="refused")
+    service.run(summary)
+    service.run(summary)
+    failing = service.state.view
+    service.failing_remotes, service.failing_forges, service.executor.connection_error = {}, {}, ""
+    service.run()
+    working = service.state.view
+
+    assert failing is not None
+    assert failing.remote_failures == (Failure(1_002.0, "no route", "https://a"),)
+    assert failing.forge_failures == (Failure(1_002.0, "502", "a"),)
+    assert failing.status_failure == Failure(1_002.0, "refused")
+    assert failing.executor_failure == Failure(1_002.0, "no scheduler")
+    assert working is not None
+    assert (working.remote_failures, working.status_failure, working.executor_failure) == ((), None, None)
+
+
+def test_failed_passes_publish_no_view() -> None:
+    service = Service()
+    with pytest.raises(UnreachableError):
+        service.run(UnreachableError("no route"))
+    unread = service.state.failed_passes
+    service.run(PassSummary("", {}, (Finding(code="InternalError", severity=Severity.ERROR, message="a defect"),), is_clean=False))
+    failed = service.state.failed_passes
+
+    assert service.state.view is None
+    assert unread is not None
+    assert (unread.count, unread.first.message, unread.has_read_config) == (1, "no route", False)
+    assert failed is not None
+    assert (failed.count, failed.first.message, failed.has_read_config) == (2, "a defect", True)
