@@ -6,7 +6,8 @@ Only this module decides which part of a URL is the user information. It reads n
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from threading import Lock
 from typing import NoReturn
 
 from reconciler.lazy_dataclasses import dataclass
@@ -46,8 +47,6 @@ _SECRET_PARAMETER = re.compile(
 
 _AT_SIGNS = {0xFF20: "@", 0xFE6B: "@"}
 _ESCAPED_AT = re.compile(r"(\A[A-Za-z][A-Za-z0-9+.-]{0,30}://[^/?#@]*)%40", re.IGNORECASE)
-
-_registered_secrets: set[str] = set()
 
 
 @dataclass(frozen=True)
@@ -180,6 +179,25 @@ def _redact_without_scheme(word: str) -> str:
     return word if host is None or is_ssh else punctuation[0] + rest
 
 
+class _SecretRegistry:
+    """The secret values of this process. The object is thread-safe.
+
+    Attributes:
+        values: The values, longest first, because a short value may be a part of a longer value.
+    """
+
+    def __init__(self) -> None:
+        self.values: tuple[str, ...] = ()
+        self._lock = Lock()
+
+    def update(self, added: Iterable[str] = (), removed: Iterable[str] = ()) -> None:
+        with self._lock:
+            self.values = tuple(sorted({*self.values, *added} - {*removed}, key=len, reverse=True))
+
+
+_registry = _SecretRegistry()
+
+
 class Secret:
     """A secret value that no `repr`, message or pickle contains. `reveal` returns the value.
 
@@ -189,16 +207,22 @@ class Secret:
     __slots__ = ("_value",)
 
     def __init__(self, value: str) -> None:
-        # Import the function here, because most commands load no secret and start faster without the import.
-        from urllib.parse import quote
-
         self._value = value
-        register_secret(value)
-        register_secret(quote(value, safe="", errors="surrogateescape"))
+        register_secret(*self._list_forms())
 
     def reveal(self) -> str:
         """Return the secret value."""
         return self._value
+
+    def unregister(self) -> None:
+        """Do not mask the value any more, because the secret has expired."""
+        _registry.update(removed=self._list_forms())
+
+    def _list_forms(self) -> tuple[str, str]:
+        # Import the function here, because most commands load no secret and start faster without the import.
+        from urllib.parse import quote
+
+        return self._value, quote(self._value, safe="", errors="surrogateescape")
 
     def __repr__(self) -> str:
         return MASK
@@ -213,16 +237,16 @@ class Secret:
         raise TypeError("a Secret must not be pickled, because a pickle contains its value")
 
 
-def register_secret(value: str) -> None:
-    """Register a secret value, so that `redact` masks it in all output of this process."""
-    if len(value) >= MIN_SECRET_CHARACTERS:
-        _registered_secrets.add(value)
+def register_secret(*values: str) -> None:
+    """Register secret values, so that `redact` masks them in all output of this process."""
+    new = {value for value in values if len(value) >= MIN_SECRET_CHARACTERS}
+    if not new.issubset(_registry.values):
+        _registry.update(added=new)
 
 
 def redact(text: str) -> str:
     """Return a text in which URL credentials are removed and registered secret values are masked."""
-    # Replace long values first, because a short value may be a part of a longer value.
-    for value in sorted(_registered_secrets, key=len, reverse=True):
+    for value in _registry.values:
         if value in text:
             text = text.replace(value, MASK)
     return redact_urls(text)

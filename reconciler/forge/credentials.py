@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from reconciler.credential_files import CredentialFile, CredentialFileError
 from reconciler.forge.errors import ForgeCredentialsError
 from reconciler.forge.http_client import Authorize
 from reconciler.redaction import Secret
-from reconciler.secret_files import SecretFile, SecretFileError
 
 _MAX_BYTES = 16 * 1024
 # Reject all other characters, because they make the header invalid. The HTTP client would then include the token in its
@@ -44,7 +44,7 @@ class WatchedFile:
     """A small text file whose content is cached until the file changes."""
 
     def __init__(self, file: Path) -> None:
-        self._file = SecretFile(file, _MAX_BYTES)
+        self._file = CredentialFile(file, _MAX_BYTES)
 
     def read(self) -> str:
         """Return the current content of the file.
@@ -54,5 +54,5 @@ class WatchedFile:
         """
         try:
             return self._file.read()
-        except SecretFileError as error:
+        except CredentialFileError as error:
             raise ForgeCredentialsError(str(error)) from error.__cause__

@@ -15,7 +15,7 @@ from reconciler.forge.http_client import ForgeClient
 from reconciler.forge.rate_limits import RateLimiter
 from reconciler.forge.responses import ResponseFields
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.redaction import Secret
+from reconciler.redaction import Secret, register_secret
 
 # GitHub accepts a signature for at most ten minutes, and rejects a signature date in the future. The clocks of two
 # machines can differ. Therefore, the signature date is 60 seconds before now.
@@ -83,6 +83,8 @@ class AppToken:
         limiter = RateLimiter(0, 0, clock)
         self._client = ForgeClient(request.api, self._sign, limiter, clock, transport).with_headers(HEADERS)
         self._token: _Token | None = None
+        # Replaced tokens stay valid until they expire. The log masks them until then.
+        self._replaced: list[_Token] = []
         self._lock = Lock()
 
     def __call__(self) -> Mapping[str, str]:
@@ -93,6 +95,7 @@ class AppToken:
         """Return a token that is valid for at least five minutes. Raises ForgeError."""
         with self._lock:
             if self._token is None or self._token.until - self._clock() < _RENEW_SECONDS:
+                self._discard_token()
                 try:
                     self._token = self._renew_token()
                 finally:
@@ -103,7 +106,14 @@ class AppToken:
     def expire(self) -> None:
         """Request a new token at the next use, because the host refused this token."""
         with self._lock:
-            self._token = None
+            self._discard_token()
+
+    def _discard_token(self) -> None:
+        self._replaced += [self._token] if self._token else []
+        self._token = None
+        for token in [token for token in self._replaced if token.until < self._clock()]:
+            token.secret.unregister()
+            self._replaced.remove(token)
 
     def _renew_token(self) -> _Token:
         request = self._request
@@ -133,10 +143,13 @@ class AppToken:
             raise ForgeCredentialsError(
                 "tokens of a GitHub App require more Python packages: run pip install 'reconciler[forge-app]'"
             )
+        key = self._key.read()
+        # Mask each line of the key, because a log line contains at most one of them.
+        register_secret(*(line for line in key.splitlines() if not line.startswith("-----")))
         now = int(self._clock())
         claims = {"iat": now - _BACK_SECONDS, "exp": now + _SIGNATURE_SECONDS, "iss": self._request.app}
         try:
-            signed = jwt.encode(claims, self._key.read(), algorithm="RS256")
+            signed = jwt.encode(claims, key, algorithm="RS256")
         except (jwt.PyJWTError, ValueError, TypeError):
             # Do not chain the original exception, because it can contain the key.
             raise ForgeCredentialsError(

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
-from reconciler import secret_files
+from reconciler import credential_files
 from reconciler.git import credentials
 from reconciler.git.errors import AccessDeniedError, HostUntrustedError, ReadOnlyRemoteError
 from reconciler.git.url import GitUrl, get_location, matches_location, parse_url
@@ -22,7 +22,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import Secret
 
 if TYPE_CHECKING:
-    from reconciler.secret_files import SecretFile
+    from reconciler.credential_files import CredentialFile
 
 CredentialUse = Literal["read", "write"]
 # GitHub requires this user name with a token of an App. GitHub, GitLab and Forgejo accept it with any other token.
@@ -154,7 +154,7 @@ class RemoteCredentials:
         self._app_tokens = app_tokens
         self._observer = observer or _NoObserver()
         self._requires_known_hosts = requires_known_hosts
-        self._files: dict[str, SecretFile] = {}
+        self._files: dict[str, CredentialFile] = {}
         self._copied_keys: set[str] = set()
 
     def find_entry(self, url: GitUrl) -> CredentialEntry | None:
@@ -243,11 +243,11 @@ class RemoteCredentials:
         return None
 
     def _read(self, source: CredentialSource, name: str, url: GitUrl, use: CredentialUse) -> str:
-        file = self._files.setdefault(name, secret_files.SecretFile(Path(name)))
+        file = self._files.setdefault(name, credential_files.CredentialFile(Path(name)))
         before = file.last_content
         try:
             content = file.read()
-        except secret_files.SecretFileError as error:
+        except credential_files.CredentialFileError as error:
             message = f"{error} (setting `{source.setting}`)"
             raise self._report(AccessDeniedError(message), name, url, use) from error.__cause__
         if before is not None and content != before:

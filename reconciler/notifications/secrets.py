@@ -23,8 +23,7 @@ def read_secrets(file: str) -> tuple[str, ...]:
     secrets = tuple(line.strip() for line in lines if line.strip())
     if not secrets:
         raise ChannelError(f"{path}: must contain at least one secret, one per line")
-    for secret in secrets:
-        register_secret(secret)
+    register_secret(*secrets)
     return secrets
 
 

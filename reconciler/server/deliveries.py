@@ -14,6 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
 
+from reconciler.redaction import register_secret
 from reconciler.server.signatures import SignatureCheck, SignatureClaim, read_claim
 from reconciler.service.fleet_view import Failure
 from reconciler.telemetry.event_log import log
@@ -149,4 +150,5 @@ class SecretFile:
         secrets = tuple(line.strip() for line in lines if line.strip())
         if not secrets:
             raise SecretFileError(f"{self._file}: must contain at least one secret, one per line")
+        register_secret(*(secret.decode(errors="replace") for secret in secrets))
         return secrets

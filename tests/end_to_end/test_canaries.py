@@ -22,7 +22,8 @@ from tests.support.world import STATE, World, catalog, config_map, package, repo
 
 PROJECT = Path(__file__).resolve().parents[2]
 CANARIES = {
-    "git password": "canary-1-zqx81",
+    "read token": "canary-1-zqx81",
+    "write token": "canary-10-zqx90",
     "forge token": "canary-2-zqx82",
     "environment": "canary-3-zqx83",
     "URL of a Repository": "canary-4/zqx84",
@@ -35,7 +36,8 @@ CANARIES = {
 # Parts count too, because a password with a slash can be cut at the slash. They are not hexadecimal, so that no commit ID
 # contains them.
 NEEDLES = [part for text in CANARIES.values() for part in (text, text.partition("/")[2]) if part]
-NEEDLES += [base64.b64encode(CANARIES["Secret"].encode()).decode(), base64.b64encode(b"robot:canary-1-zqx81").decode()]
+LOGINS = {f"robot:{CANARIES[f'{use} token']}": use for use in ("read", "write")}
+NEEDLES += [base64.b64encode(text.encode()).decode() for text in (CANARIES["Secret"], *LOGINS)]
 SECRET = f"""\
 apiVersion: v1
 kind: Secret
@@ -49,6 +51,8 @@ COMMANDS = [
     ["validate", "{config}"],
     ["sync", "{config}", "-o", "json"],
     ["status"],
+    ["doctor", "{config}"],
+    ["doctor", "{config}", "-o", "json"],
     ["report", "{config}", "-o", "json"],
     ["drafts", "{config}"],
     ["show", "berlin/web", "--config", "{config}"],
@@ -62,6 +66,7 @@ class Scene:
 
     world: World
     environment: dict[str, str]
+    host: GitHost
     exposed: list[str] = field(default_factory=list)
     output: dict[str, str] = field(default_factory=dict)
 
@@ -100,7 +105,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     inner["sub/Kptfile"] += f"upstream: {{type: git, git: {{repo: '{KPTFILE_URL}', directory: /, ref: v1}}}}\n"
     world.release("nested", "v1", {**package("nested"), **inner})
     git(world.fleet, "config", "http.receivepack", "true")
-    with serve(GitHost(folder, login=f"robot:{CANARIES['git password']}")) as host:
+    with serve(GitHost(folder, permissions=LOGINS)) as host:
         files = {
             "catalog.yaml": catalog().replace("./catalog.git", f"{host.url}/world/catalog.git"),
             "berlin.yaml": repository("berlin", f"{host.url}/world/fleet.git"),
@@ -111,19 +116,20 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
             "lost.yaml": variant("lost", "leaky", "web"),
         }
         world.write(files)
-        (world.folder / "credentials").write_text(f"http://{host.login}@127.0.0.1:{host.port}\n")
-        (world.folder / "token").write_text(f"{CANARIES['forge token']}\n")
+        for use in ("read", "write", "forge"):
+            (world.folder / use).write_text(f"{CANARIES[f'{use} token']}\n")
+        uses = [f"{use}: {{token_file: {world.folder}/{use}, username: robot}}" for use in ("read", "write")]
+        entry = f"{{url: '127.0.0.1:*', {', '.join(uses)}, api: {{token_file: {world.folder}/forge}}}}"
         (world.folder / "reconciler.yaml").write_text(
             f"fleet: {{url: '{host.url}/world/fleet.git'}}\ncache: cache\n"
-            f"git: {{credentials_file: {world.folder}/credentials, allowed_urls: ['{host.url}', 'https://git.example']}}\n"
-            f"forge: {{hosts: [{{url: '{host.url}/world', kind: gitea, api: 'http://127.0.0.1:1/api/v1',"
-            f" token_file: {world.folder}/token}}]}}\n"
+            f"git: {{credentials: [{entry}], allowed_urls: ['{host.url}', 'https://git.example']}}\n"
+            f"forge: {{hosts: [{{url: '{host.url}/world', kind: gitea, api: 'http://127.0.0.1:1/api/v1'}}]}}\n"
         )
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(PROJECT),
             "RECONCILER_TOKEN": CANARIES["environment"], "CI_JOB_TOKEN": CANARIES["environment"],
         }  # fmt: skip
-        scene = Scene(world, environment)
+        scene = Scene(world, environment, host)
         host.observe = lambda: scene.exposed.extend(find_in_processes(*NEEDLES))
         for command in PROCESSES:
             scene.start(*command)
@@ -145,6 +151,7 @@ def test_the_scene_does_what_it_is_for(scene: Scene) -> None:
     assert CANARIES["Secret"] in scene.world.text("drafts/berlin", "web/secret.yaml")
     assert scene.output["plan {config}"].count("CredentialInUrl") >= 3
     assert all(scene.output.values()), "each command says something"
+    assert {use for _, login in scene.host.uses for use in [LOGINS[login]]} == {"read", "write"}
 
 
 @pytest.mark.parametrize("command", [" ".join(item) for item in (*PROCESSES, *COMMANDS)])
@@ -197,7 +204,7 @@ ARGUMENT = f"u:{CANARIES['argument']}@h.example/a"
 def test_a_secret_that_the_operator_wrote_is_refused_and_not_repeated(
     scene: Scene, environment: dict[str, str], arguments: list[str]
 ) -> None:
-    result = Scene(scene.world, scene.environment | environment).run(*arguments)
+    result = Scene(scene.world, scene.environment | environment, scene.host).run(*arguments)
 
     assert result.returncode == 3
     assert result.stderr

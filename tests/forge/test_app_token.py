@@ -20,6 +20,7 @@ from reconciler.forge.github import GitHub
 from reconciler.forge.github_app import AppToken, AppTokens, TokenRequest
 from reconciler.forge.http_client import ForgeClient
 from reconciler.forge.rate_limits import RateLimiter
+from reconciler.redaction import redact
 from tests.support.fake_forge.clock import Clock
 from tests.support.fake_forge.core import FakeForge
 from tests.support.fake_forge.github import FakeApp, GitHubWire
@@ -197,3 +198,18 @@ def test_equal_requests_share_one_token_and_a_refused_token_is_replaced(world: W
     tokens.get(request).expire()
 
     assert tokens.get(request).get_secret() != first
+
+
+def test_tokens_and_lines_of_the_key_are_masked_until_the_token_expires(world: World) -> None:
+    with world.token() as token:
+        first = token.get_secret().reveal()
+        line = world.key_file.read_text().splitlines()[1]
+        world.clock.now += 3301
+        second = token.get_secret().reveal()
+
+        assert redact(f"{first} {second} {line}") == "***** ***** *****"
+        # The first token expires after an hour. The next renewal forgets it.
+        world.clock.now += 3301
+        token.get_secret()
+
+        assert redact(f"{first} {second}") == f"{first} *****"

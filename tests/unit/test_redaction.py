@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import pickle
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from reconciler.git.errors import CredentialInUrlError
 from reconciler.git.url import parse_url
 from reconciler.krm.findings import CommonCodes
-from reconciler.redaction import has_credentials, redact, redact_url, redact_urls, register_secret
+from reconciler.redaction import Secret, has_credentials, redact, redact_url, redact_urls, register_secret
 
 SECRET = "sesame"
 PART = "same"
@@ -156,3 +158,39 @@ def test_redaction_takes_linear_time(text: str) -> None:
     redact_urls(text)
 
     assert time.process_time() - began < 5  # A quadratic regular expression takes minutes.
+
+
+def test_secret_is_in_no_text_of_its_object() -> None:
+    secret = Secret("planted/value-1")
+
+    assert {repr(secret), str(secret), f"{secret}", f"{[secret]}", "%s" % secret} == {"*****", "[*****]"}  # noqa: UP031
+    assert secret.reveal() == "planted/value-1"
+    assert (secret == Secret("planted/value-1"), secret == "planted/value-1") == (True, False)
+    with pytest.raises(TypeError, match="must not be pickled"):
+        pickle.dumps(secret)
+
+
+def test_value_of_a_secret_is_masked_until_it_is_unregistered() -> None:
+    secret, longer = Secret("planted/value-2"), Secret("planted/value-2-longer")
+
+    assert redact("a planted/value-2 b planted%2Fvalue-2 c planted/value-2-longer") == "a ***** b ***** c *****"
+    secret.unregister()
+
+    assert redact("planted/value-2 planted%2Fvalue-2") == "planted/value-2 planted%2Fvalue-2"
+    assert redact(longer.reveal()) == "*****"
+
+
+def test_short_secret_is_not_masked() -> None:
+    Secret("planted")
+
+    assert redact("planted") == "planted"
+
+
+def test_threads_register_all_secrets() -> None:
+    values = [f"planted-thread-{number}-" for number in range(500)]
+    with ThreadPoolExecutor(8) as pool:
+        secrets = list(pool.map(Secret, values))
+
+    assert redact(" ".join(values)) == " ".join("*****" for _ in values)
+    for secret in secrets:
+        secret.unregister()

@@ -1,4 +1,4 @@
-"""Small files that contain a secret. A file is read again after each change, so that a rotated secret is used at once.
+"""Small files with credentials. A file is read again after each change, so that a rotated credential is used at once.
 
 This module contains no code for formats of credentials. Messages never contain the content of a file.
 """
@@ -11,11 +11,11 @@ _MAX_BYTES = 1024 * 1024
 _NO_VERSION = (-1, -1, -1)
 
 
-class SecretFileError(Exception):
+class CredentialFileError(Exception):
     """The file cannot be read, is too large, or is not UTF-8 text. The message contains no part of its content."""
 
 
-class SecretFile:
+class CredentialFile:
     """A small text file whose content is cached until the file changes. The object is thread-safe.
 
     A file has changed if its modification time, size or inode is different. The attributes are those of the target of
@@ -31,7 +31,7 @@ class SecretFile:
         """Return the current content of the file.
 
         Raises:
-            SecretFileError: The file cannot be read.
+            CredentialFileError: The file cannot be read.
         """
         try:
             status = self._file.stat()
@@ -40,14 +40,16 @@ class SecretFile:
             cached = self._cached
             if cached is None or cached[0] != version:
                 if status.st_size > self._max_bytes:
-                    raise SecretFileError(f"the credentials file {self._file} is larger than {self._max_bytes} bytes")
+                    raise CredentialFileError(
+                        f"the credentials file {self._file} is larger than {self._max_bytes} bytes"
+                    )
                 cached = (version, self._file.read_text("utf-8"))
                 self._cached = cached
         except OSError as error:
-            raise SecretFileError(f"cannot read the credentials file {self._file}: {error.strerror}") from error
+            raise CredentialFileError(f"cannot read the credentials file {self._file}: {error.strerror}") from error
         except UnicodeDecodeError:
             # Do not chain the original exception, because it contains the content of the file.
-            raise SecretFileError(f"the credentials file {self._file} is not UTF-8 text") from None
+            raise CredentialFileError(f"the credentials file {self._file} is not UTF-8 text") from None
         return cached[1]
 
     @property
