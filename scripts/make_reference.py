@@ -5,7 +5,8 @@
 
 The command line reference comes from the commands, the findings reference from the tables of finding codes, and the
 fields of all kinds from the models in `reconciler/api`. The settings reference, the example of all settings and the
-JSON Schema of the settings come from the models in `reconciler/settings`.
+JSON Schema of the settings come from the models in `reconciler/settings`. The metrics reference comes from the
+declarations in `reconciler/telemetry/metrics.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 
 import click
 from kind_pages import GENERATED, build_kind_pages
+from metrics_page import build_metrics_page
 
 from reconciler.cli.entry import commands
 from reconciler.krm.yaml.emit import format_scalar
@@ -165,6 +167,7 @@ def main(arguments: list[str]) -> int:
         "docs/reference/cli.md": command_page(),
         "docs/reference/settings.md": settings_page(),
         "docs/reference/findings.md": format_findings_page(ALL_CODES),
+        "docs/reference/metrics.md": build_metrics_page(),
         **{f"docs/reference/{name}": page for name, page in build_kind_pages().items()},
         "config/reconciler.yaml": settings_example(),
         "config/schema.json": build_schema_text(),

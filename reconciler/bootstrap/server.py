@@ -12,7 +12,7 @@ from reconciler.server.deliveries import SecretFile, SecretFileError, WebhookDel
 from reconciler.server.health_routes import create_health_routes
 from reconciler.server.http_server import HttpServer
 from reconciler.server.limits import ServerLimits
-from reconciler.server.metrics_route import create_metrics_route
+from reconciler.server.metrics_route import MetricsAccess, create_metrics_route
 from reconciler.server.rate_limit import AddressRateLimit
 from reconciler.server.request_origin import OriginRules, build_origin_rules
 from reconciler.server.socket_activation import take_activated_socket
@@ -20,7 +20,6 @@ from reconciler.server.webhook_route import create_webhook_route
 from reconciler.service.state import ServiceState
 from reconciler.settings import Settings, SettingsError
 from reconciler.telemetry.event_log import log
-from reconciler.telemetry.metrics import render_metrics
 
 
 class ServiceServer:
@@ -36,12 +35,13 @@ class ServiceServer:
     def __init__(self, state: ServiceState, notify: Callable[[], None], limits: ServerLimits | None = None) -> None:
         limits = limits or ServerLimits()
         self._deliveries = WebhookDeliveries(notify)
+        self._metrics_access = MetricsAccess()
         self._origin_rules = OriginRules()
         self._state = state
         webhook_limit = AddressRateLimit(limits.webhooks_per_minute)
         routes = [
             *create_health_routes(state, lambda: self._origin_rules),
-            create_metrics_route(render_metrics),
+            create_metrics_route(self._metrics_access),
             create_webhook_route(self._deliveries, webhook_limit),
         ]
         app = create_app(routes, limits, lambda: self._origin_rules)
@@ -57,6 +57,7 @@ class ServiceServer:
             SettingsError: The address or the secret file cannot be used. The server is not changed.
         """
         secret_file = _open_secret_file(settings.webhooks.secret_file)
+        token_file = _check_token_file(settings.metrics.token_file)
         try:
             self._http_server.listen(settings.listen_address)
         except ListenError as error:
@@ -70,6 +71,7 @@ class ServiceServer:
         )
         self._deliveries.secrets = secret_file.secrets if secret_file else None
         self._state.find_secrets_failure = secret_file.find_failure if secret_file else lambda: None
+        self._metrics_access.token_file = token_file
 
     @property
     def port(self) -> int:
@@ -88,3 +90,16 @@ def _open_secret_file(file: str) -> SecretFile | None:
         return SecretFile(Path(file).expanduser()) if file else None
     except SecretFileError as error:
         raise SettingsError(f"webhooks.secret_file: {error}") from None
+
+
+def _check_token_file(file: str) -> Path | None:
+    if not file:
+        return None
+    path = Path(file).expanduser()
+    try:
+        has_token = bool(path.read_bytes().strip())
+    except OSError as error:
+        raise SettingsError(f"metrics.token_file: {file}: the token file must be readable: {error.strerror}") from None
+    if not has_token:
+        raise SettingsError(f"metrics.token_file: {file}: must contain at least one token, one per line")
+    return path

@@ -147,7 +147,11 @@ def _build_remote_limits(
     settings: Settings, monotonic_clock: Callable[[], float], wake_up: Callable[[], None] | None
 ) -> RemoteLimits:
     limits = RemoteLimits(settings.git.max_fetches, settings.git.max_pushes, clock=monotonic_clock)
-    return replace(limits, max_wait_seconds=settings.git.patience_seconds, notify=wake_up) if wake_up else limits
+    if wake_up is None:
+        return limits
+    return replace(
+        limits, max_wait_seconds=settings.git.patience_seconds, notify=wake_up, should_log_outages=True
+    )  # fmt: skip
 
 
 def _report_push_wait(report_progress: Progress) -> Callable[[str, float], None]:

@@ -27,7 +27,7 @@ from reconciler.git.errors import GitError
 from reconciler.reconcile import pass_runner
 from reconciler.service import loop, pass_reporter
 from reconciler.service import state as service_state
-from reconciler.telemetry import metrics
+from reconciler.telemetry import metrics, remote_metrics, target_metrics
 from reconciler.telemetry.progress import progress
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def command(
     reporter = pass_reporter.PassReporter()
     with report_errors():
         service_server = bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK))
-    with metrics.REGISTRY.export(), service_server as server:
+    with metrics.REGISTRY.export(target_metrics.TARGET_METRICS), service_server as server:
         with report_errors():
             # Build the work once before the service starts, so that invalid settings end the command. If settings
             # become invalid later, the service continues with the previous settings.
@@ -97,6 +97,8 @@ def _build_work(
     state.limits, state.shard = bootstrap_health.build_health_limits(settings), settings.shard
     recorder = bootstrap_health.PassRecorder(state, passes, services)
     reporter.heartbeat_seconds = settings.log.heartbeat_seconds
+    remote_metrics.select_remote_label(settings.metrics.remote_label)
+    target_metrics.TARGET_METRICS.set_limit(settings.metrics.max_targets if settings.metrics.per_target else 0)
 
     def run(reasons: frozenset[Wakeup]) -> bool:
         return recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)))

@@ -28,6 +28,7 @@ from reconciler.git.errors import (
 )
 from reconciler.git.options import GitOptions
 from reconciler.git.remote_credentials import CredentialUse, RemoteAccess
+from reconciler.git.request_metrics import measure_request
 from reconciler.git.url import GitUrl, check_url_allowed
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import redact
@@ -106,13 +107,20 @@ class GitCommand:
         Raises:
             GitError: The exit code is not accepted, git exceeded the timeout, or `interrupt` ended git.
         """
-        result = self._run_once(arguments, stdin, lock_descriptor)
+        result = self._run_measured(arguments, stdin, lock_descriptor)
         use = _find_use(arguments)
         if use and _is_access_denied(result) and self._options.credentials.expire(self._url, use):
-            result = self._run_once(arguments, stdin, lock_descriptor)
+            result = self._run_measured(arguments, stdin, lock_descriptor)
         if result.exit_code not in accepted_exit_codes:
             raise self.build_error(arguments[0], result.stderr)
         return result
+
+    def _run_measured(
+        self, arguments: Sequence[str], stdin: bytes | BinaryIO, lock_descriptor: int | None
+    ) -> GitResult:
+        with measure_request(self._url, arguments) as measurement:
+            measurement.result = self._run_once(arguments, stdin, lock_descriptor)
+        return measurement.result
 
     def _run_once(self, arguments: Sequence[str], stdin: bytes | BinaryIO, lock_descriptor: int | None) -> GitResult:
         source = subprocess.PIPE if isinstance(stdin, bytes) else stdin

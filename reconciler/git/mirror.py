@@ -32,6 +32,7 @@ from reconciler.git.options import GitOptions, apply_remote_limits
 from reconciler.git.push import RefPusher
 from reconciler.git.push_outcomes import PushDone, PushOutcome, PushReport, PushUnit, RefUpdate
 from reconciler.git.rate_limit import PushRateLimiter
+from reconciler.git.request_metrics import get_remote_label, record_push
 from reconciler.git.signed_commits import ObjectSigner, OnSigningFailure
 from reconciler.git.signing import Signer
 from reconciler.git.url import GitUrl, check_url_allowed, parse_url
@@ -141,6 +142,11 @@ class Mirror:
     def url(self) -> str:
         """The address of the remote, without credentials."""
         return self._url.text
+
+    @property
+    def metric_label(self) -> str:
+        """The label of the remote in metrics."""
+        return get_remote_label(self._url)
 
     @property
     def options(self) -> GitOptions:
@@ -564,7 +570,8 @@ class Mirror:
         units = [PushUnit(name, (RefUpdate(_TAGS + name, new, None),)) for name, new in tags.items()]
         return self._record_pushed(units, self._tag_publisher.push(units, self.refs()))
 
-    def _record_pushed(self, units: Iterable[PushUnit], report: PushReport) -> PushReport:
+    def _record_pushed(self, units: Sequence[PushUnit], report: PushReport) -> PushReport:
+        record_push(self._url, units, report)
         self._apply_updates([u for unit in units if isinstance(report[unit.name], PushDone) for u in unit.updates])
         return report
 

@@ -139,6 +139,11 @@ def read_porcelain(lines: Iterable[str]) -> dict[str, str]:
     return {fields[1].partition(":")[2]: _parse_reason(fields[2]) for fields in rejected if len(fields) == 3}
 
 
+def has_stale_reason(reason: str) -> bool:
+    """Return whether the remote rejected a ref with this reason because another writer has moved the ref."""
+    return reason in _STALE_REASONS
+
+
 def _parse_reason(summary: str) -> str:
     _, parenthesis, reason = summary.partition("(")
     return reason.removesuffix(")") if parenthesis else summary

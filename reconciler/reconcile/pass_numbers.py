@@ -12,6 +12,7 @@ from reconciler.planning.model.outcomes import Draft, Unchanged
 from reconciler.reconcile.cache_files import FirstSeenTimes
 from reconciler.reconcile.codes import PassCodes
 from reconciler.telemetry.metrics import DRAFT_STATES, TARGET_STATES
+from reconciler.telemetry.target_metrics import TargetNumbers
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class PassNumbers:
         drafts: The number of packages whose draft was created, updated, withdrawn, or left unchanged.
         conflicts: The number of recorded conflicts between local changes on drafts and updates.
         oldest_drafts: The time at which a pass first found the oldest open draft, by its state. 0 if there is no draft.
+        by_target: The state and the packages of each target.
     """
 
     targets: Mapping[str, int] = field(default_factory=dict)
@@ -31,6 +33,7 @@ class PassNumbers:
     drafts: Mapping[str, int] = field(default_factory=dict)
     conflicts: int = 0
     oldest_drafts: Mapping[str, int] = field(default_factory=dict)
+    by_target: tuple[TargetNumbers, ...] = ()
 
 
 def compute_pass_numbers(
@@ -44,18 +47,18 @@ def compute_pass_numbers(
         draft_times: Stores when a pass first found each draft.
         now: The time of the pass, in seconds since 1970.
     """
-    targets: Counter[str] = Counter()
     packages: Counter[str] = Counter()
     conflicts = 0
     oldest_drafts: dict[str, int] = {}
-    plans = list(plans)
+    by_target: list[TargetNumbers] = []
     for plan in plans:
-        targets[_get_target_state(plan)] += 1
+        by_target.append(TargetNumbers(plan.target.name, _get_target_state(plan), plan.package_state_counts))
         packages.update(plan.package_state_counts)
         conflicts += plan.conflict_count
         for state, seconds in _find_draft_times(plan, draft_times, now):
             oldest_drafts[state] = min(seconds, oldest_drafts.get(state, seconds))
     draft_times.store()
+    targets = Counter(target.state for target in by_target)
     changes = count_draft_changes(pushed)
     unchanged = packages["draft"] + packages["proposed"] - changes["created"] - changes["updated"]
     return PassNumbers(
@@ -64,6 +67,7 @@ def compute_pass_numbers(
         {**changes, "unchanged": max(unchanged, 0)},
         conflicts,
         {state: oldest_drafts.get(state, 0) for state in DRAFT_STATES},
+        tuple(by_target),
     )
 
 

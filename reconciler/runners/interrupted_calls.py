@@ -17,8 +17,8 @@ class CallBackoff(Protocol):
         """Return whether the back-off of a call has not ended yet."""
         ...
 
-    def record_failure(self, key: str) -> None:
-        """Record a failure of a call, and start its back-off."""
+    def record_failure(self, key: str) -> float:
+        """Record a failure of a call, start its back-off, and return its duration in seconds."""
         ...
 
     def record_success(self, key: str) -> None:

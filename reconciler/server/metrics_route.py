@@ -1,23 +1,58 @@
-"""The path from which Prometheus reads the metrics."""
+"""The path from which Prometheus reads metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hmac
+from http import HTTPStatus
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from reconciler.telemetry.event_log import log
+from reconciler.telemetry.metrics import render_metrics
 
-def create_metrics_route(render_metrics: Callable[[str], tuple[bytes, str]]) -> Route:
-    """Return the route of the metrics.
+METRICS_PATH = "/metrics"
+_SCHEME = b"bearer "
 
-    Args:
-        render_metrics: Returns the metrics and their content type, for a value of the header `Accept`.
+
+class MetricsAccess:
+    """Decides which requests can read metrics.
+
+    Attributes:
+        token_file: The file with the accepted tokens, one per line. If None, all requests can read metrics.
     """
 
-    async def report_metrics(request: Request) -> Response:
-        content, content_type = render_metrics(request.headers.get("accept", ""))
-        return Response(content, headers={"Content-Type": content_type})
+    def __init__(self) -> None:
+        self.token_file: Path | None = None
 
-    return Route("/metrics", report_metrics)
+    def is_allowed(self, authorization: str) -> bool:
+        """Return whether a request with this value of the header `Authorization` can read metrics."""
+        if self.token_file is None:
+            return True
+        try:
+            lines = self.token_file.read_bytes().splitlines()
+        except OSError as error:
+            log.error("metrics_token_unreadable", file=str(self.token_file), message=error.strerror)
+            return False
+        value = authorization.encode()
+        if value[: len(_SCHEME)].lower() != _SCHEME:
+            return False
+        token = value[len(_SCHEME) :].strip()
+        # Compare all tokens, so that the time of the comparison does not depend on the token.
+        matches = [hmac.compare_digest(token, line.strip()) for line in lines if line.strip()]
+        return any(matches)
+
+
+def create_metrics_route(access: MetricsAccess) -> Route:
+    """Return the route that reports the current values of all metrics."""
+
+    # This function is not a coroutine, because Starlette then calls it in a thread. It takes some milliseconds.
+    def report(request: Request) -> Response:
+        if not access.is_allowed(request.headers.get("authorization", "")):
+            return Response(status_code=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})
+        body, content_type = render_metrics(request.headers.get("accept", ""))
+        return Response(body, headers={"Content-Type": content_type})
+
+    return Route(METRICS_PATH, report)

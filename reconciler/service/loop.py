@@ -23,6 +23,7 @@ from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.service.state import ServiceState
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.metrics import SETTINGS_RELOAD_SUCCESS, SETTINGS_RELOAD_TIME
 from reconciler.telemetry.progress import progress
 
 # The maximal time between two signs of progress while the service waits.
@@ -175,6 +176,7 @@ def serve(
     A running pass completes its pushes before the service stops.
     """
     work = build()
+    _record_settings_read()
     reasons = frozenset({Wakeup.START})
     try:
         while True:
@@ -235,10 +237,17 @@ def _rebuild(build: Callable[[], ServiceWork], work: ServiceWork) -> ServiceWork
     except UnusableSettingsError as error:
         # Continue with the current settings, because an error in the new settings must not end a working service.
         log.error("settings_refused", message=str(error))
+        SETTINGS_RELOAD_SUCCESS.set(0)
         return work
     work.close()
     log.info("settings_reloaded")
+    _record_settings_read()
     return rebuilt
+
+
+def _record_settings_read() -> None:
+    SETTINGS_RELOAD_SUCCESS.set(1)
+    SETTINGS_RELOAD_TIME.set(time.time())
 
 
 class UnusableSettingsError(Exception):

@@ -22,6 +22,7 @@ from reconciler.service.finding_log import FindingLog
 from reconciler.telemetry import metrics
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.phases import measure_phases
+from reconciler.telemetry.target_metrics import TARGET_METRICS
 
 
 class Passes(Protocol):
@@ -194,6 +195,7 @@ def _record_numbers(summary: PassSummary) -> None:
     for action in metrics.DRAFT_ACTIONS:
         metrics.DRAFT_CHANGES.add(action, amount=numbers.drafts.get(action, 0))
     metrics.CONFLICTS.set(numbers.conflicts)
+    TARGET_METRICS.update(numbers.by_target)
     _record_findings(Counter((finding.severity.value, finding.code) for finding in summary.findings))
 
 

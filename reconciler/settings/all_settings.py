@@ -15,6 +15,7 @@ from reconciler.settings.health import HealthSettings
 from reconciler.settings.limits import LimitSettings
 from reconciler.settings.logs import LogSettings
 from reconciler.settings.merge import MergeSettings
+from reconciler.settings.metrics import MetricsSettings
 from reconciler.settings.notifications import NotificationSettings
 from reconciler.settings.rendering import RenderingSettings
 from reconciler.settings.repositories import ConfigSettings, FleetSettings, StatusSettings
@@ -79,6 +80,7 @@ class Settings(SettingsGroup):
     webhooks: WebhookSettings = WebhookSettings()
     notifications: NotificationSettings = NotificationSettings()
     log: LogSettings = LogSettings()
+    metrics: MetricsSettings = MetricsSettings()
 
     @property
     def listen_address(self) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
+    from prometheus_client.registry import Collector
 
 OTHER = "other"
 
@@ -214,8 +215,12 @@ class MetricRegistry:
         return instrument
 
     @contextmanager
-    def export(self) -> Iterator[None]:
-        """Record and export metrics until the end of the `with` block."""
+    def export(self, *collectors: Collector) -> Iterator[None]:
+        """Record and export metrics until the end of the `with` block.
+
+        Args:
+            collectors: Objects that compute further metrics for each request.
+        """
         import prometheus_client
 
         # The time at which a series was created doubles the number of lines and is not used.
@@ -223,6 +228,8 @@ class MetricRegistry:
         self._registry = prometheus_client.CollectorRegistry()
         prometheus_client.ProcessCollector(registry=self._registry)
         prometheus_client.GCCollector(registry=self._registry)
+        for collector in collectors:
+            self._registry.register(collector)
         for instrument in self.instruments:
             instrument.start(self._registry)
         try:

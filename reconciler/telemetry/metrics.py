@@ -23,11 +23,17 @@ DRAFT_STATES = ("draft", "proposed")
 SEVERITIES = ("error", "warning", "info")
 NOTIFICATION_RESULTS = ("sent", "limited", "failed")
 DRAFT_ACTIONS = ("created", "updated", "withdrawn")
+GIT_OPERATIONS = ("fetch", "push", "ls_remote")
+GIT_RESULTS = ("ok", "auth", "not_found", "timeout", "refused", "stale", "other")
+PUSH_RESULTS = ("pushed", "lost_race", "refused", "postponed", "failed")
+QUEUES = ("fetch", "push")
 _PASS_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
+_GIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _LATENCY_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 # With all severities, the metric `reconciler_findings` has at most 3 * 161 series.
 _MAX_FINDING_CODES = 160
 _MAX_CHANNELS, _MAX_EVENTS = 20, 30
+_MAX_REMOTES = 100
 
 BUILD_INFO = REGISTRY.gauge(
     "reconciler_build_info",
@@ -37,7 +43,7 @@ BUILD_INFO = REGISTRY.gauge(
     python=LabelValues(1),
 )
 SHARD_INDEX = REGISTRY.gauge("reconciler_shard_index", "The number of the shard of this process, starting at 1.")
-SHARD_COUNT = REGISTRY.gauge("reconciler_shard_count", "The number of shards.")
+SHARD_COUNT = REGISTRY.gauge("reconciler_shards", "The number of shards.")
 
 PASS_DURATION = REGISTRY.histogram(
     "reconciler_pass_duration_seconds", "The duration of passes.", _PASS_BUCKETS, result=PASS_RESULTS
@@ -83,6 +89,45 @@ NOTIFICATIONS = REGISTRY.counter(
     channel=LabelValues(_MAX_CHANNELS),
     event=LabelValues(_MAX_EVENTS),
     result=NOTIFICATION_RESULTS,
+)
+
+REMOTES = LabelValues(_MAX_REMOTES)
+GIT_REQUEST_DURATION = REGISTRY.histogram(
+    "reconciler_git_request_duration_seconds",
+    "The duration of calls of git that contact a remote.",
+    _GIT_BUCKETS,
+    remote=REMOTES,
+    operation=GIT_OPERATIONS,
+)
+GIT_REQUESTS = REGISTRY.counter(
+    "reconciler_git_requests_total",
+    "The number of calls of git that contact a remote.",
+    remote=REMOTES,
+    operation=GIT_OPERATIONS,
+    result=GIT_RESULTS,
+)
+PUSH_REFS = REGISTRY.counter(
+    "reconciler_push_refs_total", "The number of refs that pushes tried to move.", remote=REMOTES, result=PUSH_RESULTS
+)
+REMOTE_LAST_SUCCESS = REGISTRY.timestamp(
+    "reconciler_remote_last_success_timestamp_seconds",
+    "The end time of the last successful call of git.",
+    remote=REMOTES,
+    operation=GIT_OPERATIONS,
+)
+REMOTE_BACKOFF = REGISTRY.gauge(
+    "reconciler_remote_backoff_seconds",
+    "The time until the next fetch after failures, or 0. For a host, the longest time of its repositories.",
+    remote=REMOTES,
+)
+QUEUE_LENGTH = REGISTRY.gauge(
+    "reconciler_queue_length", "The number of remotes whose fetch or push has not started yet.", queue=QUEUES
+)
+SETTINGS_RELOAD_SUCCESS = REGISTRY.gauge(
+    "reconciler_settings_reload_success", "Whether the last read of the settings succeeded: 1 or 0."
+)
+SETTINGS_RELOAD_TIME = REGISTRY.timestamp(
+    "reconciler_settings_reload_timestamp_seconds", "The time at which the current settings were read."
 )
 
 

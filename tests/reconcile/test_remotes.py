@@ -24,6 +24,7 @@ class FakeMirror:
     """Notes what it is fetched as; fails where its address says so."""
 
     url: str
+    metric_label = "local"
     fetched: list[str] = field(default_factory=list)
 
     def fetch(self, kind: str, state_ref_prefix: str) -> None:

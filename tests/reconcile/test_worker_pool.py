@@ -68,14 +68,14 @@ def came(
 
 
 def test_without_an_end_to_patience_all_are_waited_for(remotes: Remotes) -> None:
-    lane: WorkerPool[str] = WorkerPool(2, RemoteLimits())
+    lane: WorkerPool[str] = WorkerPool("fetch", 2, RemoteLimits())
 
     assert came(lane, {name: remotes.quick(name) for name in "abc"}) == ["a came", "b came", "c came"]
     assert not lane.late_jobs
 
 
 def test_one_that_hangs_is_left_behind_and_taken_later(remotes: Remotes) -> None:
-    lane: WorkerPool[str] = WorkerPool(8, remotes.flow)
+    lane: WorkerPool[str] = WorkerPool("fetch", 8, remotes.flow)
     jobs = {"dead": remotes.hanging("dead"), "a": remotes.quick("a"), "b": remotes.quick("b")}
 
     assert came(lane, jobs) == ["a came", "b came"]
@@ -92,7 +92,7 @@ def test_one_that_hangs_is_left_behind_and_taken_later(remotes: Remotes) -> None
 def test_those_that_hang_keep_no_place(remotes: Remotes) -> None:
     # the clock jumps once both have begun
     result = count()
-    lane: WorkerPool[str] = WorkerPool(2, replace(remotes.flow, clock=lambda: 0.0 if next(result) < 2 else 11.0))
+    lane: WorkerPool[str] = WorkerPool("fetch", 2, replace(remotes.flow, clock=lambda: 0.0 if next(result) < 2 else 11.0))
     jobs = {"dead": remotes.hanging("dead"), "gone": remotes.hanging("gone"), "a": remotes.quick("a")}
 
     assert came(lane, jobs) == ["a came"]
@@ -100,7 +100,7 @@ def test_those_that_hang_keep_no_place(remotes: Remotes) -> None:
 
 
 def test_nobody_waits_for_the_unawaited_and_only_so_many_begin(remotes: Remotes) -> None:
-    lane: WorkerPool[str] = WorkerPool(2, remotes.flow)
+    lane: WorkerPool[str] = WorkerPool("fetch", 2, remotes.flow)
     slow = {name: remotes.hanging(name) for name in "xyz"}
 
     assert came(lane, {**slow, "a": remotes.quick("a")}, frozenset("xyz")) == ["a came"]
@@ -113,7 +113,7 @@ def test_nobody_waits_for_the_unawaited_and_only_so_many_begin(remotes: Remotes)
 
 
 def test_a_mistake_of_ours_comes_to_light_where_it_is_taken(remotes: Remotes) -> None:
-    lane: WorkerPool[str] = WorkerPool(1, remotes.flow)
+    lane: WorkerPool[str] = WorkerPool("fetch", 1, remotes.flow)
 
     def broken() -> str:
         raise ZeroDivisionError

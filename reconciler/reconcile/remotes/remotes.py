@@ -18,9 +18,11 @@ from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.remotes import repository
+from reconciler.reconcile.remotes.availability import RemoteAvailability
 from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits, WorkerPool, WorkerResult
 from reconciler.redaction import redact_urls
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.metrics import REMOTES
 
 if TYPE_CHECKING:
     from reconciler.reconcile.remotes.repository import Remote
@@ -80,8 +82,9 @@ class Remotes:
         self.failures: dict[str, GitError] = {}
         self.has_refetched = False
         limits = limits or RemoteLimits()
-        self._fetches: WorkerPool[GitError | None] = WorkerPool(limits.max_fetches, limits)
-        self._pushes: WorkerPool[Mapping[str, PushOutcome]] = WorkerPool(limits.max_pushes, limits)
+        self._fetches: WorkerPool[GitError | None] = WorkerPool("fetch", limits.max_fetches, limits)
+        self._pushes: WorkerPool[Mapping[str, PushOutcome]] = WorkerPool("push", limits.max_pushes, limits)
+        self._availability = RemoteAvailability(limits.clock, should_log=limits.should_log_outages)
         # The kind of the last fetch of each remote, by URL, in the order in which the fetches started.
         self._kinds: dict[str, FetchKind] = {}
         # The URLs of remotes whose last fetch was late. A pass does not wait for a fetch of such a remote until an
@@ -103,6 +106,12 @@ class Remotes:
     def __exit__(self, *error: object) -> None:
         self._exit_stack.close()
         self._remotes.clear()
+        waits = self._backoff.remaining_seconds
+        self._availability.export_backoff(
+            (self._mirrors[url].metric_label, seconds)
+            for url, seconds in waits.items()
+            if url in self._mirrors
+        )
         self._at_end()
 
     def fetch(self, upstreams: Iterable[str], targets: Iterable[str]) -> None:
@@ -143,6 +152,9 @@ class Remotes:
         mirrors = {url: mirror for url in urls if (mirror := self._open(url))}
         jobs = {url: self._create_fetch_job(url, mirror, kinds[url]) for url, mirror in mirrors.items()}
         self._copy_mirrors(mirrors)
+        for label in sorted({mirror.metric_label for mirror in mirrors.values()}):
+            # Reserve the labels in order, so that the same remotes have a label after each start of the process.
+            REMOTES.limit(label)
         results = self._run(self._fetches, jobs, self._slow)
         late = self._fetches.late_jobs
         for url in mirrors:
@@ -276,12 +288,16 @@ class Remotes:
     def _record_outcome(self, url: str, error: GitError | None) -> None:
         if error:
             self.failures[url] = error
-            self._backoff.record_failure(url)
+            self._availability.record_failure(self._get_display_url(url), error, self._backoff.record_failure(url))
             self._discard_if_damaged(url, error)
         else:
             self.failures.pop(url, None)
             self._backoff.record_success(url)
+            self._availability.record_success(self._get_display_url(url))
             self._complete.add(url)
+
+    def _get_display_url(self, url: str) -> str:
+        return self._mirrors[url].url if url in self._mirrors else redact_urls(url)
 
     def _discard_if_damaged(self, url: str, error: GitError) -> None:
         # Discard a damaged mirror, because it is only a cache, and the next fetch creates a new mirror.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Generic, TypeVar
 
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.telemetry.metrics import QUEUE_LENGTH
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,12 @@ class Backoff:
         wait = self._waits.get(key)
         return wait is not None and self._clock() < wait.until
 
-    def record_failure(self, key: str) -> None:
-        """Record a failure of a key, and start its next wait."""
+    def record_failure(self, key: str) -> float:
+        """Record a failure of a key, start its next wait, and return the seconds of this wait."""
         failures = self._waits[key].failures if key in self._waits else 0
         seconds = min(self._base * 2.0 ** min(failures, 30), self._max)
         self._waits[key] = _Wait(failures + 1, self._clock() + seconds)
+        return seconds
 
     def record_success(self, key: str) -> None:
         """Delete the failures of a key, so that the next failure starts with the shortest wait."""
@@ -71,6 +73,7 @@ class RemoteLimits:
         max_wait_seconds: The maximal time that a pass waits for one remote.
         notify: Called when a late job ends, which is a job that a pass did not wait for.
         clock: Returns the seconds of a monotonic clock.
+        should_log_outages: Whether an event is logged when a remote becomes unavailable, and when it recovers.
     """
 
     max_fetches: int = 8
@@ -78,6 +81,7 @@ class RemoteLimits:
     max_wait_seconds: float = math.inf
     notify: Callable[[], None] = lambda: None
     clock: Callable[[], float] = time.monotonic
+    should_log_outages: bool = False
 
 
 @dataclass(eq=False)
@@ -105,10 +109,11 @@ class WorkerPool(Generic[_T]):
 
     A job that takes longer is late. A late job continues, but it does not count for `max_jobs`. Its name cannot be used
     again until its result is taken. When a late job ends, `limits.notify` is called. An exception in a job is raised
-    when the result of the job is taken.
+    when the result of the job is taken. `queue` is the name of the pool in metrics.
     """
 
-    def __init__(self, max_jobs: int, limits: RemoteLimits) -> None:
+    def __init__(self, queue: str, max_jobs: int, limits: RemoteLimits) -> None:
+        self._queue = queue
         self._max_jobs = max_jobs
         self._max_wait = limits.max_wait_seconds
         self._notify = limits.notify
@@ -154,6 +159,7 @@ class WorkerPool(Generic[_T]):
                 running = [job for job in map(self._jobs.get, awaited) if job and not job.is_late and job.ended is None]
                 for name in self._take_first(waiting, self._max_jobs - len(running)):
                     running.append(self._start(name, jobs[name]))
+                QUEUE_LENGTH.set(len(waiting), self._queue)
                 if not running:
                     break
                 remaining = min(job.started for job in running) + self._max_wait - self._clock()

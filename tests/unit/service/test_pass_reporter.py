@@ -17,6 +17,8 @@ from reconciler.service.pass_reporter import Clocks, PassReporter
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import REGISTRY, render_metrics
 from reconciler.telemetry.phases import phase
+from reconciler.telemetry.target_metrics import TARGET_METRICS, TargetNumbers
+from tests.support.metric_samples import read_metric
 
 START = 1_764_000_000.0
 SKIPPED = PassSummary("c1", {}, is_skipped=True)
@@ -84,13 +86,6 @@ class ScriptedPasses:
 def world() -> Iterator[World]:
     with REGISTRY.export():
         yield World()
-
-
-def read_metric(name: str) -> dict[str, float]:
-    """Return the values of one metric by its labels. Values of 0 are omitted."""
-    lines = [line for line in render_metrics("")[0].decode().splitlines() if line.startswith((f"{name}{{", f"{name} "))]
-    values = {line.rpartition(" ")[0].removeprefix(name): float(line.rpartition(" ")[2]) for line in lines}
-    return {labels: value for labels, value in values.items() if value}
 
 
 def test_a_pass_with_changes_is_logged_with_its_numbers(world: World) -> None:
@@ -232,6 +227,33 @@ def test_findings_with_many_codes_have_a_limited_number_of_series(world: World) 
 
     assert len(lines) == 3 * 161
     assert 'reconciler_findings{code="other",severity="error"} 9840.0' in lines
+
+
+def test_targets_are_exported_only_up_to_their_limit() -> None:
+    berlin = TargetNumbers("berlin", "ready", {"published": 3, "draft": 0})
+    lisbon = TargetNumbers("lisbon", "blocked", {"published": 0, "draft": 1})
+
+    def run_passes(limit: int, *passes: tuple[TargetNumbers, ...]) -> tuple[dict[str, float], dict[str, float], int]:
+        TARGET_METRICS.set_limit(limit)
+        world = World()
+        with capture_logs() as events:
+            for targets in passes:
+                world.reporter.run(
+                    ScriptedPasses(world, PassSummary("c1", {}, numbers=PassNumbers(by_target=targets))), ["timer"]
+                )
+        limited = sum(event["event"] == "metrics_limited" for event in events)
+        return read_metric("reconciler_target_info"), read_metric("reconciler_target_packages"), limited
+
+    both = (berlin, lisbon)
+    berlin_info, lisbon_info = {'{state="ready",target="berlin"}': 1.0}, {'{state="blocked",target="lisbon"}': 1.0}
+    published, draft = {'{state="published",target="berlin"}': 3.0}, {'{state="draft",target="lisbon"}': 1.0}
+    with REGISTRY.export(TARGET_METRICS):
+        assert run_passes(0, both) == ({}, {}, 0)
+        assert run_passes(2, both) == ({**berlin_info, **lisbon_info}, {**published, **draft}, 0)
+        assert run_passes(2, both, (lisbon,)) == (lisbon_info, draft, 0)
+        assert run_passes(1, both, both) == ({}, {}, 1)
+        assert run_passes(1, both, (berlin,), both) == ({}, {}, 2)
+        TARGET_METRICS.set_limit(0)
 
 
 UNPUSHED = PassSummary("c2", {}, drafts={"berlin": {"b": "1"}}, unpushed_drafts={"lisbon": ()})

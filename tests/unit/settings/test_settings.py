@@ -28,7 +28,7 @@ SECRET = "must contain `secret_file` if `listen` is set, because the server acce
 SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has all targets"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, health, limits, log, max_backoff_seconds, "
-    "merge, notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, "
+    "merge, metrics, notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, "
     "state_ref, status, webhooks"
 )
 

@@ -1,0 +1,72 @@
+"""Logs when a remote becomes unavailable and when it recovers, and exports the back-off of remotes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from reconciler.git.errors import GitError
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.telemetry import metrics
+from reconciler.telemetry.event_log import log
+
+
+@dataclass(frozen=True)
+class _Outage:
+    """An outage of one remote. The times are seconds of a monotonic clock."""
+
+    started_at: float
+    logged_wait_seconds: float
+
+
+class RemoteAvailability:
+    """The outages of all remotes of a daemon.
+
+    A failure is logged only if its wait is longer than the wait of the last logged failure: at the start of the outage
+    and after each doubling of the back-off.
+
+    Args:
+        clock: Returns the seconds of a monotonic clock.
+        should_log: Whether outages are logged. A command that runs one pass reports them as findings.
+    """
+
+    def __init__(self, clock: Callable[[], float], *, should_log: bool) -> None:
+        self._clock = clock
+        self._should_log = should_log
+        self._outages: dict[str, _Outage] = {}
+        self._waiting_labels: frozenset[str] = frozenset()
+
+    def record_failure(self, url: str, error: GitError, wait_seconds: float) -> None:
+        """Record that a remote could not be fetched. `wait_seconds` is the time until the next attempt."""
+        outage = self._outages.get(url) or _Outage(self._clock(), 0.0)
+        if wait_seconds > outage.logged_wait_seconds:
+            outage = replace(outage, logged_wait_seconds=wait_seconds)
+            if self._should_log:
+                log.warning(
+                    "remote_unavailable",
+                    remote=url,
+                    operation="fetch",
+                    reason=error.code,
+                    message=error.message,
+                    next_step=error.next_step,
+                    retry_seconds=round(wait_seconds, 3),
+                )
+        self._outages[url] = outage
+
+    def record_success(self, url: str) -> None:
+        """Record that a remote was fetched."""
+        outage = self._outages.pop(url, None)
+        if outage and self._should_log:
+            log.info("remote_recovered", remote=url, unavailable_seconds=round(self._clock() - outage.started_at, 3))
+
+    def export_backoff(self, waits: Iterable[tuple[str, float]]) -> None:
+        """Export the longest wait of each label of a remote. All other labels have the value 0.
+
+        Args:
+            waits: The labels of remotes in back-off, with the remaining seconds.
+        """
+        longest: dict[str, float] = {}
+        for label, seconds in waits:
+            longest[label] = max(seconds, longest.get(label, 0.0))
+        for label, seconds in {**dict.fromkeys(self._waiting_labels, 0.0), **longest}.items():
+            metrics.REMOTE_BACKOFF.set(seconds, label)
+        self._waiting_labels = frozenset(longest)
