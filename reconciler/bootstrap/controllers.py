@@ -92,6 +92,7 @@ from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.planning.render.templates import TemplateMerger
 from reconciler.reconcile.codes import PassCodes
+from reconciler.reconcile.input_verifier import InputVerifier
 from reconciler.reconcile.remotes.ports import (
     FetchedUpstreams,
     OwnedPackages,
@@ -210,6 +211,7 @@ class CatalogServices:
         settings: Settings,
         source: RepositoryOrFolder,
         functions: CombinedFunctionProvider,
+        verifier: InputVerifier,
         *,
         offline: bool = False,
     ) -> None:
@@ -219,6 +221,7 @@ class CatalogServices:
         self._limits = ExpressionLimits(**settings.limits.cel.model_dump())
         self._offline = offline
         self._functions = functions
+        self._verifier = verifier
         self._fleet_configs: list[tuple[Catalog, _FleetConfig]] = []
         self._controllers = _Controllers()
         self._fleet_config_search: FaultyObjectSearch[_FleetConfig] = FaultyObjectSearch(
@@ -415,7 +418,7 @@ class CatalogServices:
     ) -> PackageVariantInputs:
         children, blocked = self._set_packages.list_packages(states)
         return PackageVariantInputs(
-            fleet.repositories, FetchedUpstreams(remotes, self._resolve), children,
+            fleet.repositories, FetchedUpstreams(remotes, self._resolve, self._verifier), children,
             self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings), self._limits, now, blocked,
         )  # fmt: skip
 

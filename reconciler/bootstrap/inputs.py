@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from reconciler.bootstrap import engine
 from reconciler.bootstrap.forges import ForgeRegistry
-from reconciler.bootstrap.options import build_git_options
+from reconciler.bootstrap.options import build_git_options, build_input_verifier
 from reconciler.git.errors import GitError, RepositoryMissingError
 from reconciler.git.folder import FolderLimits
 from reconciler.git.history import MirrorHistory, open_local_history
 from reconciler.git.mirror import Mirror, MirrorSigning
 from reconciler.git.rate_limit import PushRateLimiters
-from reconciler.git.signing import Signer
 from reconciler.git.source import FolderSource, RepositoryOrFolder, RepositorySource
 from reconciler.git.url import parse_url
 from reconciler.krm import yaml
@@ -31,6 +30,7 @@ from reconciler.settings import Settings
 from reconciler.telemetry.event_log import log_mirror_rebuild, log_signing_failure
 
 if TYPE_CHECKING:
+    from reconciler.git.signing import Signer
     from reconciler.krm.yaml import YamlFile
     from reconciler.reconcile.config_proposals import ConfigProposals
     from reconciler.runners.functions import CombinedFunctionProvider
@@ -103,6 +103,7 @@ class SettingsInputs:
         self._backoff = backoff
         self._can_fetch = can_fetch
         self.signer = signer
+        self.input_verifier = build_input_verifier(settings)
         self.forges = ForgeRegistry(settings, clock)
         self._options = replace(build_git_options(settings, self.forges), offline=not can_fetch)
         self._cache = Path(settings.cache).expanduser()
@@ -118,7 +119,7 @@ class SettingsInputs:
                 self.source.path, directory, FolderLimits(max_files=self._settings.limits.folder_files)
             )
         names = (self._settings.config.branch, directory, self._settings.drafts.config_branch, self._state_prefix)
-        return RepositoryConfigSource(self._config_mirror, *names)
+        return RepositoryConfigSource(self._config_mirror, *names, self.input_verifier)
 
     def open_history(self) -> ConfigHistory:
         """Open the history of the config.

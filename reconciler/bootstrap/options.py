@@ -8,9 +8,12 @@ from pathlib import Path
 
 from reconciler.bootstrap.credentials import build_remote_credentials
 from reconciler.bootstrap.forges import ForgeRegistry
+from reconciler.git import signature_checks
+from reconciler.git import signing as git_signing
 from reconciler.git.options import GitOptions, GitRemoteLimits
-from reconciler.git.signing import Signer, SigningOptions
 from reconciler.planning.model.shard import parse_shard
+from reconciler.reconcile import verified_inputs
+from reconciler.reconcile.input_verifier import InputVerifier, UncheckedInputs
 from reconciler.settings import Settings
 
 INITIAL_BACKOFF_SECONDS = 5.0
@@ -23,13 +26,13 @@ def get_cache_file(settings: Settings, name: str) -> Path:
     return Path(settings.cache).expanduser() / f"{name}{suffix}.json"
 
 
-def build_signer(settings: Settings) -> Signer | None:
+def build_signer(settings: Settings) -> git_signing.Signer | None:
     """Build the signer of new commits and tags. Return None if nothing is signed."""
     signing = settings.signing
     if not signing.format or not signing.sign:
         return None
-    return Signer(
-        SigningOptions(
+    return git_signing.Signer(
+        git_signing.SigningOptions(
             signing.format,
             str(Path(signing.key_file).expanduser()),
             signing.key_id,
@@ -40,9 +43,23 @@ def build_signer(settings: Settings) -> Signer | None:
     )
 
 
+def build_input_verifier(settings: Settings) -> InputVerifier:
+    """Build the verifier of config commits and upstream commits."""
+    signing = settings.signing
+    if signing.verify_inputs == "off":
+        return UncheckedInputs()
+    file = str(Path(signing.allowed_signers_file).expanduser()) if signing.allowed_signers_file else ""
+    # Do not use the default folder of gpg here, because all keys in it would be allowed.
+    home = find_gnupg_home(settings) or "" if signing.gnupg_home else ""
+    cache_file = get_cache_file(settings, "signatures")
+    return verified_inputs.VerifiedInputs(
+        signing.verify_inputs, signature_checks.AllowedSigners(file, home), cache_file
+    )
+
+
 def find_gnupg_home(settings: Settings) -> str | None:
     """Return the folder of gpg if the settings need gpg. Git processes have another home folder than this process."""
-    if settings.signing.format != "openpgp":
+    if settings.signing.format != "openpgp" and not settings.signing.gnupg_home:
         return None
     folder = settings.signing.gnupg_home or os.environ.get("GNUPGHOME") or "~/.gnupg"
     return str(Path(folder).expanduser())

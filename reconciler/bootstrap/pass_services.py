@@ -40,7 +40,7 @@ def build_pass_services(
 ) -> PassServices:
     """Build the services of a pass. See `build_services` for the arguments."""
     functions = inputs.functions.provider
-    catalogs = CatalogServices(settings, inputs.source, functions, offline=is_offline)
+    catalogs = CatalogServices(settings, inputs.source, functions, inputs.input_verifier, offline=is_offline)
     forge = settings.forge
     requests = PullRequestOptions(forge.draft, forge.labels, forge.max_open, forge.check, forge.merge or None)
     return PassServices(
@@ -71,6 +71,7 @@ def build_pass_services(
         draft_times=FirstSeenTimes(get_cache_file(settings, "drafts")),
         known_heads=inputs.known_heads,
         clock=inputs.clock,
+        input_verifier=inputs.input_verifier,
         has_annotation_approvals=settings.approvals.by_annotation,
         should_date_actions=settings.review.clock == "real",
         executor=build_executor(settings),

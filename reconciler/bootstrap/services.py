@@ -18,7 +18,6 @@ from reconciler.git.filesystem import prepare_private_folder
 from reconciler.git.history import resolve_commit_name
 from reconciler.git.mirror import Mirror
 from reconciler.git.rate_limit import PushRateLimiters
-from reconciler.git.signing import Signer
 from reconciler.git.source import resolve_source
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -31,6 +30,7 @@ from reconciler.settings import Settings
 from reconciler.telemetry.event_log import log, log_random_signatures
 
 if TYPE_CHECKING:
+    from reconciler.git.signing import Signer
     from reconciler.reconcile.services import PassServices
 
 

@@ -22,6 +22,7 @@ GitError                  | next step
 ├── TreeMalformedError    | human | a tree has entries that a file system cannot store
 ├── PathRefusedError      | human | a path is not allowed in a tree, or must not be written
 ├── SigningFailedError    | human | a commit or tag could not be signed
+├── UnverifiedCommitError | human | no commit with a valid signature can be used
 ├── SymbolicRefError      | human | a ref of the remote is symbolic, so that a push moves another branch
 ├── FolderChangedError    | retry | the folder changed during the operation
 ├── MirrorCorruptError    | human | the mirror is damaged; `Mirror.discard` deletes it, so that a fetch can restore it
@@ -202,6 +203,12 @@ class SigningFailedError(GitError):
 
     next_step = "human"
     advice = "check the settings group `signing`, the key, and the program that signs"
+
+
+class UnverifiedCommitError(GitError):
+    """A commit has no valid signature, and no verified commit is known. The message contains the next step."""
+
+    next_step = "human"
 
 
 class FolderChangedError(GitError):

@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, BinaryIO, Literal, TypeVar
 
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, CommitId, ObjectId
-from reconciler.git import remote_check
+from reconciler.git import remote_check, signed_commits
 from reconciler.git.command import TRACKING_PREFIX, GitResult
 from reconciler.git.errors import GitError, GitFailedError, MirrorCorruptError, ObjectMissingError, OfflineError
 from reconciler.git.mirror_folder import MirrorFolder, RefTimestamps, fetch_into, translate_write_errors
@@ -33,13 +33,15 @@ from reconciler.git.push import RefPusher
 from reconciler.git.push_outcomes import PushDone, PushOutcome, PushReport, PushUnit, RefUpdate
 from reconciler.git.rate_limit import PushRateLimiter
 from reconciler.git.request_metrics import get_remote_label, record_push
-from reconciler.git.signed_commits import ObjectSigner, OnSigningFailure
-from reconciler.git.signing import Signer
 from reconciler.git.url import GitUrl, check_url_allowed, parse_url
 from reconciler.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from reconciler.git.remote_check import RemoteCheck
+
+if TYPE_CHECKING:
+    from reconciler.git.signed_commits import OnSigningFailure
+    from reconciler.git.signing import Signer
 
 FetchKind = Literal["config", "upstream", "target", "both"]
 STATE_REF_PREFIX = "refs/reconciler/state/"
@@ -85,10 +87,9 @@ class Mirror:
         self._storage = MirrorFolder(cache_folder, url, options)
         self._url = url
         self._options = options
-        self._object_signer = (
-            ObjectSigner(self._storage.command, url.text, self.open_reader, signing.signer, signing.on_failure)
-            if signing
-            else None
+        command = self._storage.command
+        self._object_signer = signing and signed_commits.ObjectSigner(
+            command, url.text, self.open_reader, signing.signer, signing.on_failure
         )
         self._publisher = RefPusher(self._storage.command, self._storage.lock, options, rate_limiter)
         self._tag_publisher = RefPusher(self._storage.command, self._storage.lock, options, rate_limiter, atomic=False)
@@ -390,6 +391,21 @@ class Mirror:
             "merge-base", check_object_id(first), check_object_id(second), accepted_exit_codes=(0, 1)
         ).lines
         return CommitId(lines[0]) if lines else None
+
+    def verify_signature(
+        self, command: Literal["verify-commit", "verify-tag"], object_id: str, settings: Iterable[tuple[str, str]]
+    ) -> str | None:
+        """Return the output of git about an invalid or missing signature. Return None if the signature is valid.
+
+        Args:
+            settings: The Git settings that determine the allowed signers.
+
+        Raises:
+            GitError: Git cannot read the object.
+        """
+        options = [text for key, value in settings for text in ("-c", f"{key}={value}")]
+        result = self._run_query(*options, command, "--raw", check_object_id(object_id), accepted_exit_codes=(0, 1))
+        return None if result.exit_code == 0 else result.stderr
 
     def list_root_commits(self, commit: CommitId) -> list[CommitId]:
         """Return the commits without parents in the history of a commit.

@@ -20,9 +20,16 @@ from reconciler.catalog.files import (
     CommitId,
     File,
     FileTree,
+    ObjectId,
     TreeId,
 )
-from reconciler.git.errors import ObjectMissingError, RepositoryMissingError, TooLargeError, TreeMalformedError
+from reconciler.git.errors import (
+    ObjectMissingError,
+    RepositoryMissingError,
+    TooLargeError,
+    TreeMalformedError,
+    UnverifiedCommitError,
+)
 from reconciler.git.folder import (
     NAME_NOT_UTF8,
     FolderContent,
@@ -36,9 +43,11 @@ from reconciler.git.history import CommitHistory
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry, find_malformed_entries
 from reconciler.git.url import parse_url
+from reconciler.krm.findings import Finding
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output import commit_messages
 from reconciler.planning.decide import deletion_safety
+from reconciler.reconcile.input_verifier import InputVerifier, UncheckedInputs
 from reconciler.reconcile.remotes.remotes import maintain_mirror
 
 if TYPE_CHECKING:
@@ -71,6 +80,7 @@ class ConfigSnapshot:
         read_entry_kinds: A function that receives paths in the repository and returns the kind of each existing path:
             `file`, or a description such as "a symbolic link".
         root_commits: The root commits of the config branch, or None if the config does not come from a branch.
+        findings: Findings about the commit, for example about its signature.
         list_earlier_versions: A function that receives file paths. For each commit that changed one of these files, it
             yields the files before the commit. It starts with the newest commit and follows first parents. It yields
             nothing for a plain folder, and raises GitError.
@@ -89,6 +99,7 @@ class ConfigSnapshot:
     list_earlier_versions: Callable[[Collection[str]], Iterator[FileTree]] = field(
         default=_list_no_versions, compare=False
     )
+    findings: tuple[Finding, ...] = ()
 
 
 class RootCommits:
@@ -291,24 +302,45 @@ class RepositoryConfigSource:
     the prefix `state_prefix`.
     """
 
-    def __init__(self, mirror: Mirror, branch: str, directory: str, proposals: str, state_prefix: str) -> None:
+    def __init__(
+        self,
+        mirror: Mirror,
+        branch: str,
+        directory: str,
+        proposals: str,
+        state_prefix: str,
+        verifier: InputVerifier | None = None,
+    ) -> None:
         self._mirror = mirror
+        self._verifier = verifier or UncheckedInputs()
         self._branch = branch
         self._proposals = proposals
         self._state_prefix = state_prefix
         self._reader = ConfigCommitReader(mirror, directory)
 
     def read(self) -> ConfigSnapshot:
-        """Fetch the branch, and return the files at its head. Raises GitError."""
+        """Fetch the branch, and return the files at its head. Raises GitError.
+
+        If a valid signature is required and the head has none, return the files at the last verified commit.
+        """
         self._mirror.fetch("target", self._state_prefix, branches=(self._branch, self._proposals))
-        head = self._mirror.refs().get(f"refs/heads/{self._branch}")
+        ref = f"refs/heads/{self._branch}"
+        head = self._mirror.refs().get(ref)
         if head is None:
             raise RepositoryMissingError(
                 f"{self._mirror.url} must have the branch {self._branch}; set `config.branch` to an existing branch"
             )
-        snapshot = self._reader.read(head)
+        self._verifier.refresh()
+        checked = self._verifier.check(self._mirror, ref, ObjectId(head), head)
+        if checked.commit is None:
+            raise UnverifiedCommitError(f"the config: {checked.message}")
+        snapshot = self._reader.read(checked.commit)
         maintain_mirror(self._mirror)
-        return replace(snapshot, root_commits=RootCommits(self._mirror, head))
+        return replace(
+            snapshot,
+            root_commits=RootCommits(self._mirror, checked.commit),
+            findings=(checked.create_finding(),) if checked.problem else (),
+        )
 
 
 class CommitConfigSource:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Protocol
 
+from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.reconcile.input_verifier import InputVerifier
 from reconciler.telemetry.phases import phase
 
 if TYPE_CHECKING:
@@ -85,6 +87,11 @@ class InputServices(Protocol):
         """Receives a stage, the number of completed steps, and the total number of steps."""
         ...
 
+    @property
+    def input_verifier(self) -> InputVerifier:
+        """Checks the signatures of config commits and upstream commits."""
+        ...
+
     def digest_proposal_heads(self) -> str:
         """Return a digest of all refs that a config proposal depends on, except the config branch."""
         ...
@@ -126,7 +133,7 @@ def read_inputs_if_changed(
     for name in last.functions:
         # Request these identities, so that the digest contains the same functions as the digest of the last pass.
         services.functions.identity(name)
-    now, heads = int(services.clock()), digest_heads(remotes, services)
+    now, heads = int(services.clock()), digest_heads(remotes, services, config.findings)
     return last if heads == last.heads and last.is_current(now) else PassInputs(config, heads, now)
 
 
@@ -144,13 +151,19 @@ def digest_proposal_refs(mirror: Mirror, branch: str, state_ref: str) -> str:
     return compute_digest({ref: refs.get(ref) for ref in (f"refs/heads/{branch}", state_ref)})
 
 
-def digest_heads(remotes: Remotes, services: InputServices) -> str:
-    """Return a digest of all inputs of a pass except the config: refs, functions, proposals and pull requests."""
+def digest_heads(remotes: Remotes, services: InputServices, config_findings: Iterable[Finding]) -> str:
+    """Return a digest of all inputs of a pass except the config: refs, functions, proposals and pull requests.
+
+    The digest contains the findings about the config commit, because they change when the head of the config branch has
+    no valid signature, although the config does not change.
+    """
     return compute_digest(
         [
             remotes.digest(),
             services.functions.digest(),
             services.digest_proposal_heads(),
             services.pull_request_cache.digest(),
+            services.input_verifier.refresh(),
+            [finding.message for finding in config_findings],
         ]
     )

@@ -191,7 +191,7 @@ class PassRunner:
 
     def _build_completed_pass(self, snapshot: PassSnapshot, report: PassReport) -> CompletedPass:
         upstreams, targets = self._services.list_urls(snapshot.catalog)
-        heads = digest_heads(self._remotes, self._services)
+        heads = digest_heads(self._remotes, self._services, snapshot.config.findings)
         is_silent = heads == snapshot.heads and not report.render_count
         # If the next pass would use only cached plans, store the result of the next pass now, so that the next pass can
         # be skipped.

@@ -188,6 +188,7 @@ def _log_moves(pushed: Iterable[WrittenPlan]) -> None:
 def _store_heads(fleet: FleetPlan, context: PassContext, publisher: PlanPublisher, services: PassServices) -> None:
     context.record_heads(plan for plan in fleet.targets if context.has_planned(plan.target))
     publisher.store_known_heads(services.known_heads)
+    services.input_verifier.store()
 
 
 def run_pass(source: ConfigSource, remotes: Remotes, services: PassServices, publisher: PlanPublisher) -> PassReport:

@@ -30,6 +30,7 @@ from reconciler.reconcile.cache_files import FirstSeenTimes, KnownHeads
 from reconciler.reconcile.commits import TagResult, WrittenPlan
 from reconciler.reconcile.config_proposals import ConfigProposals
 from reconciler.reconcile.config_source import ConfigSnapshot
+from reconciler.reconcile.input_verifier import InputVerifier, UncheckedInputs
 from reconciler.reconcile.pass_inputs import FunctionIdentities
 from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
 from reconciler.reconcile.pull_requests.synchronizer import PullRequests, PullRequestSummary
@@ -144,6 +145,7 @@ class PassServices:
         removal_template: The template of names of branches with removal drafts.
         publication_times: Stores when a pass first found each published version.
         draft_times: Stores when a pass first found each open draft.
+        input_verifier: Checks the signatures of config commits and upstream commits.
         should_date_actions: Whether commits of review actions have the current time as their date.
         should_treat_missing_as_empty: Whether a missing target repository is handled like an empty repository.
         deprecated_settings: The names of the deprecated settings that are set, each with its replacement.
@@ -177,6 +179,7 @@ class PassServices:
     draft_times: FirstSeenTimes
     known_heads: KnownHeads
     clock: Callable[[], float]
+    input_verifier: InputVerifier = field(default_factory=UncheckedInputs)
     executor: Executor | None = None
     has_annotation_approvals: bool = False
     should_date_actions: bool = True

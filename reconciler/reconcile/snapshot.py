@@ -282,7 +282,7 @@ class PassSnapshot:
     Attributes:
         heads: A digest of all other inputs, such as the refs of all remotes.
         now: The time of the pass, in seconds since 1970.
-        findings: Findings about steps that an unexpected exception ended.
+        findings: Findings about the config commit, and about steps that an unexpected exception ended.
     """
 
     config: ConfigSnapshot
@@ -311,7 +311,8 @@ def complete_snapshot(inputs: PassInputs, remotes: Remotes, services: PassServic
         return _take_one(inputs.config, remotes, services)
     steps = IsolatedSteps()
     catalog = _resolve_isolated(inputs.config, services.read_catalog(inputs.config), remotes, services, steps)
-    return PassSnapshot(inputs.config, catalog, inputs.heads, inputs.now, tuple(steps.findings))
+    findings = (*inputs.config.findings, *steps.findings)
+    return PassSnapshot(inputs.config, catalog, inputs.heads, inputs.now, findings)
 
 
 def take_snapshots(sources: Sequence[ConfigSource], remotes: Remotes, services: PassServices) -> list[PassSnapshot]:
@@ -343,11 +344,12 @@ def _take_all(configs: Sequence[ConfigSnapshot], remotes: Remotes, services: Pas
             steps.run("loading the parser of expressions", partial(_wait_for_preload, preload), None)
     services.report_progress("fetching", 1, 1)
     services.functions.refresh()
-    heads, now = digest_heads(remotes, services), int(services.clock())
+    config_findings = [finding for config in configs for finding in config.findings]
+    heads, now = digest_heads(remotes, services, config_findings), int(services.clock())
     pairs = zip(configs, catalogs, strict=True)
     resolved = [(config, _resolve_isolated(config, catalog, remotes, services, steps)) for config, catalog in pairs]
     findings = tuple(steps.findings)
-    return [PassSnapshot(config, catalog, heads, now, findings) for config, catalog in resolved]
+    return [PassSnapshot(config, catalog, heads, now, (*config.findings, *findings)) for config, catalog in resolved]
 
 
 def _resolve_isolated(

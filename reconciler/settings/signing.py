@@ -37,10 +37,29 @@ class SigningSettings(SettingsGroup):
         "`reject`. `tags`: the tags of published revisions.",
     )
 
+    verify_inputs: Literal["off", "warn", "require"] = declare(
+        "off",
+        "Whether the head of the config branch and the commits or tags of upstreams must have a signature by an "
+        "allowed signer. `warn`: a commit without a valid signature is used and reported. `require`: it is reported, "
+        "and the last verified commit stays in use. A config in a plain folder is not checked.",
+    )
+    allowed_signers_file: str = declare(
+        "",
+        "The file with the SSH keys whose signatures are valid, in the format of the Git setting "
+        "gpg.ssh.allowedSignersFile. If `gnupg_home` is set, the OpenPGP keys in that folder are also valid. The "
+        "service reads both again after a change.",
+    )
+
     @field_validator("sign", mode="before")
     @classmethod
     def _list_to_tuple(cls, value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
+
+    @field_validator("verify_inputs", mode="before")
+    @classmethod
+    def _read_off(cls, value: Any) -> Any:
+        # YAML 1.1 parsers read the word `off` as a boolean.
+        return "off" if value is False else value
 
     @field_validator("key_id")
     @classmethod
@@ -58,4 +77,10 @@ class SigningSettings(SettingsGroup):
                 raise ValueError(f"must contain `{name}`, because `format` is {signature_format}")
             if has_value and not is_required:
                 raise ValueError(f"must have the `format` {signature_format}, because `{name}` is set")
+        if self.verify_inputs != "off" and not (self.allowed_signers_file or self.gnupg_home):
+            raise ValueError(
+                f"must contain `allowed_signers_file` or `gnupg_home`, because `verify_inputs` is {self.verify_inputs}"
+            )
+        if self.allowed_signers_file and self.verify_inputs == "off":
+            raise ValueError("must have `verify_inputs` warn or require, because `allowed_signers_file` is set")
         return self

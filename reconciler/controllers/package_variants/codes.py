@@ -46,4 +46,12 @@ class VariantCodes(CodeTable):
 
 
 # Finding codes by name. The reason of a condition is the name of a finding code.
-BY_REASON = {**VariantCodes.by_name, "DeletionHeld": ControllerCodes.DELETION_HELD}
+BY_REASON = {
+    **VariantCodes.by_name,
+    "DeletionHeld": ControllerCodes.DELETION_HELD,
+    "UnverifiedCommit": ControllerCodes.UNVERIFIED_COMMIT,
+}
+
+# Findings about an upstream that are reported in every pass, because the recorded state of a package contains only the
+# findings of its last render.
+REFERENCE_FINDINGS = frozenset({VariantCodes.UPSTREAM_WARNING.name, ControllerCodes.UNVERIFIED_COMMIT.name})

@@ -9,7 +9,7 @@ from itertools import chain
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.keyed_cache import are_identical
-from reconciler.controllers.package_variants.codes import VariantCodes
+from reconciler.controllers.package_variants.codes import REFERENCE_FINDINGS
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamRepositories, UpstreamResolver
 from reconciler.controllers.package_variants.package_variant import process_variant
 from reconciler.controllers.package_variants.package_variant_set import process_set
@@ -69,10 +69,6 @@ def generate_package_variants(
 
 
 def _list_reference_warnings(result: ControllerResult) -> tuple[Finding, ...]:
-    """Return the warnings about channel files that differ from tags.
-
-    These warnings are reported in every pass, because the recorded state of a package contains only the findings of its
-    last render.
-    """
+    """Return the findings about the refs of upstreams, such as channel files that differ from tags."""
     findings = chain.from_iterable(variant.findings for variant in result.variants)
-    return tuple(finding for finding in findings if finding.code == VariantCodes.UPSTREAM_WARNING.name)
+    return tuple(finding for finding in findings if finding.code in REFERENCE_FINDINGS)

@@ -130,6 +130,8 @@ def _build_variant(
 
 def _create_warnings(revision: ResolvedRevision, location: SourceLocation) -> tuple[Finding, ...]:
     findings = [VariantCodes.UPSTREAM_WARNING.finding(text, location) for text in revision.warnings]
+    if revision.unverified:
+        findings.append(revision.unverified.create_finding(location))
     if revision.skipped:
         more = ", …" if len(revision.skipped) > _MAX_LISTED else ""
         paths = ", ".join(revision.skipped[:_MAX_LISTED]) + more

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from reconciler.api.porch import (
@@ -20,6 +20,7 @@ from reconciler.api.porch import (
     WorkspaceReference,
 )
 from reconciler.catalog.files import CommitId, TreeId
+from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.results import SettlingReference
 from reconciler.krm.git_formats import PACKAGE_TRAILER, WORKSPACE_TRAILER, parse_trailers
 from reconciler.krm.times import format_rfc3339
@@ -117,6 +118,14 @@ class UpstreamRefs(Protocol):
         """Return the head commit of a branch. Return None if the branch does not exist."""
         ...
 
+    def check_tag(self, name: str, commit: CommitId) -> CheckedCommit:
+        """Check the signature of a tag or of its commit, and return the commit to use."""
+        ...
+
+    def check_branch(self, name: str, commit: CommitId) -> CheckedCommit:
+        """Check the signature of the head of a branch, and return the commit to use."""
+        ...
+
     def list_tags(self, prefix: str) -> Iterable[str]:
         """Return the names of all tags that start with a prefix, in any order."""
         ...
@@ -170,6 +179,7 @@ class ResolvedRevision:
         is_floating: Whether the reference can move to another revision.
         warnings: Messages for findings and the status.
         skipped: Paths of links and submodules in the package, which are not copied.
+        unverified: The result of the signature check, if a commit of the reference has no valid signature.
         since_seconds: Date in Git since which the reference names this revision, in seconds since 1970. 0 if the
             upstream has no `settle` duration.
     """
@@ -185,6 +195,7 @@ class ResolvedRevision:
     warnings: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
     since_seconds: int = 0
+    unverified: CheckedCommit | None = None
 
     @property
     def suffix(self) -> str:
@@ -211,6 +222,7 @@ class _FoundRef:
     warnings: tuple[str, ...] = ()
     is_tag: bool = True
     channel: tuple[CommitId, str] | None = None
+    unverified: CheckedCommit | None = None
 
 
 def resolve_upstream(
@@ -220,7 +232,10 @@ def resolve_upstream(
     lookup = _Lookup(upstream, repository, refs)
     if upstream.is_awaiting_revision:
         return lookup.explain_pending_revision()
-    ref = lookup.find_ref(upstream.reference)
+    found = lookup.find_ref(upstream.reference)
+    if isinstance(found, UnresolvedUpstream):
+        return found
+    ref = lookup.verify(found)
     if isinstance(ref, UnresolvedUpstream):
         return ref
     package = refs.find_package(ref.commit, repository.directory, upstream.package)
@@ -231,6 +246,7 @@ def resolve_upstream(
     return ResolvedRevision(
         repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.is_floating, directory,
         ref.warnings, package.skipped, lookup.get_since_seconds(ref) if upstream.settle_seconds else 0,
+        ref.unverified,
     )  # fmt: skip
 
 
@@ -272,6 +288,17 @@ class _Lookup:
                 return self._find_latest() or self._explain_not_found(name)
             case TagReference(name):
                 return self._find_channel_ref(name)
+
+    def verify(self, ref: _FoundRef) -> _FoundRef | UnresolvedUpstream:
+        """Return the ref with its current or its last verified commit, or an error if neither can be used."""
+        checked = self._check(ref)
+        if checked.commit is None:
+            return UnresolvedUpstream("UnverifiedCommit", checked.message)
+        return replace(ref, commit=checked.commit, unverified=checked if checked.problem else ref.unverified)
+
+    def _check(self, ref: _FoundRef) -> CheckedCommit:
+        check = self.refs.check_tag if ref.is_tag else self.refs.check_branch
+        return check(ref.name, ref.commit)
 
     def get_since_seconds(self, ref: _FoundRef) -> int:
         """Return the date since which a ref has its current content, in seconds since 1970."""
@@ -336,8 +363,23 @@ class _Lookup:
             suffixes = (name.removeprefix(f"{prefix}/") for name in self.refs.list_tags(f"{prefix}/"))
             numbers = [number for suffix in suffixes if (number := parse_revision_number(suffix)) > 0]
             if numbers:
-                return self._find_tag(f"v{max(numbers)}", is_floating=True)
+                return self._find_latest_verified(sorted(numbers, reverse=True))
         return None
+
+    def _find_latest_verified(self, numbers: Sequence[int]) -> _FoundRef | None:
+        """Return the highest revision whose signature allows its use. If there is none, return the highest revision."""
+        highest: _FoundRef | None = None
+        unverified: CheckedCommit | None = None
+        for number in numbers:
+            ref = self._find_tag(f"v{number}", is_floating=True)
+            if ref is None:
+                continue
+            highest = highest or ref
+            checked = self._check(ref)
+            if checked.commit == ref.commit:
+                return replace(ref, unverified=replace(unverified, commit=ref.commit) if unverified else None)
+            unverified = unverified or checked
+        return highest
 
     def _find_channel_ref(self, name: str) -> _FoundRef | UnresolvedUpstream:
         """Return the revision of a channel.
@@ -358,9 +400,18 @@ class _Lookup:
         return listed_ref
 
     def _find_listed_revision(self, channel: str) -> _FoundRef | UnresolvedUpstream | None:
-        head = self.refs.find_branch(self.repository.branch)
-        for path in self._list_channel_paths() if head else ():
-            content = self.refs.read_file(head, path) if head else None
+        current_head = self.refs.find_branch(self.repository.branch)
+        if current_head is None:
+            return None
+        checked = self.refs.check_branch(self.repository.branch, current_head)
+        for path in self._list_channel_paths():
+            if checked.commit is None:
+                # Check the current head, because a file without a valid signature must not select a revision.
+                if self.refs.read_file(current_head, path) is not None:
+                    return UnresolvedUpstream("UnverifiedCommit", checked.message)
+                continue
+            head = checked.commit
+            content = self.refs.read_file(head, path)
             if content is None:
                 continue
             revision = _read_channel_revision(content, channel)
@@ -368,7 +419,12 @@ class _Lookup:
                 return UnresolvedUpstream("UpstreamNotFound", f"{path} in {self.upstream.repo}: {revision.message}")
             if revision:
                 tag_ref = self._find_tag(revision, is_floating=True)
-                return replace(tag_ref, channel=(head, path)) if tag_ref and head else self._explain_not_found(revision)
+                unverified = checked if checked.problem else None
+                return (
+                    replace(tag_ref, channel=(head, path), unverified=unverified)
+                    if tag_ref
+                    else self._explain_not_found(revision)
+                )
         return None
 
     def _list_channel_paths(self) -> Iterator[str]:

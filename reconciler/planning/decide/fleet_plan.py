@@ -19,7 +19,7 @@ from reconciler.controllers.override_policies.policy_usage import (
 )
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.override_policies.rollout import RolloutGate, RuleId
-from reconciler.controllers.package_variants.codes import VariantCodes
+from reconciler.controllers.package_variants.codes import REFERENCE_FINDINGS
 from reconciler.controllers.results import ControllerResult
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
@@ -264,8 +264,8 @@ def _list_outcome_findings(outcome: PackageOutcome) -> tuple[Finding, ...]:
         case Draft():
             return outcome.rendered.findings
         case Unchanged():
-            # Omit recorded warnings about the upstream, because the controller reports the warnings that still apply.
-            return tuple(finding for finding in outcome.findings if finding.code != VariantCodes.UPSTREAM_WARNING.name)
+            # Omit recorded findings about the upstream, because the controller reports the findings that still apply.
+            return tuple(finding for finding in outcome.findings if finding.code not in REFERENCE_FINDINGS)
         case Blocked():
             return outcome.findings
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from posixpath import dirname
 from typing import Any
 
 from reconciler.api.greenhouse import GROUP, PLUGIN
-from reconciler.catalog.files import CommitId, FileTree, TreeId
+from reconciler.catalog.files import CommitId, FileTree, ObjectId, TreeId
+from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import KeyedCache
 from reconciler.controllers.package_variants.upstream_resolution import PackageDirectory
@@ -34,6 +35,7 @@ from reconciler.planning.model.sources import PackageMalformedError, PackageTooL
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads, track_drafts, track_publications
+from reconciler.reconcile.input_verifier import InputVerifier
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates
@@ -122,9 +124,10 @@ _UNREADABLE = b"\0"
 class FetchedUpstreamRefs:
     """The refs of one upstream repository after the fetch of this pass."""
 
-    def __init__(self, remote: Remote) -> None:
+    def __init__(self, remote: Remote, verifier: InputVerifier) -> None:
         self._remote = remote
         self._refs = remote.refs
+        self._verifier = verifier
 
     def find_tag(self, name: str) -> CommitId | None:
         """Return the commit of a tag. Return None if the tag does not exist or does not point to a commit."""
@@ -141,6 +144,20 @@ class FetchedUpstreamRefs:
     def find_branch(self, name: str) -> CommitId | None:
         """Return the head of a branch. Return None if the branch does not exist."""
         return self._refs.get(f"refs/heads/{name}")
+
+    def check_tag(self, name: str, commit: CommitId) -> CheckedCommit:
+        """Check the signature of a tag or of its commit, and return the commit to use."""
+        return self._check(f"refs/tags/{name}", commit)
+
+    def check_branch(self, name: str, commit: CommitId) -> CheckedCommit:
+        """Check the signature of the head of a branch, and return the commit to use."""
+        return self._check(f"refs/heads/{name}", commit)
+
+    def _check(self, ref: str, commit: CommitId) -> CheckedCommit:
+        if self._remote.has_earlier_refs:
+            # Explain an earlier render with the commits that it used.
+            return CheckedCommit(commit)
+        return self._verifier.check(self._remote.mirror, ref, ObjectId(self._refs[ref]), commit)
 
     def list_tags(self, prefix: str) -> Iterable[str]:
         """Return the names of all tags that start with `prefix`."""
@@ -183,10 +200,10 @@ class FetchedUpstreamRefs:
 class FetchedUpstreams:
     """All upstream repositories of a pass. `resolve` converts the URL in a Repository to the URL of the remote."""
 
-    def __init__(self, remotes: Remotes, resolve: Callable[[str], str]) -> None:
+    def __init__(self, remotes: Remotes, resolve: Callable[[str], str], verifier: InputVerifier) -> None:
         self._remotes = remotes
         self._resolve = lru_cache(None)(resolve)
-        self._refs = lru_cache(None)(FetchedUpstreamRefs)
+        self._refs = lru_cache(None)(partial(FetchedUpstreamRefs, verifier=verifier))
 
     def get_refs(self, repository: Repository) -> FetchedUpstreamRefs | str:
         """Return the refs of a Repository. If the Repository cannot be read now, return an error message."""

@@ -165,6 +165,11 @@ class Remote:
         """The refs of the remote after the last fetch or push, by full ref name."""
         return self._refs_with_replacements if self._replaced_refs else self.mirror.refs()
 
+    @property
+    def has_earlier_refs(self) -> bool:
+        """Whether some refs have other commits than after the last fetch, because the caller reads an earlier state."""
+        return bool(self._replaced_refs)
+
     def peel_ref(self, ref: str) -> CommitId | None:
         """Return the commit that a ref or its annotated tag points to. Return None if the ref does not exist."""
         return self._replaced_refs[ref] if ref in self._replaced_refs else self.mirror.peel_ref(ref)

@@ -21,6 +21,16 @@ from reconciler.settings.signing import SigningSettings
         pytest.param(
             {"format": "openpgp", "key_id": "--output=x"}, "must be the fingerprint or the mail address", id="option"
         ),
+        pytest.param(
+            {"verify_inputs": "require"},
+            "must contain `allowed_signers_file` or `gnupg_home`, because `verify_inputs` is require",
+            id="verification-without-keys",
+        ),
+        pytest.param(
+            {"allowed_signers_file": "f"},
+            "must have `verify_inputs` warn or require, because `allowed_signers_file` is set",
+            id="keys-without-verification",
+        ),
         pytest.param({"sign": ["pushes"]}, "Input should be 'commits' or 'tags'", id="unknown-object"),
     ],
 )
@@ -34,6 +44,9 @@ def test_invalid_settings_are_refused(values: dict[str, object], message: str) -
     "values",
     [
         pytest.param({}, id="none"),
+        pytest.param({"verify_inputs": False}, id="off-of-yaml-1.1"),
+        pytest.param({"verify_inputs": "warn", "allowed_signers_file": "f"}, id="verification-with-ssh-keys"),
+        pytest.param({"verify_inputs": "require", "gnupg_home": "/keys"}, id="verification-with-openpgp-keys"),
         pytest.param({"format": "ssh", "key_file": "key", "sign": ["commits"]}, id="ssh"),
         pytest.param({"format": "openpgp", "key_id": "robot@example.com", "gnupg_home": "/keys"}, id="openpgp"),
     ],

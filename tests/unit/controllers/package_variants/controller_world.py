@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import CommitId, File, FileTree, TreeId
 from reconciler.cel import ExpressionLimits
+from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.package_variants.controller import PackageVariantInputs, generate_package_variants
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.package_variants.upstream_resolution import PackageDirectory
@@ -52,12 +53,19 @@ class FakeRefs:
     files: Mapping[str, bytes]
     packages: frozenset[str] = frozenset({"gateway"})
     skipped: tuple[str, ...] = ()
+    checks: Mapping[str, CheckedCommit] = field(default_factory=dict)
 
     def find_tag(self, name: str) -> CommitId | None:
         return CommitId(self.commits[name]) if name in self.commits else None
 
     def find_branch(self, name: str) -> CommitId | None:
         return CommitId("head") if name == "main" else None
+
+    def check_tag(self, name: str, commit: CommitId) -> CheckedCommit:
+        return self.checks.get(name, CheckedCommit(commit))
+
+    def check_branch(self, name: str, commit: CommitId) -> CheckedCommit:
+        return self.checks.get(name, CheckedCommit(commit))
 
     def list_tags(self, prefix: str) -> Iterable[str]:
         return [name for name in self.commits if name.startswith(prefix)]
@@ -84,12 +92,15 @@ class FakeUpstreams:
     files: Mapping[str, bytes] = field(default_factory=dict)
     requested: list[str] = field(default_factory=list)
     skipped: tuple[str, ...] = ()
+    checks: Mapping[str, CheckedCommit] = field(default_factory=dict)
 
     def get_refs(self, repository: Repository) -> FakeRefs | str:
         self.requested.append(repository.key.name)
         if repository.key.name == "away":
             return "Repository away cannot be read: no route to host"
-        return FakeRefs(TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files}, skipped=self.skipped)
+        return FakeRefs(
+            TAGS, {"packages/gateway/Kptfile": KPTFILE, **self.files}, skipped=self.skipped, checks=self.checks
+        )
 
     def get_url(self, repository: Repository) -> str:
         # The URL identifies a remote. The Repository names do not matter.

@@ -17,6 +17,7 @@ from reconciler.api.porch import (
     WorkspaceReference,
 )
 from reconciler.catalog.files import CommitId, TreeId
+from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.package_variants.upstream_resolution import (
     PackageDirectory,
     ResolvedRevision,
@@ -39,6 +40,7 @@ class FakeRefs:
     files: dict[str, bytes] = field(default_factory=dict)
     dates: dict[str, int] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
+    checks: dict[str, CheckedCommit] = field(default_factory=dict)
 
     def read_message(self, name: str) -> str:
         return self.messages.get(name, "")
@@ -48,6 +50,12 @@ class FakeRefs:
 
     def find_branch(self, name: str) -> CommitId | None:
         return CommitId(self.branches[name]) if name in self.branches else None
+
+    def check_tag(self, name: str, commit: CommitId) -> CheckedCommit:
+        return self.checks.get(name, CheckedCommit(commit))
+
+    def check_branch(self, name: str, commit: CommitId) -> CheckedCommit:
+        return self.checks.get(name, CheckedCommit(commit))
 
     def list_tags(self, prefix: str) -> Iterable[str]:
         return (name for name in self.tag_names if name.startswith(prefix))
@@ -377,3 +385,74 @@ def test_expressions_receive_the_revision_name_of_the_upstream() -> None:
         "labels": {"a": "b"},
         "annotations": {},
     }
+
+
+PROBLEM = "has no signature"
+BLOCKED = CheckedCommit(None, PROBLEM)
+CHANNELS = {"c9:channels/broker.yaml": b"channels: {stable: v2}\n"}
+
+
+@pytest.mark.parametrize(
+    ("reference", "checks", "files", "expected"),
+    [
+        pytest.param(RevisionReference("v2", 2), {}, {}, ("c2", ""), id="signed"),
+        pytest.param(
+            RevisionReference("v2", 2),
+            {"broker/v2": CheckedCommit(CommitId("c2"), PROBLEM, is_required=False)},
+            {},
+            ("c2", PROBLEM),
+            id="warning",
+        ),
+        pytest.param(
+            TagReference("stable"),
+            {"broker/stable": CheckedCommit(CommitId("c0"), PROBLEM)},
+            {},
+            ("c0", PROBLEM),
+            id="last-verified-commit-of-a-tag",
+        ),
+        pytest.param(
+            BranchHeadReference(),
+            {"main": CheckedCommit(CommitId("c8"), PROBLEM)},
+            {},
+            ("c8", PROBLEM),
+            id="last-verified-head",
+        ),
+        pytest.param(RevisionReference("v2", 2), {"broker/v2": BLOCKED}, {}, None, id="no-verified-commit"),
+        pytest.param(TagReference("latest"), {"broker/v10": BLOCKED}, {}, ("c2", PROBLEM), id="highest-verified"),
+        pytest.param(
+            TagReference("latest"),
+            {f"broker/v{number}": BLOCKED for number in (1, 2, 10)},
+            {},
+            None,
+            id="latest-without-a-verified-revision",
+        ),
+        pytest.param(TagReference("stable"), {"main": BLOCKED}, CHANNELS, None, id="unverified-channel-file"),
+        pytest.param(
+            TagReference("stable"),
+            {"main": CheckedCommit(CommitId("c8"), PROBLEM)},
+            {**CHANNELS, "c8:channels/broker.yaml": b"channels: {stable: v1}\n"},
+            ("c1", PROBLEM),
+            id="channel-file-of-the-last-verified-head",
+        ),
+        pytest.param(TagReference("stable"), {"main": BLOCKED}, {}, ("c1", ""), id="branch-without-channel-files"),
+        pytest.param(
+            TagReference("stable"), {"broker/v2": BLOCKED}, CHANNELS, None, id="unverified-revision-of-a-channel"
+        ),
+    ],
+)
+def test_signatures_decide_which_commit_is_used(
+    reference: UpstreamReference,
+    checks: dict[str, CheckedCommit],
+    files: dict[str, bytes],
+    expected: tuple[str, str] | None,
+) -> None:
+    resolved = resolve_upstream(build_upstream(reference), CATALOG, FakeRefs(TAGS, checks=checks, files=files))
+
+    if expected is None:
+        assert isinstance(resolved, UnresolvedUpstream)
+        assert resolved.reason == "UnverifiedCommit"
+        assert resolved.message.startswith(PROBLEM)
+    else:
+        assert isinstance(resolved, ResolvedRevision)
+        problem = resolved.unverified.problem if resolved.unverified else ""
+        assert (resolved.commit, resolved.tree, problem) == (expected[0], f"{expected[0]}:broker", expected[1])

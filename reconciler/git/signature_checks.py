@@ -1,0 +1,104 @@
+"""Checks of the signatures of commits and tags with `git verify-commit` and `git verify-tag`."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from reconciler.catalog.files import CommitId, ObjectId
+from reconciler.git.mirror import Mirror
+from reconciler.lazy_dataclasses import dataclass
+
+# The text that git and gpg print about a signature, and the meaning of the text. The first match is used.
+_SSH_UNKNOWN = re.compile(r'^Good "git" signature with (?P<type>\S+) key (?P<key>\S+)', re.MULTILINE)
+_GPG_UNKNOWN = re.compile(r"^\[GNUPG:\] ERRSIG (?P<key>\S+)", re.MULTILINE)
+_GPG_REVOKED = re.compile(r"^\[GNUPG:\] (?:EXPKEYSIG|EXPSIG|REVKEYSIG) (?P<key>\S+)", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class SignatureCheck:
+    """The result of the check of a signature.
+
+    Attributes:
+        is_valid: Whether an allowed signer has signed the object.
+        problem: The reason why the signature is not valid, with the signer if the signer is known. "" if it is valid.
+    """
+
+    is_valid: bool
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class AllowedSigners:
+    """The keys whose signatures are valid.
+
+    Attributes:
+        file: The allowed signers file, with SSH keys. "" means that no SSH key is allowed.
+        gnupg_home: The folder of gpg with the OpenPGP keys. "" means that no OpenPGP key is allowed.
+    """
+
+    file: str = ""
+    gnupg_home: str = ""
+
+    def digest(self) -> str:
+        """Return a digest of the allowed keys. After a change of the digest, signatures must be checked again."""
+        parts = [_read(Path(self.file)) if self.file else b""]
+        if self.gnupg_home:
+            parts += [_read(Path(self.gnupg_home) / name) for name in ("pubring.kbx", "pubring.gpg")]
+        return hashlib.sha256(b"\0".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        return f"unreadable: {error.strerror}".encode()
+
+
+def check_signature(mirror: Mirror, object_id: ObjectId, commit: CommitId, signers: AllowedSigners) -> SignatureCheck:
+    """Check the signature of a commit, or of an annotated tag and of its commit. One valid signature is sufficient.
+
+    Args:
+        object_id: The ID of the annotated tag, or of the commit.
+        commit: The commit that the tag points to.
+
+    Raises:
+        GitError: Git cannot read the object.
+    """
+    if signers.file and not Path(signers.file).is_file():
+        return SignatureCheck(False, f"cannot be checked, because {signers.file} cannot be read")
+    problems = []
+    settings = _build_settings(signers)
+    if str(object_id) != str(commit):
+        output = mirror.verify_signature("verify-tag", object_id, settings)
+        if output is None:
+            return SignatureCheck(True)
+        problems.append(_describe_problem(output))
+    output = mirror.verify_signature("verify-commit", commit, settings)
+    if output is None:
+        return SignatureCheck(True)
+    problems.append(_describe_problem(output))
+    # Report the signature of a tag instead of the missing signature of its commit.
+    return SignatureCheck(False, next((problem for problem in problems if problem != _UNSIGNED), _UNSIGNED))
+
+
+def _build_settings(signers: AllowedSigners) -> tuple[tuple[str, str], ...]:
+    # Without a folder of gpg, do not let git use the keys of the user.
+    gpg = () if signers.gnupg_home else (("gpg.program", "false"),)
+    return (("gpg.ssh.allowedSignersFile", str(Path(signers.file or "/dev/null").absolute())), *gpg)
+
+
+_UNSIGNED = "has no signature"
+
+
+def _describe_problem(output: str) -> str:
+    if match := _SSH_UNKNOWN.search(output):
+        return f"is signed by the {match['type']} key {match['key']}, which is not an allowed signer"
+    if match := _GPG_UNKNOWN.search(output):
+        return f"is signed by the OpenPGP key {match['key']}, which is not in the keyring"
+    if match := _GPG_REVOKED.search(output):
+        return f"is signed by the OpenPGP key {match['key']}, which has expired or is revoked"
+    if not output.strip() or "no signature found" in output:
+        return _UNSIGNED
+    return "has an invalid signature"
