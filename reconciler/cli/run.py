@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import click
@@ -13,6 +15,7 @@ from reconciler.bootstrap import publishers, start_event
 from reconciler.bootstrap import server as bootstrap_server
 from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import report_errors
+from reconciler.cli.exit_codes import SUCCESS
 from reconciler.cli.options import (
     cache_option,
     config_argument,
@@ -24,17 +27,22 @@ from reconciler.cli.options import (
     shard_option,
 )
 from reconciler.git.errors import GitError
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile import pass_runner
-from reconciler.service import loop, pass_reporter
+from reconciler.service import health, loop, pass_reporter, signals, systemd
 from reconciler.service import state as service_state
 from reconciler.telemetry import metrics, remote_metrics, target_metrics
+from reconciler.telemetry.event_log import log
 from reconciler.telemetry.progress import progress
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from reconciler.bootstrap.server import ServiceServer
     from reconciler.service.loop import ServiceWork, Wakeup, WakeupQueue
     from reconciler.service.pass_reporter import PassReporter
     from reconciler.service.state import ServiceState
+    from reconciler.service.systemd import SystemdNotifier
     from reconciler.settings import Settings
 
 
@@ -49,50 +57,77 @@ def command(
 ) -> int:
     """Run passes until the signal TERM. A timer, a change of a local folder or a webhook starts a pass.
 
-    The signal HUP reloads the settings. The signal USR1 starts a pass.
+    The signal HUP reloads the settings. The signal USR1 starts a pass. The signal TERM ends the service with exit
+    status 0 after the current push. A second TERM ends it at once with exit status 143.
     """
 
-    def settings() -> Settings:
+    def load_settings() -> Settings:
         return read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
 
-    def build() -> ServiceWork:
-        try:
-            return _build_work(settings(), server, state, wakeups, reporter)
-        except (reconciler_settings.SettingsError, publishers.NoStatusRepositoryError, GitError) as error:
-            raise loop.UnusableSettingsError(str(error)) from error
-
-    wakeups = loop.WakeupQueue()
-    state = service_state.ServiceState()
-    reporter = pass_reporter.PassReporter()
-    with report_errors():
-        service_server = bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK))
-    with metrics.REGISTRY.export(target_metrics.TARGET_METRICS), service_server as server:
+    with ExitStack() as stack:
+        wakeups, state = loop.WakeupQueue(), service_state.ServiceState()
+        stack.enter_context(signals.handle_signals(wakeups, state))
+        notifier = systemd.SystemdNotifier(os.environ)
+        stack.enter_context(metrics.REGISTRY.export(target_metrics.TARGET_METRICS))
         with report_errors():
-            # Build the work once before the service starts, so that invalid settings end the command. If settings
-            # become invalid later, the service continues with the previous settings.
-            first_settings = settings()
-            _build_work(first_settings, server, state, wakeups, reporter)
-        start_event.log_start(first_settings, settings_file)
-        with loop.handle_signals(wakeups, state) as stops:
-            loop.serve(build, wakeups)
-    return 128 + stops[0]
+            server = bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK))
+            stack.enter_context(server)
+            parts = _Parts(server, state, wakeups, pass_reporter.PassReporter(), notifier)
+            settings = load_settings()
+            # Invalid settings end the command. If settings become invalid later, the service continues with the
+            # previous settings.
+            first_work = _build_work(settings, parts)
+        start_event.log_start(settings, settings_file)
+        stack.enter_context(notifier.keep_watchdog(lambda: health.is_stuck(state)))
+        loop.serve(first_work, lambda: _reload(load_settings, parts), wakeups)
+        notifier.send("STOPPING=1")
+    log.info("daemon_stopped", uptime_seconds=parts.reporter.uptime_seconds, exit_status=SUCCESS)
+    return SUCCESS
 
 
-def _build_work(
-    settings: Settings, server: ServiceServer, state: ServiceState, wakeups: WakeupQueue, reporter: PassReporter
-) -> ServiceWork:
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of the service that a reload of the settings does not replace."""
+
+    server: ServiceServer
+    state: ServiceState
+    wakeups: WakeupQueue
+    reporter: PassReporter
+    notifier: SystemdNotifier
+
+
+def _reload(load_settings: Callable[[], Settings], parts: _Parts) -> ServiceWork:
+    with parts.notifier.report_reload():
+        try:
+            work = _build_work(load_settings(), parts)
+        except (reconciler_settings.SettingsError, publishers.NoStatusRepositoryError, GitError) as error:
+            parts.state.record_reload(str(error))
+            raise loop.UnusableSettingsError(str(error)) from error
+        parts.state.record_reload("")
+    return work
+
+
+def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
+    state, wakeups, reporter = parts.state, parts.wakeups, parts.reporter
+
+    def report_progress(stage: str, _done: int, _total: int) -> None:
+        progress.update(stage)
+        # A pass has written nothing before it has planned all targets.
+        if stage == "planning" and state.stopping_since is not None:
+            raise loop.StopRequested
+
     set_up_logs(settings, service=True)
     publisher = publishers.build_push_publisher(settings)
     services = bootstrap_services.build_services(
         settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE), should_sign=True,
-        report_progress=lambda stage, done, total: progress.update(stage),
+        report_progress=report_progress,
     )  # fmt: skip
     bootstrap_services.warn_about_signatures(services.inputs.signer)
     notifications = bootstrap_notifications.build_notifications(settings)
     passes = pass_runner.PassRunner(
         services.source, services.remotes, services.pass_services, publisher, observe=notifications.observe
     )
-    server.apply(settings)
+    parts.server.apply(settings)
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
     state.limits, state.shard = bootstrap_health.build_health_limits(settings), settings.shard
     recorder = bootstrap_health.PassRecorder(state, passes, services)
@@ -101,7 +136,9 @@ def _build_work(
     target_metrics.TARGET_METRICS.set_limit(settings.metrics.max_targets if settings.metrics.per_target else 0)
 
     def run(reasons: frozenset[Wakeup]) -> bool:
-        return recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)))
+        is_done = recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)))
+        parts.notifier.report_pass(state.view)
+        return is_done
 
     gather_seconds = settings.webhooks.gather_seconds
     remotes, folders = services.remotes, services.watched_folders

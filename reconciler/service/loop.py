@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import math
 import random
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from types import FrameType
 
 import watchfiles
 
 from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.service.state import ServiceState
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import SETTINGS_RELOAD_SUCCESS, SETTINGS_RELOAD_TIME
 from reconciler.telemetry.progress import progress
@@ -51,13 +48,24 @@ _RETRYING = frozenset({Wakeup.START, Wakeup.RELOAD, Wakeup.NOW, Wakeup.FOLDER})
 
 
 class WakeupQueue:
-    """Collects the reasons of wake-ups while a pass runs. Signal handlers and threads can add reasons."""
+    """Collects the reasons of wake-ups while a pass runs. Signal handlers and threads can add reasons.
+
+    Attributes:
+        stop_signal: The name of the signal that stops the service, for the log.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         # Use a reentrant lock, because a signal handler can call `add` inside `wait` in the same thread.
         self._changed = threading.Condition(threading.RLock())
         self._reasons: set[Wakeup] = set()
+        self.stop_signal = ""
+
+    def take(self) -> frozenset[Wakeup]:
+        """Return all reasons since the last call, without a wait."""
+        with self._changed:
+            reasons, self._reasons = frozenset(self._reasons), set()
+        return reasons
 
     def add(self, reason: Wakeup) -> None:
         """Add the reason of a wake-up. If the service is waiting, the wait ends."""
@@ -73,15 +81,13 @@ class WakeupQueue:
                 # Wait in parts, because the health check needs signs that the main thread works.
                 self._changed.wait_for(lambda: self._reasons, min(remaining, _MAX_WAIT_SECONDS))
                 progress.update("wait")
-            reasons, self._reasons = frozenset(self._reasons), set()
-        return reasons or frozenset({Wakeup.TIMER})
+            return self.take() or frozenset({Wakeup.TIMER})
 
     def wait_for_more(self, seconds: float) -> frozenset[Wakeup]:
         """Wait `seconds` for further wake-ups, and return their reasons. NOW, RELOAD and STOP end the wait."""
         with self._changed:
             self._changed.wait_for(lambda: self._reasons & _URGENT, max(seconds, 0))
-            reasons, self._reasons = frozenset(self._reasons), set()
-        return reasons
+            return self.take()
 
 
 @contextmanager
@@ -110,14 +116,6 @@ def _watch(folders: Sequence[Path], wakeups: WakeupQueue, stop: threading.Event)
 def _is_relevant(_: watchfiles.Change, path: str) -> bool:
     # Ignore lock files and objects, which Git writes before a ref moves. A push is complete when its ref moves.
     return not path.endswith(".lock") and "/objects/" not in path
-
-
-SIGNAL_WAKEUPS = {
-    signal.SIGTERM: Wakeup.STOP,
-    signal.SIGINT: Wakeup.STOP,
-    signal.SIGHUP: Wakeup.RELOAD,
-    signal.SIGUSR1: Wakeup.NOW,
-}
 
 
 @dataclass(frozen=True)
@@ -166,26 +164,29 @@ class ServiceWork:
 
 
 def serve(
-    build: Callable[[], ServiceWork],
+    work: ServiceWork,
+    rebuild: Callable[[], ServiceWork],
     wakeups: WakeupQueue,
     chance: Callable[[], float] = random.random,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Run passes until the wake-up STOP. The wake-up RELOAD builds the work again from the settings.
+    """Run passes until the wake-up STOP. The wake-up RELOAD builds the work again with `rebuild`.
 
-    A running pass completes its pushes before the service stops.
+    A running pass completes its pushes before the service stops. A pass can end earlier with `StopRequested`.
     """
-    work = build()
     _record_settings_read()
-    reasons = frozenset({Wakeup.START})
+    # A signal can stop the service before its first pass.
+    reasons = frozenset({Wakeup.START}) | wakeups.take()
     try:
-        while True:
-            with watch_folders(work.folders, wakeups):
-                reasons = _run_passes(work, wakeups, reasons, chance, clock)
-            if Wakeup.STOP in reasons:
-                log.info("daemon_stopped")
-                return
-            work = _rebuild(build, work)
+        while Wakeup.STOP not in reasons:
+            if Wakeup.RELOAD in reasons:
+                work = _rebuild(rebuild, work)
+            try:
+                with watch_folders(work.folders, wakeups):
+                    reasons = _run_passes(work, wakeups, reasons, chance, clock)
+            except StopRequested:
+                break
+        log.info("daemon_stopping", signal=wakeups.stop_signal)
     finally:
         work.close()
 
@@ -231,9 +232,9 @@ def _run_passes(
             return reasons
 
 
-def _rebuild(build: Callable[[], ServiceWork], work: ServiceWork) -> ServiceWork:
+def _rebuild(rebuild: Callable[[], ServiceWork], work: ServiceWork) -> ServiceWork:
     try:
-        rebuilt = build()
+        rebuilt = rebuild()
     except UnusableSettingsError as error:
         # Continue with the current settings, because an error in the new settings must not end a working service.
         log.error("settings_refused", message=str(error))
@@ -250,29 +251,12 @@ def _record_settings_read() -> None:
     SETTINGS_RELOAD_TIME.set(time.time())
 
 
+class StopRequested(BaseException):
+    """Ends a pass that has not written anything yet, because the service has received a signal to stop.
+
+    It is not an `Exception`, so that it ends all scopes of the pass.
+    """
+
+
 class UnusableSettingsError(Exception):
     """The new settings are not valid. The service continues with its current settings."""
-
-
-@contextmanager
-def handle_signals(wakeups: WakeupQueue, state: ServiceState) -> Iterator[list[int]]:
-    """Convert the signals TERM and INT to STOP, HUP to RELOAD, and USR1 to NOW, until the end of the `with` block.
-
-    Yields:
-        A list of the received signals that stop the service.
-    """
-    stops: list[int] = []
-
-    def handle(number: int, _: FrameType | None) -> None:
-        reason = SIGNAL_WAKEUPS[signal.Signals(number)]
-        if reason is Wakeup.STOP:
-            stops.append(number)
-            state.stop()
-        wakeups.add(reason)
-
-    previous = {number: signal.signal(number, handle) for number in SIGNAL_WAKEUPS}
-    try:
-        yield stops
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-import os
-import signal
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import pytest
+from structlog.testing import capture_logs
 
 from reconciler.git.errors import UnreachableError
+from reconciler.service import loop
 from reconciler.service.loop import (
     PollSchedule,
     ServiceWork,
+    StopRequested,
     UnusableSettingsError,
     Wakeup,
     WakeupQueue,
-    handle_signals,
-    serve,
 )
-from reconciler.service.state import ServiceState
 
 RHYTHM = PollSchedule(poll_seconds=60, jitter_percent=10, max_backoff_seconds=900)
 
@@ -37,6 +36,11 @@ RHYTHM = PollSchedule(poll_seconds=60, jitter_percent=10, max_backoff_seconds=90
 )
 def test_pause(failures: int, chance: float, expected: float) -> None:
     assert RHYTHM.delay_seconds(failures, chance) == pytest.approx(expected)
+
+
+def serve(build: Callable[[], ServiceWork], wakeups: WakeupQueue, *arguments: Callable[[], float]) -> None:
+    """Run the service with work that `build` builds at the start and at each reload."""
+    loop.serve(build(), build, wakeups, *arguments)
 
 
 class Scripted(WakeupQueue):
@@ -238,27 +242,24 @@ def test_a_mistake_of_ours_is_not_swallowed() -> None:
         serve(Passes(ZeroDivisionError()).work, Scripted(), lambda: 0.5)
 
 
-@pytest.mark.parametrize(
-    ("number", "reason", "stops"),
-    [
-        pytest.param(signal.SIGTERM, Wakeup.STOP, [signal.SIGTERM], id="term-stops"),
-        pytest.param(signal.SIGINT, Wakeup.STOP, [signal.SIGINT], id="int-stops"),
-        pytest.param(signal.SIGHUP, Wakeup.RELOAD, [], id="hup-reloads"),
-        pytest.param(signal.SIGUSR1, Wakeup.NOW, [], id="usr1-reconciles-now"),
-    ],
-)
-def test_signals_become_wakeups(number: signal.Signals, reason: Wakeup, stops: list[int]) -> None:
-    wakeups, state = WakeupQueue(), ServiceState()
-    with handle_signals(wakeups, state) as stopped_by:
-        os.kill(os.getpid(), number)
-        reasons = wakeups.wait(20)
+def test_a_signal_can_stop_the_service_before_its_first_pass() -> None:
+    passes, wakeups = Passes(), WakeupQueue()
+    wakeups.add(Wakeup.STOP)
+    wakeups.stop_signal = "SIGTERM"
+    closed: list[int] = []
+    with capture_logs() as log_events:
+        serve(lambda: replace(passes.work(), close=lambda: closed.append(1)), wakeups)
 
-    assert (reasons, stopped_by, state.stopping_since is not None) == ({reason}, stops, bool(stops))
+    assert (passes.ran, closed) == (0, [1])
+    assert log_events == [{"event": "daemon_stopping", "signal": "SIGTERM", "log_level": "info"}]
 
 
-def test_handlers_are_put_back() -> None:
-    before = signal.getsignal(signal.SIGUSR1)
-    with handle_signals(WakeupQueue(), ServiceState()):
-        pass
+def test_a_signal_can_end_a_pass() -> None:
+    def run_pass(_: frozenset[Wakeup]) -> bool:
+        raise StopRequested
 
-    assert signal.getsignal(signal.SIGUSR1) is before
+    closed: list[int] = []
+    work = replace(Passes().work(), run_pass=run_pass, close=lambda: closed.append(1))
+    serve(lambda: work, Scripted())
+
+    assert closed == [1]
