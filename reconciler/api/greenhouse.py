@@ -26,6 +26,7 @@ from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import MAX_LABEL_CHARACTERS, validate_name_segment
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.selectors import SELECTOR_FIELDS
+from reconciler.redaction import has_credentials, redact_url
 
 GROUP = "greenhouse.sap"
 API_VERSION = f"{GROUP}/v1alpha1"
@@ -145,13 +146,22 @@ class Catalog(Manifest):
     spec: CatalogSpec = Field(default_factory=CatalogSpec)
 
 
+def _find_credentials(url: str) -> str:
+    return f'write "{redact_url(url)}", and let the cluster log in to the repository' if has_credentials(url) else ""
+
+
+_CHART_REPOSITORY = check_text(
+    _find_credentials, "{path} must not contain a user name, password or token", "CredentialInUrl"
+)
+
+
 class HelmChart(ApiModel):
     """The Helm chart. Either helmChart or uiApplication is required."""
 
     is_open: ClassVar = True
 
     name: NonEmptyText = Field(description="Name of the chart.")
-    repository: NonEmptyText = Field(description="Address of the chart repository.")
+    repository: Annotated[NonEmptyText, _CHART_REPOSITORY] = Field(description="Address of the chart repository.")
     version: NonEmptyText = Field(description="Version of the chart.")
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from reconciler.settings.declaration import RepositoryUrl, SettingsGroup
+from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials
 
 _LOCATION = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(:(\d{1,5}|\*))?(/[^\s:@]*)?")
 
@@ -60,7 +60,7 @@ class ReadCredentials(SettingsGroup):
 class WriteCredentials(ReadCredentials):
     """Credentials of pushes, and the URL for pushes if it is not the URL for reading."""
 
-    url: RepositoryUrl = ""
+    url: UrlWithoutCredentials = ""
 
 
 class ApiCredentials(SettingsGroup):
@@ -79,7 +79,7 @@ class ApiCredentials(SettingsGroup):
 class CredentialSettings(SettingsGroup):
     """The credentials of the remotes that match `url`."""
 
-    url: RepositoryUrl
+    url: UrlWithoutCredentials
     read: ReadCredentials | None = None
     write: WriteCredentials | None = None
     api: ApiCredentials | None = None

@@ -33,10 +33,10 @@ BranchName = Annotated[str, AfterValidator(_check_branch_name)]
 def _check_no_credentials(value: str) -> str:
     if has_credentials(value):
         raise ValueError(
-            "must not contain a user name, password or token (CredentialInUrl): put them into a file that"
-            " `git.credentials` names"
+            "must not contain a user name, password or token (CredentialInUrl): put them into a file, and name the file"
+            " in the settings, for example in `git.credentials`"
         )
     return value
 
 
-RepositoryUrl = Annotated[str, AfterValidator(_check_no_credentials)]
+UrlWithoutCredentials = Annotated[str, AfterValidator(_check_no_credentials)]

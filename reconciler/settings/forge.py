@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from reconciler.forge.port import ACCEPT_CONFLICTS, ForgeKind
-from reconciler.settings.declaration import RepositoryUrl, SettingsGroup, declare
+from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
 
 _KINDS_WITHOUT_API = ("gitlab-push-options", "agit")
 
@@ -19,9 +19,9 @@ class ForgeHost(SettingsGroup):
     `url` is the prefix of the URLs of its repositories. The protocol that Git uses does not matter.
     """
 
-    url: RepositoryUrl
+    url: UrlWithoutCredentials
     kind: ForgeKind
-    api: RepositoryUrl = ""
+    api: UrlWithoutCredentials = ""
     token_file: str = ""
     app_id: str = ""
     app_key_file: str = ""

@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from reconciler.settings.credentials import CredentialSettings
-from reconciler.settings.declaration import RepositoryUrl, SettingsGroup, declare
+from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
 
 
 class RemoteSettings(SettingsGroup):
     """Limits for the remotes on one host or below a path on it. An omitted limit is taken from the group `git`."""
 
-    url: RepositoryUrl
+    url: UrlWithoutCredentials
     max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] | None = None
     max_pushes_per_minute: Annotated[int, Field(ge=0)] | None = None
 
@@ -65,7 +65,7 @@ class GitSettings(SettingsGroup):
         "that time, the pass continues without this remote. Commands wait for all remotes.",
         gt=0,
     )
-    allowed_urls: tuple[RepositoryUrl, ...] = declare(
+    allowed_urls: tuple[UrlWithoutCredentials, ...] = declare(
         (),
         "The repositories that the reconciler can read and write, as complete URLs, URLs of parent folders or "
         "globs. An empty list allows all https and ssh URLs and all local paths.",

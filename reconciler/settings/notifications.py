@@ -10,8 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from reconciler.krm import selectors
 from reconciler.notifications import routes as notification_routes
 from reconciler.notifications.events import Event
-from reconciler.redaction import has_credentials
-from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
 
 # The allowed fields of each kind of channel, besides `name` and `kind`. The fields in the first tuple are required.
 _CHANNEL_FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -33,12 +32,12 @@ class NotificationChannel(SettingsGroup):
 
     name: str
     kind: Literal["slack", "teams", "webhook", "email"]
-    url: str = ""
+    url: UrlWithoutCredentials = ""
     url_file: str = ""
     secret_file: str = ""
     token_file: str = ""
     channel: str = ""
-    api: str = "https://slack.com/api"
+    api: UrlWithoutCredentials = "https://slack.com/api"
     host: str = ""
     port: Annotated[int, Field(ge=0, le=65535)] = 0
     security: Literal["starttls", "tls", "none"] = "starttls"
@@ -62,7 +61,7 @@ class NotificationChannel(SettingsGroup):
     @field_validator("url", "api")
     @classmethod
     def _check_url(cls, value: str) -> str:
-        if value and (has_credentials(value) or not re.fullmatch(r"https?://[^\s@?#]+(\?[^\s@#]*)?", value)):
+        if value and not re.fullmatch(r"https?://[^\s@?#]+(\?[^\s@#]*)?", value):
             raise ValueError("must be a URL without credentials, for example https://events.example.com/reconciler")
         return value
 
@@ -174,7 +173,7 @@ class NotificationSettings(SettingsGroup):
         "The hosts that channels can contact. An empty list allows the hosts of all channels that have public "
         "addresses. Hosts with private addresses and hosts with http URLs must be in this list.",
     )
-    proxy: str = declare(
+    proxy: UrlWithoutCredentials = declare(
         "",
         "The URL of the HTTP proxy for channels, for example http://proxy.example.com:3128. Empty means no proxy. "
         "Environment variables with proxies have no effect.",
@@ -193,7 +192,7 @@ class NotificationSettings(SettingsGroup):
     @field_validator("proxy")
     @classmethod
     def _check_proxy(cls, value: str) -> str:
-        if value and (has_credentials(value) or not re.fullmatch(r"https?://[^\s@/?#]+/?", value)):
+        if value and not re.fullmatch(r"https?://[^\s@/?#]+/?", value):
             raise ValueError("must be a URL without credentials, for example http://proxy.example.com:3128")
         return value
 

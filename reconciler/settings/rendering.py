@@ -6,7 +6,7 @@ import re
 
 from pydantic import field_validator
 
-from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
 
 _AUTHENTICATED = re.compile(r"(?:tls|wss)://")
 _LOOPBACK = re.compile(r"[a-z]+://(?:localhost|127(?:\.\d{1,3}){3}|\[::1\]):\d+\Z")
@@ -22,7 +22,7 @@ class RenderingSettings(SettingsGroup):
         ge=0,
         le=256,
     )
-    dask: str = declare(
+    dask: UrlWithoutCredentials = declare(
         "",
         "The address of the scheduler of a Dask cluster that renders the packages instead of local processes, for "
         "example tls://scheduler:8786. The daemon and the workers need the Python extra reconciler[dask].",

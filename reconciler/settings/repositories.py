@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from reconciler.settings.declaration import BranchName, RepositoryUrl, SettingsGroup, declare
+from reconciler.settings.declaration import BranchName, SettingsGroup, UrlWithoutCredentials, declare
 
 
 class ConfigSettings(SettingsGroup):
     """Location of the config: a Git URL, the path of a bare repository, or a plain folder."""
 
-    url: RepositoryUrl = declare(
+    url: UrlWithoutCredentials = declare(
         "",
         "The Git URL, the path of a bare repository, or the path of a plain folder that contains the config; the "
         "argument CONFIG overrides this setting.",
@@ -20,7 +20,7 @@ class ConfigSettings(SettingsGroup):
 class FleetSettings(SettingsGroup):
     """Repository for all clusters that have no Repository object. It is also the default repository for the status."""
 
-    url: RepositoryUrl = declare(
+    url: UrlWithoutCredentials = declare(
         "",
         "The Git URL of the repository with the branches of clusters that have no Repository object; this "
         "repository is also the default of status.url.",
@@ -30,7 +30,7 @@ class FleetSettings(SettingsGroup):
 class StatusSettings(SettingsGroup):
     """Repository and branch for the status of config objects. If `url` is empty, the fleet repository is used."""
 
-    url: RepositoryUrl = declare(
+    url: UrlWithoutCredentials = declare(
         "", "The Git URL of the repository with the status branch; empty means the value of fleet.url."
     )
     branch: BranchName = declare(

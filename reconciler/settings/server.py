@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import field_validator
 
 from reconciler.server.address import split_address
-from reconciler.settings.declaration import RepositoryUrl, SettingsGroup, declare
+from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
 
 
 class ServerSettings(SettingsGroup):
@@ -20,7 +20,7 @@ class ServerSettings(SettingsGroup):
         "port. If this setting is empty, the service has no HTTP server. If this setting is not set and another "
         "process uses the default address, the service logs a warning and has no HTTP server.",
     )
-    external_url: RepositoryUrl = declare(
+    external_url: UrlWithoutCredentials = declare(
         "",
         "The URL of the service for its users, for example https://reconciler.example.com. Requests may use the host "
         "name of this URL. Notifications link to this URL.",

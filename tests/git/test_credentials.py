@@ -91,6 +91,32 @@ def test_a_password_never_follows_a_redirect(tmp_path: Path, host: GitHost) -> N
 
 
 @pytest.mark.parametrize(
+    ("key", "leaks"),
+    [pytest.param(None, False, id="scoped-key"), pytest.param("credential.helper", True, id="plain-key")],
+)
+def test_the_scoped_key_protects_even_if_git_follows_redirects(
+    tmp_path: Path, host: GitHost, password: str, key: str | None, leaks: bool
+) -> None:
+    with serve(GitHost(tmp_path / "served", login=host.login)) as other:
+        host.redirect = f"{other.url}/a.git"
+        url = parse_url(f"{host.url}/elsewhere.git")
+        with provide_credential("robot", Secret(password), url) as helper:
+            settings = [(key or name, value) for name, value in helper.settings if name.endswith(".helper")]
+            settings += [("http.followRedirects", "true"), ("credential.useHttpPath", "true")]
+            environment = {**HERMETIC, "GIT_TERMINAL_PROMPT": "0", "GIT_CONFIG_COUNT": str(len(settings))}
+            for number, (name, value) in enumerate(settings):
+                environment |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
+            subprocess.run(
+                ["git", "ls-remote", url.connection_url], env=environment, pass_fds=helper.descriptors,
+                capture_output=True, check=False,
+            )  # fmt: skip
+
+        assert other.taken, "git followed no redirect"
+        # The plain key shows that this test can detect a leak.
+        assert any(other.authorizations) is leaks
+
+
+@pytest.mark.parametrize(
     ("text", "answered"),
     [
         pytest.param("protocol=http\nhost=h.example:81\npath=team/b.git\n", True, id="its-own-repository"),

@@ -83,3 +83,21 @@ def test_validate_reports_the_read_only_target_and_deprecated_settings(tmp_path:
     codes = {finding.code: finding for finding in findings}
     assert codes["TargetReadOnly"].location.file == "lisbon.yaml"
     assert codes["SettingDeprecated"].location.pointer == "git.credentials_file"
+
+
+def test_service_continues_after_a_rotation_of_all_tokens(tmp_path: Path, host: GitHost) -> None:
+    world = create_world(tmp_path, host)
+    runner = world.service()
+    runner.run()
+    host.permissions = {"x-access-token:rotated-read": "read", "x-access-token:rotated-write": "write"}
+    (tmp_path / "read").write_text("rotated-read")
+    (tmp_path / "write").write_text("rotated-write")
+    host.uses.clear()
+    world.release("web", "v2", package("web", replicas=5))
+    world.write({"web-berlin.yaml": variant("web-berlin", "berlin", "web", "v2")})
+
+    runner.run()
+
+    assert "replicas: 5" in world.text("drafts/berlin", "web/deployment.yaml")
+    used = {(service, login.partition(":")[2]) for service, login in host.uses}
+    assert used == {("git-upload-pack", "rotated-read"), ("git-receive-pack", "rotated-write")}

@@ -36,14 +36,14 @@ from reconciler.controllers.plugin_presets.option_layers import (
 )
 from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.field_text import format_path, quote_value
-from reconciler.krm.findings import Finding, FindingCode, downgrade_to_warning, select_errors
+from reconciler.krm.findings import CommonCodes, Finding, FindingCode, downgrade_to_warning, select_errors
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 
 Findings = tuple[Finding, ...]
-_CODES = {**ControllerCodes.by_name, **PluginCodes.by_name}
+_CODES = {**CommonCodes.by_name, **ControllerCodes.by_name, **PluginCodes.by_name}
 _LAYERS_BY_KIND = {ORGANIZATION: ORGANIZATION_OPTIONS, CLUSTER: CLUSTER_OPTIONS}
 KINDS_WITH_OPTIONS = tuple(_LAYERS_BY_KIND)
 """The kinds whose options apply to all Plugins of an organization or a cluster."""

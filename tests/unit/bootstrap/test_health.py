@@ -113,7 +113,11 @@ def test_failed_passes_publish_no_view() -> None:
     with pytest.raises(UnreachableError):
         service.run(UnreachableError("no route"))
     unread = service.state.failed_passes
-    service.run(PassSummary("", {}, (Finding(code="InternalError", severity=Severity.ERROR, message="a defect"),), is_clean=False))
+    service.run(
+        PassSummary(
+            "", {}, (Finding(code="InternalError", severity=Severity.ERROR, message="a defect"),), is_clean=False
+        )
+    )
     failed = service.state.failed_passes
 
     assert service.state.view is None

@@ -67,7 +67,7 @@ def test_valid_settings(data: dict[str, Any]) -> None:
             id="foreign-field",
         ),
         pytest.param(
-            channel(kind="webhook", url="https://user:pass@a.example", secret_file="/s"), "without credentials", id="url"
+            channel(kind="webhook", url="https://user:pass@a.example", secret_file="/s"), "CredentialInUrl", id="url"
         ),
         pytest.param(channel(kind="webhook", url="ftp://a.example", secret_file="/s"), "must be a URL", id="scheme"),
         pytest.param({"channels": [{**SLACK, "name": "Ops Team"}]}, "lower-case letters", id="name"),
@@ -87,7 +87,7 @@ def test_valid_settings(data: dict[str, Any]) -> None:
         pytest.param(route(quiet_hours="22:00-06:00 Mars/One"), "must have the name of a time zone", id="zone"),
         pytest.param(route(quiet_hours="22:00-06:00 ../x"), "must have the name of a time zone", id="zone-path"),
         pytest.param(route(digest_minutes=-1), "greater than or equal to 0", id="digest"),
-        pytest.param({"proxy": "http://u:p@proxy.example:1"}, "without credentials", id="proxy"),
+        pytest.param({"proxy": "http://u:p@proxy.example:1"}, "CredentialInUrl", id="proxy"),
         pytest.param({"allowed_hosts": ["https://a.example"]}, "host names in lower case", id="hosts"),
     ],
 )  # fmt: skip

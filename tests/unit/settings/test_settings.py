@@ -25,6 +25,10 @@ AUTHOR = '"reconciler <reconciler@localhost>"'
 APART = "`branch` and `removals_branch` must not be equal, and neither may be a folder that contains the other"
 ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 selects any free port'
 SECRET = "must contain `secret_file` if `listen` is set, because the server accepts only signed webhooks"
+CREDENTIAL_IN_URL = (
+    "must not contain a user name, password or token (CredentialInUrl): put them into a file, and name the file in the"
+    " settings, for example in `git.credentials`"
+)
 SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has all targets"
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, health, limits, log, max_backoff_seconds, "
@@ -214,32 +218,17 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         ),
         pytest.param(
             "forge:\n  hosts:\n    - url: https://me:secret@github.com\n      kind: github\n      token_file: x\n",
-            [
-                (
-                    "3: forge.hosts.0.url: must not contain a user name, password or token (CredentialInUrl): "
-                    "put them into a file that `git.credentials` names, not 'https://github.com'"
-                )
-            ],
+            [(f"3: forge.hosts.0.url: {CREDENTIAL_IN_URL}, not 'https://github.com'")],
             id="credentials-in-an-address",
         ),
         pytest.param(
             "git:\n  credentials:\n    - url: https://me:canary@git.example.com\n      read: {token_file: t}\n",
-            [
-                (
-                    "3: git.credentials.0.url: must not contain a user name, password or token (CredentialInUrl): put "
-                    "them into a file that `git.credentials` names, not 'https://git.example.com'"
-                )
-            ],
+            [(f"3: git.credentials.0.url: {CREDENTIAL_IN_URL}, not 'https://git.example.com'")],
             id="credentials-in-a-pattern",
         ),
         pytest.param(
             "git:\n  credentials:\n    - url: h\n      write:\n        token_file: t\n        url: https://me:ca@h/\n",
-            [
-                (
-                    "6: git.credentials.0.write.url: must not contain a user name, password or token (CredentialInUrl):"
-                    " put them into a file that `git.credentials` names, not 'https://h/'"
-                )
-            ],
+            [(f"6: git.credentials.0.write.url: {CREDENTIAL_IN_URL}, not 'https://h/'")],
             id="credentials-in-a-push-url",
         ),
         pytest.param(
@@ -673,3 +662,30 @@ def test_deprecated_settings_have_a_replacement(tmp_path: Path) -> None:
     assert deprecated["forge.hosts.0.token_file"] == (
         "`api: {token_file: …}` in an entry of `git.credentials` that matches 'https://a.example'"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "config: {url: URL}",
+        "fleet: {url: URL}",
+        "status: {url: URL}",
+        "git: {allowed_urls: [URL]}",
+        "git: {remotes: [{url: URL, max_pushes_per_minute: 1}]}",
+        "git: {credentials: [{url: URL, read: {token_file: t}}]}",
+        "git: {credentials: [{url: h, write: {token_file: t, url: URL}}]}",
+        "forge: {hosts: [{url: URL, kind: agit}]}",
+        "forge: {hosts: [{url: https://h/a, kind: gitea, api: URL, token_file: t}]}",
+        "notifications: {channels: [{name: a, kind: webhook, url: URL, secret_file: s}]}",
+        "notifications: {channels: [{name: a, kind: slack, token_file: t, channel: c, api: URL}]}",
+        "notifications: {proxy: URL}",
+        "rendering: {dask: URL}",
+        "server: {external_url: URL}",
+    ],
+)
+@pytest.mark.parametrize("url", ["https://me:can/ary@h.example/a", "https://canary@h.example/a"])
+def test_token_in_a_url_is_refused_and_not_repeated(tmp_path: Path, text: str, url: str) -> None:
+    (message,) = list_errors(tmp_path, text.replace("URL", f"'{url}'"))
+
+    assert "(CredentialInUrl)" in message
+    assert "ary" not in message

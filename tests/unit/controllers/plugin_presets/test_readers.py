@@ -160,6 +160,12 @@ def test_definitions_of_both_kinds_can_have_the_same_name() -> None:
             build_definition([], version=1.5), "DefinitionInvalid", "/spec/version", id="a-number-for-a-version"
         ),
         pytest.param(build_definition([], helmChart=None), "DefinitionInvalid", "/spec", id="nothing-to-deploy"),
+        pytest.param(
+            build_definition([], helmChart={"name": "c", "repository": "oci://me:canary@h.example/a", "version": "1"}),
+            "CredentialInUrl",
+            "/spec/helmChart/repository",
+            id="credentials-in-a-url",
+        ),
         pytest.param(build_definition([], helmChart={"name": "c"}), "DefinitionInvalid", "/spec/helmChart", id="chart"),
         pytest.param(
             build_definition([], uiApplication={"name": "u"}),
