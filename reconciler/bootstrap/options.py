@@ -29,7 +29,7 @@ def get_cache_file(settings: Settings, name: str) -> Path:
 def build_signer(settings: Settings) -> git_signing.Signer | None:
     """Build the signer of new commits and tags. Return None if nothing is signed."""
     signing = settings.signing
-    if not signing.format or not signing.sign:
+    if not signing.format:
         return None
     return git_signing.Signer(
         git_signing.SigningOptions(

@@ -112,7 +112,7 @@ class GitCommand:
         if use and _is_access_denied(result) and self._options.credentials.expire(self._url, use):
             result = self._run_measured(arguments, stdin, lock_descriptor)
         if result.exit_code not in accepted_exit_codes:
-            raise self.build_error(arguments[0], result.stderr)
+            raise self.build_error(_get_command_name(arguments), result.stderr)
         return result
 
     def _run_measured(
@@ -123,13 +123,13 @@ class GitCommand:
         return measurement.result
 
     def _run_once(self, arguments: Sequence[str], stdin: bytes | BinaryIO, lock_descriptor: int | None) -> GitResult:
-        source = subprocess.PIPE if isinstance(stdin, bytes) else stdin
+        source, name = subprocess.PIPE if isinstance(stdin, bytes) else stdin, _get_command_name(arguments)
         with self.start(*arguments, stdin=source, lock_descriptor=lock_descriptor) as process:
-            output, error_output = self._communicate(process, arguments[0], stdin if isinstance(stdin, bytes) else None)
+            output, error_output = self._communicate(process, name, stdin if isinstance(stdin, bytes) else None)
             result = GitResult(process.returncode, output, self.clean_output(error_output))
             if process in self._interrupted:
-                raise InterruptedGitError(f"git {arguments[0]} of {self._url.text} was ended on request")
-        progress.update(f"git {arguments[0]}")
+                raise InterruptedGitError(f"git {name} of {self._url.text} was ended on request")
+        progress.update(f"git {name}")
         return result
 
     @contextmanager
@@ -224,6 +224,12 @@ class GitCommand:
 def _find_use(arguments: Sequence[str]) -> CredentialUse | None:
     # Search all arguments for the command name, because options of git itself can precede the command name.
     return next((_REMOTE_COMMANDS[argument] for argument in arguments if argument in _REMOTE_COMMANDS), None)
+
+
+def _get_command_name(arguments: Sequence[str]) -> str:
+    """Return the name of a Git command, after the options `-c <setting>` of git itself."""
+    pairs = zip(("", *arguments), arguments, strict=False)
+    return next(argument for previous, argument in pairs if argument != "-c" and previous != "-c")
 
 
 def _is_access_denied(result: GitResult) -> bool:

@@ -404,7 +404,8 @@ class Mirror:
             GitError: Git cannot read the object.
         """
         options = [text for key, value in settings for text in ("-c", f"{key}={value}")]
-        result = self._run_query(*options, command, "--raw", check_object_id(object_id), accepted_exit_codes=(0, 1))
+        # Do not rebuild the mirror after an error, because the object of an earlier check can be missing.
+        result = self._run(*options, command, "--raw", check_object_id(object_id), accepted_exit_codes=(0, 1))
         return None if result.exit_code == 0 else result.stderr
 
     def list_root_commits(self, commit: CommitId) -> list[CommitId]:

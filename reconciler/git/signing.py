@@ -26,6 +26,7 @@ from reconciler.git.ssh_signatures import (
 )
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import redact
+from reconciler.telemetry.progress import progress
 
 SignedKind = Literal["commits", "tags"]
 _MAX_CACHED_SIGNATURES = 20_000
@@ -195,6 +196,8 @@ class _GpgKey(_ProcessKey):
 
 
 def _run_signing_program(command: Sequence[str], payload: bytes, options: SigningOptions) -> bytes:
+    # Report progress, because the signatures of a large batch take minutes.
+    progress.update(command[0])
     environment = {name: value for name in _INHERITED_VARIABLES if (value := os.environ.get(name))}
     environment |= {"LC_ALL": "C", **({"GNUPGHOME": options.gnupg_home} if options.gnupg_home else {})}
     try:

@@ -70,6 +70,8 @@ class SigningSettings(SettingsGroup):
 
     @model_validator(mode="after")
     def _check_key(self) -> SigningSettings:
+        if self.format and not self.sign:
+            raise ValueError("must contain commits or tags in `sign`, because `format` is set")
         required = {"ssh": "key_file", "openpgp": "key_id"}
         for signature_format, name in required.items():
             has_value, is_required = bool(getattr(self, name)), self.format == signature_format

@@ -16,6 +16,7 @@ from reconciler.git.object_writer import NewCommit, NewTag, PutFile
 from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushDone, PushUnit, RefUpdate
 from reconciler.git.signing import SignedKind, Signer, SigningOptions
+from reconciler.git.ssh_signatures import RawSigner, create_ssh_signature
 from tests.support.git_repositories import assert_sound, git, make_bare
 from tests.support.signing_keys import create_ssh_key, gpg_key, ssh_agent
 
@@ -228,6 +229,23 @@ def test_an_openpgp_key_signs_equal_commits_once(tmp_path: Path, remote: Path) -
         missing = open_mirror(tmp_path / "two", remote, replace(options, key_id="nobody@example.com"))
         with pytest.raises(SigningFailedError, match=r"gpg could not sign: .*nobody@example\.com"):
             missing.write_commits([FIRST])
+
+
+@pytest.mark.parametrize("index", [pytest.param(0, id="first"), pytest.param(2, id="last")])
+def test_the_first_and_the_last_signature_of_a_batch_are_checked(
+    tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch, index: int
+) -> None:
+    mirror = open_mirror(tmp_path / "cache", remote, SigningOptions("ssh", str(create_ssh_key(tmp_path, "ed25519"))))
+    payloads: list[bytes] = []
+
+    def sign_another_payload(payload: bytes, public_key: bytes, sign: RawSigner) -> bytes:
+        payloads.append(payload)
+        return create_ssh_signature(b"other" if len(payloads) == index + 1 else payload, public_key, sign)
+
+    monkeypatch.setattr("reconciler.git.signing.create_ssh_signature", sign_another_payload)
+
+    with pytest.raises(SigningFailedError, match="git does not accept the signature of the new commit"):
+        mirror.write_commits([FIRST, SECOND, MERGE])
 
 
 def test_a_signature_that_git_refuses_is_an_error(

@@ -92,7 +92,9 @@ def test_one_that_hangs_is_left_behind_and_taken_later(remotes: Remotes) -> None
 def test_those_that_hang_keep_no_place(remotes: Remotes) -> None:
     # the clock jumps once both have begun
     result = count()
-    lane: WorkerPool[str] = WorkerPool("fetch", 2, replace(remotes.flow, clock=lambda: 0.0 if next(result) < 2 else 11.0))
+    lane: WorkerPool[str] = WorkerPool(
+        "fetch", 2, replace(remotes.flow, clock=lambda: 0.0 if next(result) < 2 else 11.0)
+    )
     jobs = {"dead": remotes.hanging("dead"), "gone": remotes.hanging("gone"), "a": remotes.quick("a")}
 
     assert came(lane, jobs) == ["a came"]

@@ -108,9 +108,7 @@ class Remotes:
         self._remotes.clear()
         waits = self._backoff.remaining_seconds
         self._availability.export_backoff(
-            (self._mirrors[url].metric_label, seconds)
-            for url, seconds in waits.items()
-            if url in self._mirrors
+            (self._mirrors[url].metric_label, seconds) for url, seconds in waits.items() if url in self._mirrors
         )
         self._at_end()
 

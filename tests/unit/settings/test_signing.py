@@ -31,6 +31,9 @@ from reconciler.settings.signing import SigningSettings
             "must have `verify_inputs` warn or require, because `allowed_signers_file` is set",
             id="keys-without-verification",
         ),
+        pytest.param(
+            {"format": "ssh", "key_file": "k", "sign": []}, "must contain commits or tags in `sign`", id="sign-nothing"
+        ),
         pytest.param({"sign": ["pushes"]}, "Input should be 'commits' or 'tags'", id="unknown-object"),
     ],
 )
