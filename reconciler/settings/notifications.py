@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from reconciler.krm import selectors
 from reconciler.notifications import routes as notification_routes
@@ -97,7 +98,7 @@ class NotificationChannel(SettingsGroup):
         return self.port or _PORTS[self.security]
 
 
-def _join(names: list[str]) -> str:
+def _join(names: Iterable[object]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
@@ -122,9 +123,8 @@ class NotificationRoute(SettingsGroup):
     def _check_events(cls, value: Any) -> Any:
         known = [event.value for event in Event]
         if isinstance(value, list | tuple):
-            for name in value:
-                if name not in known:
-                    raise ValueError(f"must contain only these events: {', '.join(known)}; not {name!r}")
+            if unknown := [name for name in value if name not in known]:
+                raise ValueError(f"must contain only the events {', '.join(known)}; unknown: {_join(unknown)}")
             return tuple(Event(name) for name in value)
         return value
 
@@ -204,15 +204,23 @@ class NotificationSettings(SettingsGroup):
                 raise ValueError(f"must contain host names in lower case without a port, not {host!r}")
         return value
 
-    @model_validator(mode="after")
-    def _check_channels(self) -> NotificationSettings:
-        names = [channel.name for channel in self.channels]
+    @field_validator("channels")
+    @classmethod
+    def _check_names(cls, value: tuple[NotificationChannel, ...]) -> tuple[NotificationChannel, ...]:
+        names = [channel.name for channel in value]
         if duplicates := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"must contain each channel name only once, not {', '.join(duplicates)} several times")
-        for route in self.routes:
-            if route.channel not in names:
+            raise ValueError(f"must contain each channel name only once: {', '.join(duplicates)}")
+        return value
+
+    @field_validator("routes")
+    @classmethod
+    def _check_routes(cls, value: tuple[NotificationRoute, ...], info: ValidationInfo) -> tuple[NotificationRoute, ...]:
+        # If the channels are invalid, `data` does not contain them, and their errors are reported.
+        names = [channel.name for channel in info.data.get("channels", ())]
+        for route in value:
+            if "channels" in info.data and route.channel not in names:
                 raise ValueError(
-                    f"must contain a channel for each route; there is no channel {route.channel!r} in"
-                    f" {', '.join(names) or 'the empty list `channels`'}"
+                    f"must contain only names of channels ({', '.join(names) or 'there are no channels'});"
+                    f" there is no channel {route.channel!r}"
                 )
-        return self
+        return value

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from email import message_from_string, policy
+from html import escape
 from pathlib import Path
 
 import pytest
 
+from reconciler.bootstrap.notifications import build_channels
 from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, Severity
+from reconciler.notifications.channel_findings import ChannelFindings
 from reconciler.notifications.events import Event
 from reconciler.notifications.observation import Observation
 from reconciler.notifications.pass_observer import PassObserver
 from reconciler.notifications.routes import Route
 from reconciler.planning.model.shard import Shard, parse_shard
 from reconciler.reconcile.reconcile_pass import PassReport
+from reconciler.settings import Settings
+from tests.properties.test_second_pass import ACTIONS, update_open
 from tests.scenarios.test_removals import build_five_clusters, build_set
 from tests.scenarios.test_rollouts import build_rolled_out_world, roll_out, write_rule
 from tests.support.git_repositories import commit_files, delete_ref
@@ -233,3 +240,58 @@ def test_a_rollout_is_reported_wave_by_wave(tmp_path: Path) -> None:
     world.revert("amsterdam")
 
     assert [*fleet.sync(), *fleet.sync()] == [f"Rollout stopped: {rule}: wave 1 stays closed"]
+
+
+@pytest.mark.parametrize(
+    "sequence",
+    [
+        ("squash", "revert", "revert"),
+        ("deletion",),
+        ("edit of the draft", "squash", "revert"),
+        ("force push of the cluster", "moved tag"),
+    ],
+    ids=", ".join,
+)
+def test_further_passes_over_equal_refs_send_nothing(tmp_path: Path, sequence: tuple[str, ...]) -> None:
+    fleet = Fleet(begin(tmp_path, update_open))
+    fleet.sync()
+    for action in sequence:
+        ACTIONS[action](fleet.world)
+    # The second pass can detect the result of an action, and the pass after it changes nothing.
+    sent = [*fleet.sync(), *fleet.sync(), *fleet.sync()]
+
+    assert len(sent) == len(set(sent))
+    for _ in range(2):
+        fleet.restart()
+        assert fleet.sync() == []
+
+
+CHANNELS = [
+    {"name": "slack", "kind": "slack", "url_file": "/none"},
+    {"name": "teams", "kind": "teams", "url_file": "/none"},
+    {"name": "webhook", "kind": "webhook", "url": "https://a.example", "secret_file": "/none"},
+    {"name": "email", "kind": "email", "host": "a.example", "sender": "a@b.example", "recipients": ["c@d.example"]},
+]
+
+
+def test_hostile_text_of_the_config_is_escaped_in_all_channels(fleet: Fleet) -> None:
+    field = "x *b* _i_ `c` <!channel> @here [l](https://evil.example) <b>&amp;"
+    fleet.world.write({"hostile.yaml": variant("hostile", "berlin", "web", extra=f"{json.dumps(field)}: 1")})
+    fleet.sync()
+    message = next(message for message in fleet.desk.channel.messages if any("@here" in line for line in message.lines))
+    channels = build_channels(Settings.model_validate({"notifications": {"channels": CHANNELS}}), ChannelFindings())
+    texts = {name: channel.format(message) for name, channel in channels.items()}
+
+    assert field in json.loads(texts["webhook"])["data"]["lines"][0]
+    # Slack and Teams show these kinds of text unchanged.
+    slack = json.loads(texts["slack"])["blocks"]
+    assert [block["text"]["type"] for block in slack[:2]] == ["plain_text", "plain_text"]
+    assert field in slack[1]["text"]["text"]
+    card = json.loads(texts["teams"])["attachments"][0]["content"]
+    assert {inline["type"] for block in card["body"] for inline in block["inlines"]} == {"TextRun"}
+    assert field in card["body"][1]["inlines"][0]["text"]
+    mail = message_from_string(texts["email"], policy=policy.default)
+    html = mail.get_body(("html",))
+    assert html is not None
+    assert escape(field) in html.get_content()
+    assert "<b>" not in html.get_content()
