@@ -156,7 +156,7 @@ class Tracker:
         for event, name, item in message.covered:
             self._in_flight.discard((message.route, (event, name, item)))
             group = self._ledger.groups.get((event, name))
-            if group and item in group.items:
+            if group:
                 group.sent.setdefault(message.route, set()).add(item)
                 if posted and message.event == event:
                     group.posted[message.route] = posted
@@ -206,9 +206,11 @@ class Tracker:
         sent = group.sent.get(route.id, set())
         if len(sent) >= len(group.items) or group.condition.event not in route.selected_events:
             return ()
-        if group.only_routes is not None:
-            return tuple(group.items.values()) if route.id in group.only_routes else ()
-        if not route.matches_condition(group.condition):
+        if group.only_routes is None:
+            is_selected = route.matches_condition(group.condition)
+        else:
+            is_selected = route.id in group.only_routes
+        if not is_selected:
             return ()
         return tuple(
             tracked
@@ -216,7 +218,7 @@ class Tracker:
             if item not in sent
             and tracked.ended_at is None
             and (route.id, (*group.key, item)) not in self._in_flight
-            and self._matches(route, tracked.item)
+            and (group.only_routes is not None or self._matches(route, tracked.item))
         )
 
     def _matches(self, route: Route, item: Item) -> bool:
@@ -271,7 +273,6 @@ class Tracker:
             return [self._build_digest(route, candidates, now)]
         affordable = candidates[: int(state.tokens)]
         state.tokens -= len(affordable)
-        state.should_combine = len(affordable) < len(candidates)
         return [self._build_message(route, candidate, now) for candidate in affordable]
 
     def _build_message(self, route: Route, candidate: _Candidate, now: float) -> Message:

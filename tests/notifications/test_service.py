@@ -18,12 +18,14 @@ from reconciler.notifications.delivery import Delivery
 from reconciler.notifications.events import Event
 from reconciler.notifications.ledger import Ledger
 from reconciler.notifications.messages import Message
+from reconciler.notifications.observation import Observation
 from reconciler.notifications.pass_observer import PassObserver
 from reconciler.notifications.routes import Route
 from reconciler.notifications.service import NoNotifications, Notifications, NotificationService, NotificationWork
 from reconciler.notifications.tracker import Tracker, TrackerOptions
 from reconciler.planning.model.shard import Shard
 from reconciler.reconcile.pass_runner import PassSummary
+from reconciler.reconcile.reconcile_pass import PassReport
 from reconciler.settings import Settings
 from tests.support.notifications import START
 
@@ -116,14 +118,47 @@ def test_a_pass_does_not_wait_for_a_channel(start: Callable[[], Notifications], 
     assert channel.titles == ["Passes fail on shard 1/1"]
 
 
-def test_two_failed_passes_send_nothing(start: Callable[[], Notifications], channel: BlockingChannel) -> None:
-    notifications = start()
+class RecordingObserver(PassObserver):
+    """An observer that records the number of consecutive failed passes."""
+
+    def __init__(self) -> None:
+        super().__init__(Shard())
+        self.failed_passes: list[int] = []
+
+    def observe(self, report: PassReport, failures: Mapping[str, GitError]) -> Observation:
+        return Observation((), "c1")
+
+    def observe_failed_pass(self, message: str, failed_passes: int) -> Observation:
+        self.failed_passes.append(failed_passes)
+        return super().observe_failed_pass(message, failed_passes)
+
+
+@pytest.mark.parametrize("is_skipped", [True, False], ids=["skipped", "complete"])
+def test_a_successful_pass_ends_the_count_of_failed_passes(tmp_path: Path, is_skipped: bool) -> None:
+    observer = RecordingObserver()
+    ledger = Ledger(tmp_path / "ledger.json")
+    tracker = Tracker([], ledger, TrackerOptions())
+    work = NotificationWork(ledger, tracker, Delivery({}, tracker.record, ChannelFindings()))
+    notifications = Notifications(observer, ChannelFindings(), lambda: work)
     fail(notifications, 2)
-    run_pass(notifications, Passes([PassSummary("c1", {}, is_skipped=True)]))
+    if is_skipped:
+        run_pass(notifications, Passes([PassSummary("c1", {}, is_skipped=True)]))
+    else:
+        notifications.observe(None, {})  # type: ignore[arg-type]
     fail(notifications, 2)
     notifications.close()
 
-    assert not channel.started.is_set()
+    assert observer.failed_passes == [1, 2, 1, 2]
+
+
+@pytest.mark.parametrize(("failed_passes", "expected"), [(2, 0), (3, 1)])
+def test_three_failed_passes_are_a_condition(failed_passes: int, expected: int) -> None:
+    observation = PassObserver(Shard(2, 3)).observe_failed_pass("no route to host", failed_passes)
+
+    assert len(observation.conditions) == expected
+    assert not observation.covers("berlin")
+    if expected:
+        assert observation.conditions[0].data == {"shard": "2/3"}
 
 
 def test_a_recovered_pass_is_reported_after_a_restart(

@@ -60,6 +60,15 @@ def test_a_condition_that_ends_within_the_gather_time_sends_nothing(desk: Desk) 
     assert desk.run(observe(), after=HOUR) == []
 
 
+def test_the_gather_time_starts_again_after_an_interruption(desk: Desk) -> None:
+    desk.run(observe(blocked("a/web")))
+    desk.run(observe(), after=20)
+
+    assert desk.run(observe(blocked("a/web")), after=5) == []
+    assert desk.run(after=29) == []
+    assert desk.run(after=1) == [BLOCKED]
+
+
 def test_a_flapping_condition_sends_one_message(desk: Desk) -> None:
     assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
     for _ in range(10):
@@ -96,6 +105,44 @@ def test_an_end_is_not_sent_to_a_route_that_did_not_send_the_start(tmp_path: Pat
 
     assert desk.settle(observe(blocked("a/web"), labels=labels)) == []
     assert desk.settle(observe(labels=labels)) == []
+
+
+def test_an_end_is_sent_to_the_routes_of_the_start_whatever_its_severity(tmp_path: Path) -> None:
+    routes = [Route("ops", severity=Severity.ERROR, targets="stage=prod"), Route("ops", targets="stage=test")]
+    desk = Desk(tmp_path / "ledger.json", routes)
+    labels = {"a": {"stage": "prod"}}
+    desk.settle(observe(labels=labels))
+    desk.settle(observe(blocked("a/web"), labels=labels))
+    desk.run(observe(labels=labels))
+    desk.channel.errors = [unreachable()]
+    desk.run(after=30)
+    # The restart happens before the second attempt. Another condition changes the ledger before.
+    later = observe(drafts("a/db@1"), labels=labels)
+    assert desk.run(later) == []
+    desk.restart()
+
+    assert desk.settle(later) == [UNBLOCKED]
+    assert len({message.route for message in desk.channel.messages}) == 1
+
+
+def test_a_condition_that_has_ended_is_not_sent_to_a_later_route(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "ledger.json", [Route("ops"), Route("ops", packages=("*",), digest_minutes=1)])
+    desk.settle(observe())
+    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
+    assert desk.run(observe(), after=20) == []
+
+    # The digest is due, and the end of the condition is not sent yet.
+    assert desk.run(after=10) == []
+    assert desk.run(after=20) == [UNBLOCKED]
+
+
+def test_a_condition_that_ends_during_retries_is_followed_by_its_end(desk: Desk) -> None:
+    desk.channel.errors = [unreachable(), unreachable()]
+    desk.settle(observe(blocked("a/web")))
+    assert desk.run(observe(), after=1) == []
+    assert desk.run(after=5) == [BLOCKED]
+
+    assert desk.run(after=30) == [UNBLOCKED]
 
 
 @pytest.mark.parametrize("events", [(Event.PACKAGE_UNBLOCKED,), (Event.PACKAGE_BLOCKED,)], ids=str)
@@ -185,14 +232,31 @@ def test_a_restart_before_a_message_is_sent_does_not_lose_an_action(desk: Desk) 
 
 
 def test_an_action_is_not_lost_if_the_first_pass_after_a_restart_fails(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "ledger.json", [Route("ops", (Event.PUBLISHED,), targets="stage=prod")])
+    route = Route("ops", (Event.PUBLISHED,), targets="stage=prod", digest_minutes=60)
+    desk = Desk(tmp_path / "ledger.json", [route])
     labels = {"a": {"stage": "prod"}}
+    published = observe(published={"a/web@1": 2}, labels=labels)
     desk.settle(observe(drafts("a/web@1"), labels=labels))
-    desk.run(observe(published={"a/web@1": 2}, labels=labels))
+    desk.settle(published)
+    desk.settle(observe(drafts("a/other@1"), published={"a/web@1": 2}, labels=labels))
     desk.restart()
 
     assert desk.settle(Observation((), only_scopes=frozenset({"/pass"}))) == []
-    assert desk.settle(observe(published={"a/web@1": 2}, labels=labels)) == ["Published on a: 1 package"]
+    assert desk.run(published, after=HOUR) == ["Published on a: 1 package"]
+
+
+def test_a_restart_during_retries_does_not_lose_an_action(desk: Desk) -> None:
+    desk.settle(observe(drafts("a/web@1")))
+    published = observe(published={"a/web@1": 2})
+    desk.channel.errors = [unreachable(), unreachable()]
+    desk.settle(published)
+    # The new draft changes the ledger during the retries.
+    later = observe(drafts("b/web@1"), published={"a/web@1": 2})
+    desk.run(later, after=0.5)
+    desk.run(observe(drafts("b/web@1", "c/web@1"), published={"a/web@1": 2}))
+    desk.restart()
+
+    assert "Published on a: 1 package" in desk.settle(later)
 
 
 def test_a_kill_between_delivery_and_ledger_repeats_one_message_with_the_same_id(desk: Desk) -> None:
@@ -268,11 +332,13 @@ def test_a_digest_route_collects_messages(tmp_path: Path) -> None:
 
 def test_messages_of_quiet_hours_are_one_message_afterwards(tmp_path: Path) -> None:
     # START is 22:13:20 UTC.
-    desk = Desk(tmp_path / "ledger.json", [Route("ops", quiet_hours=parse_quiet_hours("22:00-06:00"))])
+    desk = Desk(tmp_path / "ledger.json", [Route("ops", quiet_hours=parse_quiet_hours("23:00-06:00"))])
+    desk.settle(observe())
+    desk.run(after=HOUR)
 
     assert desk.settle(observe(blocked("a/web"), drafts("a/db@1"), blocked("a/x", group="Bad x"))) == []
     assert desk.settle(observe(blocked("a/web"), drafts("a/db@1"))) == []
-    assert desk.run(after=7 * HOUR) == []
+    assert desk.run(after=6 * HOUR) == []
     assert desk.run(after=HOUR) == ["2 changes"]
 
 
@@ -287,6 +353,7 @@ def test_an_overdue_review_is_sent_once_per_day(tmp_path: Path) -> None:
     assert desk.settle(observed) == []
     assert desk.run(after=23 * HOUR) == []
     assert desk.run(after=HOUR) == ["Overdue review: 2 packages on 2 targets"]
+    assert desk.run(after=24 * HOUR) == ["Overdue review: 2 packages on 2 targets"]
     desk.settle(observe())
     assert desk.run(after=48 * HOUR) == []
 
@@ -309,6 +376,15 @@ def test_later_messages_of_a_thread_receive_the_data_of_the_first(desk: Desk) ->
 
     assert [message.posted for message in desk.channel.messages] == [{}, {"ts": "1"}, {"ts": "1"}]
     assert len({message.thread for message in desk.channel.messages}) == 1
+
+
+def test_the_data_of_a_digest_is_not_used_for_later_messages(tmp_path: Path) -> None:
+    desk = Desk(tmp_path / "ledger.json", [Route("ops")])
+    desk.channel.posted = {"ts": "1"}
+    assert desk.settle(observe(blocked("a/web"), drafts("b/web@1"))) == ["2 changes"]
+    desk.settle(observe(blocked("a/web", "b/web"), drafts("b/web@1")))
+
+    assert desk.channel.messages[-1].posted == {}
 
 
 @pytest.mark.parametrize(
