@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Choose the folder once. Workers and child processes inherit it."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         return
-    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and config.cache:
+    if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and getattr(config, "cache", None):
         # Nothing is written beside the sources. A thousand processes share one cache of compiled modules.
         os.environ["PYTHONPYCACHEPREFIX"] = str(config.cache.mkdir("compiled"))
     # The tests create thousands of repositories. On a disk, each of them waits for a flush.

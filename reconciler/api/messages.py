@@ -23,6 +23,8 @@ _TEMPLATES = {
     "string_type": "{path} must be a string{found}: put the value in quotes",
     "bool_type": "{path} must be true or false{found}",
     "int_type": "{path} must be a whole number{found}",
+    "greater_than_equal": "{path} must be at least {limit}{found}",
+    "less_than_equal": "{path} must be at most {limit}{found}",
     "model_type": "{path} must be a mapping{found}",
     "dict_type": "{path} must be a mapping{found}",
     "tuple_type": "{path} must be a list{found}",
@@ -38,8 +40,8 @@ class MessageTemplates:
     """The message templates of a family of kinds.
 
     A template can contain `{path}`, `{parent}`, `{lower_parent}`, `{found}`, `{value}`, `{allowed}`, `{choice}`,
-    `{name}` and `{suggestion}`. `{parent}` is the path of the mapping that contains the field. `{found}` is ", not "
-    and the value. `{choice}` is "one of " and the allowed values.
+    `{name}`, `{limit}` and `{suggestion}`. `{parent}` is the path of the mapping that contains the field. `{found}` is
+    ", not " and the value. `{choice}` is "one of " and the allowed values.
 
     Attributes:
         by_type: Templates by pydantic's error type. They replace the default templates.
@@ -86,6 +88,7 @@ def format_error_message(
         "allowed": ", ".join(allowed),
         "choice": f"one of {', '.join(allowed)}" if len(allowed) > 1 else ", ".join(allowed),
         "suggestion": suggestion,
+        "limit": context.get("ge", context.get("le", "")),
         "error": error["msg"],
     }
     return templates.find(error["type"], name).format_map(values)

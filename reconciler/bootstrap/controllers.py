@@ -64,6 +64,7 @@ from reconciler.controllers.results import (
     ConfigStatus,
     ControllerResult,
     PackageTarget,
+    Variant,
     collect_config_sources,
     merge_results,
 )
@@ -104,6 +105,7 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.settings import Settings
+from reconciler.tenancy.package_rules import PackageRules, select_owned
 
 _NO_FLEET = "no-fleet.git"
 _REPOSITORY = (PORCH_GROUP, "Repository")
@@ -139,6 +141,25 @@ class _FleetConfig:
     policies: OverridePolicies
     merge_rules: TemplateMergeRules
     findings: Sequence[Finding]
+
+    def find_labels(self, namespace: str, name: str) -> Mapping[str, str]:
+        """Return the labels of a cluster, or of the Repository with a namespace and a name."""
+        if name in self.inventory.clusters:
+            return self.inventory.clusters[name].labels
+        repository = self.repositories.get((namespace, name))
+        return repository.labels if repository else {}
+
+
+@dataclass(frozen=True)
+class _ControllerLimits:
+    """Limits of the controllers, which can be smaller for a tenant.
+
+    Attributes:
+        max_delete_percent: The percentage of packages that one change may delete.
+    """
+
+    max_delete_percent: int
+    expressions: ExpressionLimits
 
 
 _Cache = TypeVar("_Cache")
@@ -194,7 +215,6 @@ class _Controllers:
     variants: _Controller[PackageVariantCache] = field(
         default_factory=lambda: _Controller("PackageVariants and PackageVariantSets", PackageVariantCache)
     )
-    placed: _Controller[None] = field(default_factory=lambda: _Controller("placed resources", lambda: None))
     plugins: _Controller[PluginPresetCache] = field(
         default_factory=lambda: _Controller("PluginPresets and Plugins", PluginPresetCache)
     )
@@ -223,7 +243,10 @@ class CatalogServices:
         self._functions = functions
         self._verifier = verifier
         self._fleet_configs: list[tuple[Catalog, _FleetConfig]] = []
-        self._controllers = _Controllers()
+        self._placement: _Controller[None] = _Controller("placed resources", lambda: None)
+        # The controllers of each tenant, by its name. The platform team has the name "".
+        self._controllers: dict[str, _Controllers] = {}
+        self._assigned_variants: IdentityCache[Variant] = IdentityCache()
         self._fleet_config_search: FaultyObjectSearch[_FleetConfig] = FaultyObjectSearch(
             "Repositories, clusters and policies"
         )
@@ -355,37 +378,74 @@ class CatalogServices:
     def run_controllers(
         self, catalog: Catalog, remotes: Remotes, states: Mapping[Target, TargetState], now: int
     ) -> ControllerResult:
-        """Run all controllers and merge their results."""
+        """Run all controllers and merge their results. Each tenant has its own run."""
         fleet = self._get_fleet_config(catalog)
         percent, engine = self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings)
-        inventory = fleet.inventory
-
-        def run_variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
-            return generate_package_variants(part, self._build_variant_inputs(fleet, remotes, states, now), cache)
 
         def run_placement(part: Catalog, _: None) -> ControllerResult:
-            before = PlacedPackages(states, remotes)
+            before, inventory = PlacedPackages(states, remotes), fleet.inventory
             return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.get_held_counts()))
 
-        def run_plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
-            published = PublishedPlugins(fleet.targets, states, remotes, self._published)
-            return generate_plugins(part, inventory, self._build_preset_inputs(published, engine), cache)
-
-        def run_components(part: Catalog, cache: ComponentCache) -> ControllerResult:
-            owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
-            return reconcile_components(part, inventory, self._build_component_inputs(owned, engine), cache)
-
-        results = [
-            self._controllers.variants.run(catalog, run_variants, states),
-            self._controllers.placed.run(catalog, run_placement, states),
-            self._controllers.plugins.run(catalog, run_plugins, states),
-            self._controllers.components.run(catalog, run_components, states),
-        ]
+        rules = PackageRules(
+            catalog, fleet.find_labels, partial(_list_existing_packages, states), self._assigned_variants
+        )
+        results = [rules.apply_to_placed(self._placement.run(catalog, run_placement, states))]
+        for tenant in ("", *catalog.tenants.by_name):
+            result = self._run_for_tenant(tenant, catalog, fleet, remotes, states, now)
+            results.append(rules.apply(result, tenant) if tenant else result)
         self._published.end_pass()
+        self._assigned_variants.end_pass()
         reserved = self._find_reserved_branches(fleet, catalog)
         clusters = (reserved[target.key] for target in fleet.targets if target.is_deployment and target.key in reserved)
         general = ControllerResult(findings=(*fleet.findings, *clusters, *find_unused_objects(catalog)))
         return _remove_targetless_variants(merge_results([*results, general]), fleet, catalog)
+
+    def _run_for_tenant(
+        self,
+        tenant: str,
+        catalog: Catalog,
+        fleet: _FleetConfig,
+        remotes: Remotes,
+        states: Mapping[Target, TargetState],
+        now: int,
+    ) -> ControllerResult:
+        """Run the controllers on the objects that a tenant can see. Return the results for the tenant's own objects."""
+        engine, inventory = _fingerprint_engine(self._settings), fleet.inventory
+        limits = self._get_limits(catalog, tenant)
+
+        def run_variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
+            return generate_package_variants(
+                part, self._build_variant_inputs(fleet, remotes, states, now, limits), cache
+            )
+
+        def run_plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
+            published = PublishedPlugins(fleet.targets, states, remotes, self._published)
+            return generate_plugins(part, inventory, self._build_preset_inputs(published, engine, limits), cache)
+
+        def run_components(part: Catalog, cache: ComponentCache) -> ControllerResult:
+            owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
+            return reconcile_components(part, inventory, self._build_component_inputs(owned, engine, limits), cache)
+
+        view, controllers = catalog.select_visible(tenant), self._controllers.setdefault(tenant, _Controllers())
+        result = merge_results(
+            [
+                controllers.variants.run(view, run_variants, states),
+                controllers.plugins.run(view, run_plugins, states),
+                controllers.components.run(view, run_components, states),
+            ]
+        )
+        return select_owned(result, catalog, tenant) if catalog.tenants else result
+
+    def _get_limits(self, catalog: Catalog, tenant: str) -> _ControllerLimits:
+        percent, expressions = self._settings.guards.max_delete_percent, self._limits
+        if not tenant:
+            return _ControllerLimits(percent, expressions)
+        own = catalog.tenants.by_name[tenant].spec.limits
+        if own.max_delete_percent is not None:
+            percent = min(percent, own.max_delete_percent)
+        if own.cel_steps is not None:
+            expressions = replace(expressions, steps=min(expressions.steps, own.cel_steps))
+        return _ControllerLimits(percent, expressions)
 
     def lint(self, catalog: Catalog, remotes: Remotes, result: ControllerResult, now: int) -> tuple[Finding, ...]:
         """Return the findings of the linters. Only the command `validate` runs linters; a pass does not run linters.
@@ -403,10 +463,11 @@ class CatalogServices:
         ]
         if catalog.is_complete and not fleet.inventory.uncertain_names:
             engine, states = _fingerprint_engine(self._settings), dict[Target, TargetState]()
-            findings += lint_variants(catalog, self._build_variant_inputs(fleet, remotes, states, now))
+            limits = self._get_limits(catalog, "")
+            findings += lint_variants(catalog, self._build_variant_inputs(fleet, remotes, states, now, limits))
             findings += lint_presets(catalog, fleet.inventory, self._limits if rules.expressions else None)
             owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
-            findings += lint_components(catalog, fleet.inventory, self._build_component_inputs(owned, engine))
+            findings += lint_components(catalog, fleet.inventory, self._build_component_inputs(owned, engine, limits))
         return tuple(findings)
 
     def read_cluster_versions(self, catalog: Catalog) -> KnownClusters:
@@ -414,39 +475,51 @@ class CatalogServices:
         return read_known_clusters(catalog, self._get_fleet_config(catalog).inventory)
 
     def _build_variant_inputs(
-        self, fleet: _FleetConfig, remotes: Remotes, states: Mapping[Target, TargetState], now: int
+        self,
+        fleet: _FleetConfig,
+        remotes: Remotes,
+        states: Mapping[Target, TargetState],
+        now: int,
+        limits: _ControllerLimits,
     ) -> PackageVariantInputs:
         children, blocked = self._set_packages.list_packages(states)
         return PackageVariantInputs(
             fleet.repositories, FetchedUpstreams(remotes, self._resolve, self._verifier), children,
-            self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings), self._limits, now, blocked,
+            limits.max_delete_percent, _fingerprint_engine(self._settings), limits.expressions, now, blocked,
         )  # fmt: skip
 
-    def _build_preset_inputs(self, before: PublishedPlugins, engine: str) -> PluginPresetInputs:
+    def _build_preset_inputs(
+        self, before: PublishedPlugins, engine: str, limits: _ControllerLimits
+    ) -> PluginPresetInputs:
         rules = self._settings.rules
         return PluginPresetInputs(
-            before, self._settings.guards.max_delete_percent, engine, before.get_held_counts(), rules.base_domain,
-            rules.central_cluster, rules.expressions, self._limits, frozenset(rules.plugin_outputs),
+            before, limits.max_delete_percent, engine, before.get_held_counts(), rules.base_domain,
+            rules.central_cluster, rules.expressions, limits.expressions, frozenset(rules.plugin_outputs),
         )  # fmt: skip
 
-    def _build_component_inputs(self, before: OwnedPackages, engine: str) -> ComponentControllerInputs:
+    def _build_component_inputs(
+        self, before: OwnedPackages, engine: str, limits: _ControllerLimits
+    ) -> ComponentControllerInputs:
         rules = self._settings.rules
         return ComponentControllerInputs(
             before,
-            self._settings.guards.max_delete_percent,
+            limits.max_delete_percent,
             engine,
             before.get_held_counts(),
             rules.runtime_composition,
             rules.crd_group,
             _RESERVED_KINDS,
-            self._limits,
+            limits.expressions,
         )
 
     def list_generated_kinds(self, catalog: Catalog) -> tuple[tuple[GeneratedKind, ...], tuple[Finding, ...]]:
         """Return the kinds that component types generate, and findings about component types that generate no kind."""
         no_packages = OwnedPackages({}, COMPONENT_GROUP, BINDING)
         return list_component_kinds(
-            catalog, self._build_component_inputs(no_packages, _fingerprint_engine(self._settings))
+            catalog,
+            self._build_component_inputs(
+                no_packages, _fingerprint_engine(self._settings), self._get_limits(catalog, "")
+            ),
         )
 
     def create_renderer(self, catalog: Catalog) -> PackageRenderer:
@@ -564,6 +637,14 @@ class CatalogServices:
 
     def _resolve(self, text: str) -> str:
         return resolve_repository(text, self._source, self._options).connection_url
+
+
+def _list_existing_packages(states: Mapping[Target, TargetState]) -> frozenset[PackageTarget]:
+    return frozenset(
+        PackageTarget(target.key.namespace, target.name, package)
+        for target, state in states.items()
+        for package, _ in state.list_active_packages()
+    )
 
 
 def _fingerprint_engine(settings: Settings) -> str:

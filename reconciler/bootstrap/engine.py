@@ -21,6 +21,7 @@ from reconciler.runners.interrupted_calls import InterruptedCalls
 from reconciler.runners.process import ProcessLimits
 from reconciler.runners.scripts import BackoffScriptRunner, get_shared_script_process
 from reconciler.settings import Settings
+from reconciler.tenancy.config_rules import TenancyOptions
 
 # The first pause after a failure. The pause doubles with each further failure.
 
@@ -70,6 +71,11 @@ def build_yaml_limits(settings: Settings) -> YamlLimits:
         aliases=limits.yaml_aliases,
         documents=limits.yaml_documents,
     )
+
+
+def build_tenancy_options(settings: Settings) -> TenancyOptions:
+    """Return the settings about tenants."""
+    return TenancyOptions(settings.tenancy.directory, settings.tenancy.default == "deny")
 
 
 def count_available_cores() -> int:

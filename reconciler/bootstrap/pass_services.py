@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reconciler.bootstrap.controllers import CatalogServices
-from reconciler.bootstrap.engine import build_yaml_limits
+from reconciler.bootstrap.engine import build_tenancy_options, build_yaml_limits
 from reconciler.bootstrap.inputs import SettingsInputs
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.renderer_factory import build_executor
@@ -28,6 +28,7 @@ from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.services import PassServices
 from reconciler.settings import Settings
 from reconciler.settings.deprecations import list_deprecated_settings
+from reconciler.tenancy.config_rules import apply_config_rules
 
 
 def build_pass_services(
@@ -89,6 +90,7 @@ class _CatalogReader:
 
     def __init__(self, settings: Settings, isolate: Callable[[Catalog], Catalog]) -> None:
         self._limits = build_yaml_limits(settings)
+        self._tenancy = build_tenancy_options(settings)
         self._isolate = isolate
         self._parse_cache: ParseCache = {}
         self._catalog: Catalog | None = None
@@ -100,7 +102,7 @@ class _CatalogReader:
         file_ids = {file.id for file in snapshot.files.values()}
         for file_id in self._parse_cache.keys() - file_ids:
             del self._parse_cache[file_id]
-        return self._isolate(catalog)
+        return self._isolate(apply_config_rules(catalog, self._tenancy))
 
 
 def _preload(catalog: Catalog) -> None:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import time
 
-from reconciler.bootstrap.engine import build_functions, build_render_engine, build_yaml_limits, count_available_cores
+from reconciler.bootstrap.engine import (
+    build_functions,
+    build_render_engine,
+    build_tenancy_options,
+    build_yaml_limits,
+    count_available_cores,
+)
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS
 from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
 from reconciler.executors.dask_cluster import DaskExecutor
@@ -16,6 +22,7 @@ from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
 from reconciler.planning.render.templates import TemplateMerger
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
+from reconciler.tenancy.config_rules import apply_config_rules
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,10 @@ def build_executor(settings: Settings) -> Executor | None:
 
 def _select_render_settings(settings: Settings) -> Settings:
     """Return only the settings that a render requires, because workers must not receive secrets and URLs."""
-    return Settings(merge=settings.merge, rules=settings.rules, functions=settings.functions, limits=settings.limits)
+    return Settings(
+        merge=settings.merge, rules=settings.rules, functions=settings.functions, limits=settings.limits,
+        tenancy=settings.tenancy,
+    )  # fmt: skip
 
 
 class _WorkerState:
@@ -57,6 +67,7 @@ class _WorkerState:
         backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
         self.engine: RenderEngine = build_render_engine(settings, build_functions(settings, backoff))
         self._limits = build_yaml_limits(settings)
+        self._tenancy = build_tenancy_options(settings)
         self._parse_cache: ParseCache = {}
         self._catalog: Catalog | None = None
 
@@ -67,7 +78,7 @@ class _WorkerState:
         )
         for file_id in self._parse_cache.keys() - {file.id for file in context.files.values()}:
             del self._parse_cache[file_id]
-        catalog = self._catalog.with_resolution(context.conflict_resolution)
+        catalog = apply_config_rules(self._catalog, self._tenancy).with_resolution(context.conflict_resolution)
         deletions = context.unproven_deletions
         return replace(catalog, unproven_deletions=deletions) if deletions else catalog
 

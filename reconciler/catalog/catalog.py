@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from functools import cached_property
 from itertools import chain
 from typing import Any
@@ -12,6 +12,7 @@ from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.files import BlobId, File, FileTree, parse_ignore_file
 from reconciler.catalog.known_kinds import PORCH_GROUP, suggest_kind
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE, Manifest, is_local_config, list_manifests
+from reconciler.catalog.tenants import EXPORT_ANNOTATION, NO_TENANTS, PACKAGE_OWNER_KINDS, Tenants
 from reconciler.krm.findings import CommonCodes, Finding, SourceLocation, create_internal_error_finding
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.json_text import compute_digest
@@ -156,6 +157,7 @@ class Catalog:
         unproven_deletions: Errors about files that no longer define an object of an earlier pass, but do not prove
             its deletion. While there are such errors, no object is considered deleted.
         resolution: The resolution of conflicts between objects that define the same object, cluster or target.
+        tenants: The tenants of the config.
     """
 
     objects: Mapping[ObjectKey, ConfigObject]
@@ -168,6 +170,7 @@ class Catalog:
     package_folders: frozenset[str] = frozenset()
     unproven_deletions: tuple[Finding, ...] = ()
     resolution: ConflictResolution = field(default_factory=ConflictResolution)
+    tenants: Tenants = NO_TENANTS
 
     @property
     def is_complete(self) -> bool:
@@ -238,6 +241,74 @@ class Catalog:
             copies=dict(sorted(copies.items())),
             _by_kind=_group_by_kind(objects),
         )
+
+    @property
+    def definitions(self) -> Iterator[ConfigObject]:
+        """All definitions in all files, including several definitions of one object."""
+        return chain.from_iterable(content.objects for content in self._files.values())
+
+    def without_definitions(self, excluded: Sequence[ConfigObject], present: Iterable[ConfigObject]) -> Catalog:
+        """Return a catalog in which the definitions in `excluded` have no effect.
+
+        They do not conflict with other definitions of the same object.
+
+        Args:
+            present: The excluded definitions whose identities the catalog still contains, so that the packages of the
+                objects are not deleted.
+        """
+        if not excluded:
+            return self
+        positions = {(value.file, value.path, value.line) for value in excluded}
+        contents = {
+            path: replace(content, objects=tuple(_select_definitions(content.objects, positions)))
+            for path, content in self._files.items()
+        }
+        catalog = _create_catalog(contents, self.unreadable, None)
+        kept: dict[ObjectKey, tuple[ConfigObject, ...]] = {}
+        for value in present:
+            if value.key not in catalog.objects and value.key not in catalog.duplicates:
+                kept[value.key] = (*kept.get(value.key, ()), value)
+        return replace(
+            catalog,
+            duplicates=catalog.duplicates | kept.keys(),
+            copies=dict(sorted({**catalog.copies, **kept}.items())),
+            _files=self._files,
+            package_folders=self.package_folders,
+            tenants=self.tenants,
+        )
+
+    def select_visible(self, tenant: str) -> Catalog:
+        """Return the catalog as the packages of a tenant see it. The platform team has the name "".
+
+        The result contains the objects of the tenant, the objects of the platform team, and the exported objects of
+        other tenants that the tenant may reference. The platform team sees only its own objects.
+        """
+        if not self.tenants:
+            return self
+        objects = {key: value for key, value in self.objects.items() if self._is_visible(value, tenant)}
+        copies = {
+            key: values
+            for key, values in self.copies.items()
+            if any(self.tenants.find_owner(value.file) in ("", tenant) for value in values)
+        }
+        return replace(
+            self,
+            objects=objects,
+            duplicates=self.duplicates & copies.keys(),
+            copies=copies,
+            _by_kind=_group_by_kind(objects),
+        )
+
+    def _is_visible(self, config_object: ConfigObject, tenant: str) -> bool:
+        owner = self.tenants.find_owner(config_object.file)
+        if owner == tenant:
+            return True
+        if owner == "":
+            # Hide the package owners of the platform team, because the controllers process them only for the platform.
+            return (config_object.key.group, config_object.key.kind) not in PACKAGE_OWNER_KINDS
+        is_exported = config_object.annotations.get(EXPORT_ANNOTATION) == "true"
+        reader = self.tenants.by_name.get(tenant)
+        return is_exported and reader is not None and reader.may_reference(owner, config_object.key.name)
 
     def with_resolution(self, resolution: ConflictResolution) -> Catalog:
         """Return the catalog after the conflicts between definitions are resolved.
@@ -368,6 +439,12 @@ def _create_catalog(
     copies = {key: tuple(duplicates[key]) for key in sorted(duplicates)}
     kinds = _group_by_kind(objects)
     return Catalog(objects, unreadable, tuple(findings), frozenset(duplicates), kinds, copies, contents)
+
+
+def _select_definitions(
+    definitions: Iterable[ConfigObject], excluded: Collection[tuple[str, DataPath, int]]
+) -> Iterator[ConfigObject]:
+    return (value for value in definitions if (value.file, value.path, value.line) not in excluded)
 
 
 def _find_duplicates(contents: Iterable[_FileContent]) -> dict[ObjectKey, list[ConfigObject]]:

@@ -20,7 +20,7 @@ KNOWN_KINDS: Mapping[str, tuple[str, ...]] = {
     ),
     "kafka.strimzi.io": ("Kafka", "KafkaNodePool"),
     "platform": ("Addon", "Component", "ComponentDefinition", "ComponentType", "EnvBinding", "RenderResult"),
-    "reconciler.dev": ("Build", "Environment", "PackageRevisionSet", "PackageStatus", "TemplateMergeRule"),
+    "reconciler.dev": ("Build", "Environment", "PackageRevisionSet", "PackageStatus", "TemplateMergeRule", "Tenant"),
 }  # fmt: skip
 # API groups with which users may confuse a known API group, e.g. "openchoreo.dev" instead of "platform". The reconciler
 # reads only objects with the known API group.

@@ -64,13 +64,15 @@ class CatalogView:
     """Read access to the catalog for one render. Each access is recorded in `trace` as a dependency.
 
     Attributes:
+        prefix: The first words of each dependency in the trace. The reader does not get these words.
         trace: The recorded dependencies with their fingerprints.
         files: The path of the file that contains each found object, by (kind, namespace, name).
         locations: The location of each found object, by object identity.
     """
 
-    def __init__(self, reader: DependencyReader) -> None:
+    def __init__(self, reader: DependencyReader, prefix: tuple[str, ...] = ()) -> None:
         self._reader = reader
+        self.prefix = prefix
         self.trace: dict[str, str] = {}
         self.files: dict[tuple[str, str, str], str] = {}
         self.locations: dict[str, SourceLocation] = {}
@@ -102,8 +104,8 @@ class CatalogView:
 
     def record(self, *parts: str) -> str:
         """Record the dependency that consists of `parts`, and return its current fingerprint."""
-        dependency = format_dependency(*parts)
-        self.trace[dependency] = fingerprint = self._reader.read_fingerprint(dependency)
+        fingerprint = self._reader.read_fingerprint(format_dependency(*parts))
+        self.trace[format_dependency(*self.prefix, *parts)] = fingerprint
         return fingerprint
 
 

@@ -280,6 +280,7 @@ class Variant:
     is_per_cluster: bool = False
     provenance: Provenance | None = None
     sources: ConfigSources = field(default_factory=dict)
+    tenant: str = ""
 
     @property
     def upstream(self) -> UpstreamPackage | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from reconciler.catalog.tenants import TENANT_DEPENDENCY
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.controllers.override_policies.rollout import parse_rule_id
 from reconciler.controllers.placement.model import CLUSTER_SCOPED_NAMESPACE
@@ -73,7 +74,11 @@ def _format_owner(owner: PackageOwner) -> str:
 
 def _format_cause(cause: str, draft: Draft, target: Target) -> str:
     is_absent = draft.record.trace.get(cause) == ABSENT_FINGERPRINT
+    if cause.startswith(f"{TENANT_DEPENDENCY} "):
+        cause = cause.split(" ", 2)[2]
     match cause.split(" ", 4):
+        case ["tenant"]:
+            return f"the rights of tenant {draft.variant.tenant} changed"
         case ["variant"] if draft.variant.owner.key.kind == PLACEMENT:
             return f"{_format_placed_resources(draft.variant.owner.key.name)} are placed on {target.name}"
         case ["variant"]:

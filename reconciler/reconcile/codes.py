@@ -14,6 +14,7 @@ from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.krm.findings import CodeTable, CommonCodes, FindingScope, error, info, warning
 from reconciler.packages.codes import PackageCodes
 from reconciler.planning.model.codes import PlanningCodes
+from reconciler.tenancy.codes import TenancyCodes
 
 PACKAGE = FindingScope.PACKAGE
 TARGET = FindingScope.TARGET
@@ -99,7 +100,7 @@ class PassCodes(CodeTable):
 
 CODE_TABLES: tuple[type[CodeTable], ...] = (
     CommonCodes, CelCodes, CatalogCodes, PackageCodes, ControllerCodes, VariantCodes, PolicyCodes, PlacementCodes,
-    PluginCodes, ComponentCodes, TemplateCodes, PlanningCodes, PassCodes,
+    PluginCodes, ComponentCodes, TemplateCodes, PlanningCodes, TenancyCodes, PassCodes,
 )  # fmt: skip
 ALL_CODES = tuple(code for table in CODE_TABLES for code in table.by_name.values())
 """All finding codes of the program."""

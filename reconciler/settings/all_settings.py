@@ -22,6 +22,7 @@ from reconciler.settings.repositories import ConfigSettings, FleetSettings, Stat
 from reconciler.settings.rules import RuleSettings
 from reconciler.settings.server import ServerSettings
 from reconciler.settings.signing import SigningSettings
+from reconciler.settings.tenancy import TenancySettings
 from reconciler.settings.webhooks import WebhookSettings
 
 STATE_PLACEHOLDER = "{repository}"
@@ -71,6 +72,7 @@ class Settings(SettingsGroup):
     guards: GuardSettings = GuardSettings()
     merge: MergeSettings = MergeSettings()
     rules: RuleSettings = RuleSettings()
+    tenancy: TenancySettings = TenancySettings()
     functions: FunctionSettings = FunctionSettings()
     limits: LimitSettings = LimitSettings()
     rendering: RenderingSettings = RenderingSettings()

@@ -13,6 +13,7 @@ from reconciler.api.manifest import KrmObject, read_manifest
 from reconciler.api.package_status import PackageStatus
 from reconciler.api.porch import PackageVariant
 from reconciler.api.reconciler import PackageRevisionSet
+from reconciler.api.tenancy import Tenant
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import is_namespaced
@@ -118,6 +119,7 @@ _READERS: Mapping[str, Callable[[Any], Told]] = {
     "Environment": _by_object(read_environment),
     "Build": _by_object(read_build),
     "TemplateMergeRule": _by_object(read_merge_rule),
+    "Tenant": lambda document: read_manifest(Tenant, document).error_texts,
     "Kptfile": _kptfile,
     "PackageStatus": lambda document: read_manifest(PackageStatus, document).error_texts,
     **{model.__name__: partial(_manifest, model) for model in functions.KINDS},

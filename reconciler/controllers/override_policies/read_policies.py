@@ -32,7 +32,7 @@ from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey, split_api_version
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.resource import KrmResource
 
 _KINDS: Mapping[str, type[OverridePolicyManifest]] = {
@@ -57,6 +57,17 @@ class OverridePolicies:
     findings: tuple[Finding, ...] = ()
     is_complete: bool = True
     selectors: Mapping[ObjectKey, tuple[ResourceSelector, ...]] = field(default_factory=dict)
+
+    def select(self, keys: Collection[ObjectKey]) -> OverridePolicies:
+        """Return only the policies with these identities, without findings."""
+        return replace(
+            self,
+            valid={key: policy for key, policy in self.valid.items() if key in keys},
+            invalid=self.invalid.intersection(keys),
+            duplicates=self.duplicates.intersection(keys),
+            findings=(),
+            selectors={key: selectors for key, selectors in self.selectors.items() if key in keys},
+        )
 
     def can_exist(self, key: ObjectKey) -> bool:
         """Return whether a policy that was not found may be in an unreadable file."""

@@ -24,6 +24,7 @@ from reconciler.api.package_status import PackageStatus
 from reconciler.api.porch import PackageVariant, PackageVariantSet, Repository
 from reconciler.api.reconciler import Build, Environment, PackageRevisionSet, TemplateMergeRule
 from reconciler.api.strimzi import Kafka, KafkaNodePool
+from reconciler.api.tenancy import Tenant
 from reconciler.krm.objects import split_api_version
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -76,7 +77,7 @@ def build_component_kind(name: str, component_type: str, spec: Mapping[str, Any]
 
 MODELS: tuple[type[KrmObject], ...] = (
     Repository, PackageVariant, PackageVariantSet, PackageRevisionSet, OverridePolicy, ClusterOverridePolicy,
-    PropagationPolicy, ClusterPropagationPolicy, FederatedCluster, Kafka, KafkaNodePool, TemplateMergeRule,
+    PropagationPolicy, ClusterPropagationPolicy, FederatedCluster, Kafka, KafkaNodePool, TemplateMergeRule, Tenant,
     ComponentDefinition, Addon, ComponentType, Component, EnvBinding, Environment, Build, Cluster, Organization,
     Team, Catalog, PluginDefinition, ClusterPluginDefinition, PluginPreset, PluginOverride, Plugin,
     Kptfile, PackageStatus, *functions.KINDS,

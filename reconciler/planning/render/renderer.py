@@ -11,7 +11,8 @@ from reconciler.api.porch import ConflictPolicy
 from reconciler.api.profile import Profile
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FileTree, SpecialEntry
-from reconciler.catalog.trace import CatalogView, DependencyReader
+from reconciler.catalog.tenants import TENANT_DEPENDENCY, Tenant
+from reconciler.catalog.trace import CatalogView, DependencyReader, format_dependency
 from reconciler.controllers.resource_findings import find_secrets
 from reconciler.controllers.results import (
     ConfigInjection,
@@ -57,6 +58,7 @@ from reconciler.planning.render.conflict_policy import select_conflict_policy
 from reconciler.planning.render.local_changes import LostChanges, find_lost_changes, separate_template_changes
 from reconciler.planning.render.render_steps import RenderStep
 from reconciler.planning.render.templates import TemplateMerger
+from reconciler.tenancy.render_rules import check_functions, check_resources
 
 # The steps of a render with an upstream package, in their order. Override policies are also applied to generated files.
 CLONE_STEP = RenderStep("clone", clone_package, depends_on_cluster=False)
@@ -112,6 +114,7 @@ class PackageRenderer:
             these packages.
         adjust_source: Function that changes a package source before its render. The command `explain` uses it to remove
             a value.
+        is_tenant_view: Whether the catalog and the policies contain only what one tenant can see.
     """
 
     catalog: Catalog
@@ -120,17 +123,44 @@ class PackageRenderer:
     template_merger: TemplateMerger = field(default_factory=TemplateMerger)
     should_keep_stages: bool = False
     adjust_source: Callable[[PackageSource, MergeOptions], PackageSource] | None = None
+    is_tenant_view: bool = False
 
     @cached_property
     def dependency_reader(self) -> DependencyReader:
         """Computes the current fingerprints of the dependencies of a render."""
-        return DependencyReader(
-            self.catalog,
-            {
-                **self.cluster_overrides.build_dependency_functions(),
-                **self.template_merger.build_dependency_functions(),
-            },
-        )
+        platform = self if self.is_tenant_view else self.for_tenant("")
+        functions = {
+            **platform.cluster_overrides.build_dependency_functions(),
+            **platform.template_merger.build_dependency_functions(),
+        }
+        if not self.is_tenant_view:
+            functions[TENANT_DEPENDENCY] = self._fingerprint_for_tenant
+        return DependencyReader(platform.catalog, functions)
+
+    def _fingerprint_for_tenant(self, arguments: Sequence[str]) -> str:
+        tenant, *dependency = arguments
+        if tenant not in self.catalog.tenants.by_name:
+            return ""
+        return self.for_tenant(tenant).dependency_reader.read_fingerprint(format_dependency(*dependency))
+
+    def for_tenant(self, tenant: str) -> PackageRenderer:
+        """Return the renderer for the packages of a tenant. It reads only the objects that the tenant can see.
+
+        The platform team has the name "".
+        """
+        if not self.catalog.tenants or self.is_tenant_view:
+            return self
+        if tenant not in self._tenant_renderers:
+            catalog = self.catalog.select_visible(tenant)
+            keys = catalog.objects.keys() | catalog.duplicates
+            overrides = replace(self.cluster_overrides, policies=self.cluster_overrides.policies.select(keys))
+            renderer = replace(self, catalog=catalog, cluster_overrides=overrides, is_tenant_view=True)
+            self._tenant_renderers[tenant] = renderer
+        return self._tenant_renderers[tenant]
+
+    @cached_property
+    def _tenant_renderers(self) -> dict[str, PackageRenderer]:
+        return {}
 
     def __call__(self, variant: Variant, inputs: RenderInputs) -> PackageRender:
         """Render a package. Kafka templates of other packages are merged later.
@@ -156,7 +186,10 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     Raises:
         InterruptedFunctionError: A function was interrupted from outside.
     """
-    view, engine = CatalogView(renderer.dependency_reader), renderer.engine
+    renderer = renderer.for_tenant(variant.tenant)
+    tenant = renderer.catalog.tenants.by_name.get(variant.tenant)
+    prefix = (TENANT_DEPENDENCY, tenant.name) if tenant else ()
+    view, engine = CatalogView(renderer.dependency_reader, prefix), renderer.engine
     special, inputs = find_local_special_entries(inputs), remove_special_entries(inputs)
     inputs = separate_template_changes(inputs, renderer.template_merger.merge_rules) if variant.cluster else inputs
     policy = engine.resolve_conflict_policy(variant, is_generated=inputs.is_generated)
@@ -165,10 +198,11 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     if renderer.adjust_source and not select_errors(source.findings):
         source = renderer.adjust_source(source, options)
     source_findings = (*source.findings, *(_iterate_blocking_conflicts(source) if policy == "block" else ()))
-    run = _RenderRun(variant, source, view, renderer.should_keep_stages)
+    run = _RenderRun(variant, source, view, renderer.should_keep_stages, tenant)
     rendered = run.render(inputs, renderer) if not select_errors(source_findings) else PackageRender(source.files)
     if not select_errors((*source_findings, *rendered.findings)):
         rendered = _add_special_entries(_check_secrets(rendered, engine), special, variant)
+        rendered = _check_tenant_resources(rendered, tenant) if tenant else rendered
     render_findings = (*source_findings, *rendered.findings)
     # Locate findings about a generated package in the config, because the user must correct them there.
     locations = view.locations if inputs.is_generated else {}
@@ -243,6 +277,13 @@ def _check_secrets(rendered: PackageRender, engine: RenderEngine) -> PackageRend
     return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=code)
 
 
+def _check_tenant_resources(rendered: PackageRender, tenant: Tenant) -> PackageRender:
+    """Add errors for the resources that the tenant may not deploy. The errors block the package."""
+    findings = check_resources(rendered.files, tenant)
+    code = findings[0].code if findings else rendered.blocking_code
+    return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=code)
+
+
 class _RenderRun:
     """One render in progress.
 
@@ -252,7 +293,15 @@ class _RenderRun:
         findings: The findings of the steps until now.
     """
 
-    def __init__(self, variant: Variant, source: PackageSource, view: CatalogView, should_keep_stages: bool) -> None:
+    def __init__(
+        self,
+        variant: Variant,
+        source: PackageSource,
+        view: CatalogView,
+        should_keep_stages: bool,
+        tenant: Tenant | None,
+    ) -> None:
+        self.tenant = tenant
         self.variant = variant
         self.source = source
         self.view = view
@@ -308,6 +357,8 @@ class _RenderRun:
         After a failure, no other step is executed.
         """
         stages: list[FunctionStage] = []
+        if self.tenant and (forbidden := check_functions(files, self.tenant)):
+            return PackageRender(files, findings=(*self.findings, *forbidden)), True
         if self.should_keep_stages or engine.skipped_mutator:
             result = run_pipeline(
                 files, engine.functions, engine.profile, skipped_mutator=engine.skipped_mutator,

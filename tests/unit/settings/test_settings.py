@@ -33,7 +33,7 @@ SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, health, limits, log, max_backoff_seconds, "
     "merge, metrics, notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, "
-    "state_ref, status, webhooks"
+    "state_ref, status, tenancy, webhooks"
 )
 
 

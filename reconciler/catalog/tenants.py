@@ -1,0 +1,85 @@
+"""Tenants: the teams that own folders of the config, and the objects that each team can see.
+
+The package `reconciler.tenancy` reads the tenants and enforces their rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+
+from reconciler.api.tenancy import TenantSpec
+from reconciler.catalog.known_kinds import PORCH_GROUP
+from reconciler.krm.findings import SourceLocation
+from reconciler.krm.globs import matches_any_glob
+from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass, field
+
+# The first word of the dependencies of a tenant's package. Their fingerprints depend on what the tenant can see.
+TENANT_DEPENDENCY = "tenant"
+EXPORT_ANNOTATION = "reconciler.dev/export"
+# Each object of these kinds requests packages of its own. No other object refers to it.
+PACKAGE_OWNER_KINDS = frozenset(
+    (
+        (PORCH_GROUP, "PackageVariant"),
+        (PORCH_GROUP, "PackageVariantSet"),
+        ("greenhouse.sap", "Plugin"),
+        ("greenhouse.sap", "PluginPreset"),
+    )
+)
+
+
+@dataclass(frozen=True)
+class Tenant:
+    """A team and its rights.
+
+    Attributes:
+        location: The location of the Tenant object in the config.
+    """
+
+    name: str
+    spec: TenantSpec
+    location: SourceLocation
+
+    @cached_property
+    def digest(self) -> str:
+        """A digest of all rights. If it changes, the packages of the tenant are rendered again."""
+        return compute_digest(self.spec.model_dump(mode="json"))
+
+    def owns(self, path: str) -> bool:
+        """Return whether a config file is in a folder of the tenant."""
+        return matches_any_glob(path, self.spec.directories)
+
+    def may_reference(self, tenant: str, name: str) -> bool:
+        """Return whether the tenant may use an exported object of another tenant."""
+        return matches_any_glob(f"{tenant}.{name}", self.spec.allow.reference)
+
+
+@dataclass(frozen=True)
+class Tenants:
+    """All tenants of a config, by name. The platform team, which owns all other files, has the name "".
+
+    Attributes:
+        owners: The name of the tenant of each config file. Files of the platform team are absent.
+    """
+
+    by_name: Mapping[str, Tenant] = field(default_factory=dict)
+    owners: Mapping[str, str] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.by_name)
+
+    def find_owner(self, path: str) -> str:
+        """Return the name of the tenant that owns a config file. Return "" for a file of the platform team."""
+        return self.owners.get(path, "")
+
+    def find_owners(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return the names of the tenants that own the files."""
+        return frozenset(name for path in paths if (name := self.find_owner(path)))
+
+    def list_matching(self, path: str) -> Iterator[Tenant]:
+        """Yield all tenants whose folders contain a file. More than one tenant is an error."""
+        return (tenant for tenant in self.by_name.values() if tenant.owns(path))
+
+
+NO_TENANTS = Tenants()

@@ -1,0 +1,181 @@
+"""The rules for config files: which tenant owns a file, and which objects the tenant may define.
+
+An object that breaks a rule has no effect, but it counts as present. Its packages are not changed and not deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from reconciler.api import tenancy
+from reconciler.api.manifest import read_manifest
+from reconciler.catalog.catalog import Catalog, ConfigObject
+from reconciler.catalog.codes import CatalogCodes
+from reconciler.catalog.tenants import Tenant, Tenants
+from reconciler.controllers.clusters.inventory import CLUSTER_KINDS
+from reconciler.controllers.validation import create_field_findings
+from reconciler.krm.findings import Finding
+from reconciler.krm.globs import matches_any_glob
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.tenancy.codes import TenancyCodes
+
+TENANT_KIND = ("reconciler.dev", "Tenant")
+# Objects of these kinds apply to all packages of the fleet.
+_PLATFORM_KINDS = frozenset({TENANT_KIND, ("reconciler.dev", "TemplateMergeRule"), *CLUSTER_KINDS})
+
+
+@dataclass(frozen=True)
+class TenancyOptions:
+    """The settings about tenants.
+
+    Attributes:
+        directory: The folder with the Tenant objects, without a slash at its start and end.
+        denies_other_files: Whether files outside of all tenants may define only the kinds of the platform team.
+    """
+
+    directory: str = "tenants"
+    denies_other_files: bool = False
+
+
+def format_kind(group: str, kind: str) -> str:
+    """Return a kind in the notation of Tenant objects: `<kind>.<group>`, or `<kind>` for the core group."""
+    return f"{kind}.{group}" if group else kind
+
+
+def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
+    """Return the catalog with its tenants. Objects that their tenant may not define have no effect."""
+    definitions = [definition for definition in catalog.definitions if definition.key[:2] == TENANT_KIND]
+    if not definitions:
+        return catalog
+    misplaced = [definition for definition in definitions if not is_in_folder(definition.file, options.directory)]
+    catalog = catalog.without_definitions(misplaced, ())
+    tenants, errors = _read_tenants(catalog.objects_of_kind(*TENANT_KIND))
+    # The folders of an invalid Tenant are unknown. Do not treat its files as files of the platform team.
+    is_uncertain = bool(errors) or any(key[:2] == TENANT_KIND for key in catalog.duplicates)
+    options = replace(options, denies_other_files=options.denies_other_files or is_uncertain)
+    owners, overlaps = _assign_files({definition.file for definition in catalog.definitions}, Tenants(tenants))
+    catalog = replace(catalog, tenants=Tenants(tenants, owners))
+    rules = _ConfigRules(catalog.tenants, options, frozenset(overlaps))
+    refused = [(value, reason) for value in catalog.definitions if (reason := rules.find_violation(value))]
+    # A refused Repository or cluster never defined a target, so that its name must not affect other targets.
+    present = (value for value, _ in refused if value.key[:2] not in _PLATFORM_KINDS)
+    catalog = catalog.without_definitions([value for value, _ in refused], present)
+    rivals = tuple(_find_rivals(catalog))
+    catalog = catalog.without_definitions([value for value, _ in rivals], ())
+    findings = (
+        *(_create_rival_finding(value, first) for value, first in rivals),
+        *(_create_misplaced_finding(definition, options) for definition in misplaced),
+        *errors,
+        *overlaps.values(),
+        *(TenancyCodes.TENANT_FORBIDDEN.finding(reason, value.location) for value, reason in refused),
+    )
+    return replace(catalog, findings=(*catalog.findings, *findings))
+
+
+def _find_rivals(catalog: Catalog) -> Iterator[tuple[ConfigObject, ConfigObject]]:
+    """Yield each tenant's definition of an object that the platform team defines too, and the platform's definition."""
+    for copies in catalog.copies.values():
+        first = next((copy for copy in copies if not catalog.tenants.find_owner(copy.file)), None)
+        if first is not None:
+            yield from ((copy, first) for copy in copies if catalog.tenants.find_owner(copy.file))
+
+
+def _create_rival_finding(value: ConfigObject, first: ConfigObject) -> Finding:
+    message = (
+        f"{value.key} has no effect: the platform team defines the same object at {first.file}:{first.line}; use"
+        " another name"
+    )
+    return CatalogCodes.CLAIM_CONFLICT.finding(message, value.location)
+
+
+def _create_misplaced_finding(definition: ConfigObject, options: TenancyOptions) -> Finding:
+    message = (
+        f"{definition.key} has no effect: Tenants must be in the folder {options.directory}/ (setting"
+        " `tenancy.directory`)"
+    )
+    return TenancyCodes.TENANT_INVALID.finding(message, definition.location)
+
+
+def _read_tenants(definitions: Iterable[ConfigObject]) -> tuple[dict[str, Tenant], list[Finding]]:
+    tenants: dict[str, Tenant] = {}
+    errors: list[Finding] = []
+    for definition in definitions:
+        result = read_manifest(tenancy.Tenant, definition.data)
+        if result.model is None:
+            errors += create_field_findings(definition, result.errors, TenancyCodes.TENANT_INVALID)
+        else:
+            name = definition.key.name
+            tenants[name] = Tenant(name, result.model.spec, definition.location)
+    return tenants, errors
+
+
+def is_in_folder(path: str, folder: str) -> bool:
+    """Return whether a path is below a folder. The folder "" contains all paths."""
+    return not folder or path.startswith(f"{folder}/")
+
+
+def _assign_files(paths: Iterable[str], tenants: Tenants) -> tuple[dict[str, str], dict[str, Finding]]:
+    """Return the tenant of each file, and an error for each file that several tenants contain."""
+    owners: dict[str, str] = {}
+    overlaps: dict[str, Finding] = {}
+    for path in sorted(paths):
+        matching = list(tenants.list_matching(path))
+        if matching:
+            owners[path] = matching[0].name
+        if len(matching) > 1:
+            names = " and ".join(tenant.name for tenant in matching)
+            message = (
+                f"the file {path} is in the folders of the Tenants {names}, so that its objects have no effect: change"
+                " `spec.directories` of one of them"
+            )
+            overlaps[path] = TenancyCodes.TENANT_INVALID.finding(message, matching[1].location)
+    return owners, overlaps
+
+
+@dataclass(frozen=True)
+class _ConfigRules:
+    tenants: Tenants
+    options: TenancyOptions
+    overlaps: frozenset[str]
+
+    def find_violation(self, definition: ConfigObject) -> str:
+        """Return the rule that an object breaks. Return "" if the object is allowed."""
+        if definition.file in self.overlaps:
+            return f"{definition.key} has no effect, because the folders of several Tenants contain its file"
+        name = self.tenants.find_owner(definition.file)
+        kind = definition.key.group, definition.key.kind
+        if not name:
+            return self._check_other_file(definition) if self.options.denies_other_files else ""
+        tenant = self.tenants.by_name[name]
+        if kind in _PLATFORM_KINDS:
+            return f"{definition.key}: only the platform team may define the kind {format_kind(*kind)}"
+        allow = tenant.spec.allow
+        if not matches_any_glob(format_kind(*kind), allow.kinds):
+            return format_violation(tenant, str(definition.key), "the kind", format_kind(*kind), "kinds", allow.kinds)
+        namespace = definition.key.namespace
+        if namespace and not matches_any_glob(namespace, allow.namespaces):
+            return format_violation(
+                tenant, str(definition.key), "the namespace", namespace, "namespaces", allow.namespaces
+            )
+        return ""
+
+    def _check_other_file(self, definition: ConfigObject) -> str:
+        kind = definition.key.group, definition.key.kind
+        if kind in _PLATFORM_KINDS:
+            return ""
+        return (
+            f"{definition.key} has no effect: its file is in no folder of a Tenant, and the setting `tenancy.default`"
+            " is deny or a Tenant is invalid"
+        )
+
+
+def format_violation(tenant: Tenant, subject: str, noun: str, value: str, field: str, allowed: Sequence[str]) -> str:
+    """Return the message about a value that a tenant may not use.
+
+    Args:
+        noun: The value in words, such as "the namespace".
+        field: The field of `spec.allow` that contains the allowed values.
+    """
+    listed = ", ".join(map(str, allowed)) or "none"
+    rule = f"{tenant.location.file}:{tenant.location.line}: spec.allow.{field}"
+    return f"{subject}: tenant {tenant.name} may not use {noun} {value}; allowed: {listed} ({rule})"

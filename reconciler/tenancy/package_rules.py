@@ -1,0 +1,201 @@
+"""The rules for requested packages: their upstreams, targets, paths and number.
+
+A package that breaks a rule is stalled: its published content stays, and it gets no draft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.catalog.tenants import Tenant
+from reconciler.controllers.keyed_cache import IdentityCache
+from reconciler.controllers.package_variants.status import build_stalled_conditions
+from reconciler.controllers.results import ControllerResult, PackageTarget, StalledVariant, Variant, merge_results
+from reconciler.krm.findings import Finding, FindingCode, SourceLocation
+from reconciler.krm.git_formats import normalize_repository_url
+from reconciler.krm.globs import matches_any_glob
+from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.tenancy.codes import TenancyCodes
+from reconciler.tenancy.config_rules import format_violation
+
+_MAX_LISTED = 20
+
+
+@dataclass(frozen=True)
+class PackageRules:
+    """The rules for the packages of all tenants.
+
+    Attributes:
+        find_labels: Returns the labels of the cluster or Repository with a namespace and a name.
+        list_existing: Returns the packages that exist on their targets.
+        assigned: The accepted package variants of this and the previous pass.
+    """
+
+    catalog: Catalog
+    find_labels: Callable[[str, str], Mapping[str, str]]
+    list_existing: Callable[[], frozenset[PackageTarget]]
+    assigned: IdentityCache[Variant]
+
+    @cached_property
+    def existing(self) -> frozenset[PackageTarget]:
+        """The packages that exist on their targets."""
+        return self.list_existing()
+
+    def apply(self, result: ControllerResult, tenant: str) -> ControllerResult:
+        """Return the result of controllers for one tenant, after its packages are checked."""
+        rules = self.catalog.tenants.by_name[tenant]
+        accepted: list[Variant] = []
+        stalled: list[StalledVariant] = []
+        skipped: dict[ObjectKey, list[str]] = {}
+        for variant in result.variants:
+            allowed_target = self._is_target_allowed(variant.target, rules)
+            if not allowed_target and self._is_selected(variant) and variant.target not in self.existing:
+                skipped.setdefault(variant.owner.parent or variant.owner.key, []).append(variant.target.repository)
+            elif reason := _find_violation(variant, rules, is_target_allowed=allowed_target):
+                stalled.append(self._stall(variant, TenancyCodes.TENANT_FORBIDDEN, reason))
+            else:
+                accepted.append(self.assigned.get_or_create((variant, rules.spec), partial(_assign, variant, rules)))
+        accepted, excess = self._apply_limit(accepted, rules)
+        findings = (self._report_skipped(owner, targets, rules) for owner, targets in sorted(skipped.items()))
+        return replace(
+            result,
+            variants=tuple(accepted),
+            stalled=(*result.stalled, *stalled, *excess),
+            findings=(*result.findings, *findings),
+        )
+
+    def apply_to_placed(self, result: ControllerResult) -> ControllerResult:
+        """Return the result of the placement controller, after the packages of tenants are checked.
+
+        A package contains all placed resources of one namespace. The tenant of the package owns their config files.
+        """
+        if not self.catalog.tenants:
+            return result
+        by_tenant: dict[frozenset[str], list[Variant]] = {}
+        for variant in result.variants:
+            by_tenant.setdefault(self.catalog.tenants.find_owners(variant.sources), []).append(variant)
+        platform = tuple(by_tenant.pop(frozenset(), ()))
+        parts = [replace(result, variants=platform)]
+        for names, variants in sorted(by_tenant.items(), key=lambda entry: sorted(entry[0])):
+            if len(names) == 1:
+                parts.append(self.apply(ControllerResult(tuple(variants)), *names))
+            else:
+                parts.append(
+                    ControllerResult(stalled=tuple(self._stall_shared(names, variant) for variant in variants))
+                )
+        return merge_results(parts)
+
+    def _stall_shared(self, names: frozenset[str], variant: Variant) -> StalledVariant:
+        message = (
+            f"{variant.target} contains resources of the tenants {' and '.join(sorted(names))}: use another namespace"
+            " for each tenant"
+        )
+        return self._stall(variant, TenancyCodes.TENANT_FORBIDDEN, message)
+
+    def _is_target_allowed(self, target: PackageTarget, tenant: Tenant) -> bool:
+        targets = tenant.spec.allow.targets
+        return targets is not None and targets.selector.selector.matches(
+            self.find_labels(target.namespace, target.repository)
+        )
+
+    def _is_selected(self, variant: Variant) -> bool:
+        """Return whether a selector, and not the name of the target, requests the package."""
+        parent = self.catalog.objects.get(variant.owner.parent) if variant.owner.parent else None
+        if parent is None:
+            return False
+        targets = parent.data.get("spec", {}).get("targets")
+        indexes = variant.owner.target_indexes
+        if not isinstance(targets, list) or not indexes:
+            return True
+        return all("repositories" not in targets[index] for index in indexes if index < len(targets))
+
+    def _apply_limit(self, variants: list[Variant], tenant: Tenant) -> tuple[list[Variant], list[StalledVariant]]:
+        limit = tenant.spec.limits.packages
+        if limit is None or len(variants) <= limit:
+            return variants, []
+        # Accept existing packages first, so that a new package never blocks an existing package.
+        ordered = sorted(variants, key=lambda variant: (variant.target not in self.existing, variant.target))
+        excess = frozenset(variant.target for variant in ordered[limit:])
+        message = (
+            f"tenant {tenant.name} requests {len(variants)} packages, and its limit is {limit}"
+            f" ({tenant.location.file}:{tenant.location.line}: spec.limits.packages)"
+        )
+        return (
+            [variant for variant in variants if variant.target not in excess],
+            [
+                self._stall(variant, TenancyCodes.TENANT_LIMIT_EXCEEDED, f"{variant.target}: {message}")
+                for variant in variants
+                if variant.target in excess
+            ],
+        )
+
+    def _stall(self, variant: Variant, code: FindingCode, message: str) -> StalledVariant:
+        finding = code.finding(message, self._locate(variant.owner.parent or variant.owner.key))
+        conditions = build_stalled_conditions(code.name, message)
+        upstream = variant.upstream
+        source = PackageTarget(upstream.namespace, upstream.repository, upstream.package) if upstream else None
+        return StalledVariant(variant.owner, conditions, (finding,), variant.target, source)
+
+    def _report_skipped(self, owner: ObjectKey, targets: Sequence[str], tenant: Tenant) -> Finding:
+        names = sorted(set(targets))
+        more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
+        message = (
+            f"{owner}: the selector also matches {len(names)} targets that tenant {tenant.name} may not deploy to, and"
+            f" skips them: {', '.join(names[:_MAX_LISTED])}{more}"
+        )
+        return TenancyCodes.TARGETS_NOT_ALLOWED.finding(message, self._locate(owner))
+
+    def _locate(self, owner: ObjectKey) -> SourceLocation:
+        definition = self.catalog.objects.get(owner)
+        return definition.location if definition else SourceLocation(object=str(owner))
+
+
+def _assign(variant: Variant, tenant: Tenant) -> Variant:
+    dependencies = {**variant.dependencies, "tenant": tenant.digest}
+    return replace(variant, tenant=tenant.name, dependencies=dependencies)
+
+
+def _find_violation(variant: Variant, tenant: Tenant, *, is_target_allowed: bool) -> str:
+    allow, subject = tenant.spec.allow, str(variant.target)
+    if not is_target_allowed:
+        selector = allow.targets.selector.selector.as_data() if allow.targets else "none"
+        return format_violation(tenant, subject, "the target", variant.target.repository, "targets", (str(selector),))
+    if not matches_any_glob(variant.target.package, allow.packages):
+        return format_violation(tenant, subject, "the package path", variant.target.package, "packages", allow.packages)
+    if variant.upstream and not any(
+        matches_any_glob(location, allow.upstreams) for location in list_locations(variant.upstream.url)
+    ):
+        location = next(iter(list_locations(variant.upstream.url)))
+        return format_violation(tenant, subject, "the upstream", location, "upstreams", allow.upstreams)
+    return ""
+
+
+def list_locations(url: str) -> Iterator[str]:
+    """Yield the notations of a repository that a pattern can match: host and path, with and without `.git`."""
+    location = normalize_repository_url(url).rpartition("://")[2]
+    yield location.removesuffix(".git")
+    yield location
+
+
+def select_owned(result: ControllerResult, catalog: Catalog, tenant: str) -> ControllerResult:
+    """Return the part of a controller result that belongs to the objects of a tenant.
+
+    The platform team has the name "".
+    """
+    find_owner = catalog.tenants.find_owner
+    keys = {key for key, value in catalog.objects.items() if find_owner(value.file) == tenant}
+    keys |= {key for key, values in catalog.copies.items() if any(find_owner(value.file) == tenant for value in values)}
+    keys |= {child for status in result.statuses if status.key in keys for child in status.children}
+    keys |= {variant.owner.key for variant in result.variants if variant.owner.parent in keys}
+    return replace(
+        result,
+        variants=tuple(variant for variant in result.variants if variant.owner.key in keys),
+        stalled=tuple(value for value in result.stalled if value.owner.key in keys or value.owner.parent in keys),
+        statuses=tuple(status for status in result.statuses if status.key in keys),
+        findings=tuple(finding for finding in result.findings if find_owner(finding.location.file) == tenant),
+        pins=tuple(pin for pin in result.pins if pin.key in keys),
+        guards={key: guard for key, guard in result.guards.items() if key in keys},
+    )

@@ -1,0 +1,324 @@
+"""Tests of tenancy: teams may use only what their Tenant allows, and never change the packages of other teams."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.prepared_worlds import begin, berlin_published
+from tests.support.world import PassResult, World, config_map, package, repository, small_world, variant
+
+ALLOWED = {
+    "upstreams": "['**/catalog']",
+    "targets": "{selector: {matchLabels: {region: north}}}",
+    "kinds": "['PackageVariant.config.porch.kpt.dev', 'PackageVariantSet.config.porch.kpt.dev', ConfigMap]",
+    "packages": "['payments/**', 'payments-*']",
+    "namespaces": "[default, 'payments*']",
+    "clusterScopedResources": "[]",
+    "functions": "{images: ['*set-labels*'], starlark: false}",
+    "reference": "[other.shared]",
+}
+REQUEST = variant("pay", "berlin", "payments/api", upstream="metrics")
+
+
+def tenant(name: str = "payments", directories: str = "['teams/payments/**']", limits: str = "{}", **allow: str) -> str:
+    """Return a Tenant that may use all packages of the catalog on clusters in the north, with changed rights."""
+    rights = "".join(f"    {field}: {value}\n" for field, value in {**ALLOWED, **allow}.items())
+    return (
+        f"apiVersion: reconciler.dev/v1alpha1\nkind: Tenant\nmetadata: {{name: {name}}}\n"
+        f"spec:\n  directories: {directories}\n  limits: {limits}\n  allow:\n{rights}"
+    )
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """Return the small world with the tenant payments, which has no objects yet."""
+    world = small_world(tmp_path)
+    world.write({"tenants/payments.yaml": tenant()})
+    return world
+
+
+def list_messages(result: PassResult, code: str = "TenantForbidden") -> list[str]:
+    return [finding.message for finding in result.findings if finding.code == code]
+
+
+def test_allowed_package_gets_a_draft(world: World) -> None:
+    world.write({"teams/payments/api.yaml": REQUEST})
+
+    result = world.sync()
+
+    assert list_messages(result) == []
+    assert result.outcomes["berlin/payments/api"] == "draft"
+    assert world.sync_until_unchanged().report.render_count == 0
+
+
+@pytest.mark.parametrize(
+    ("rights", "value", "field"),
+    [
+        ({"kinds": "[ConfigMap]"}, "PackageVariant.config.porch.kpt.dev", "kinds"),
+        ({"namespaces": "[payments]"}, "default", "namespaces"),
+        ({"packages": "[other/**]"}, "payments/api", "packages"),
+        ({"upstreams": "[git.example.com/**]"}, "catalog", "upstreams"),
+        ({"targets": "{selector: {matchLabels: {region: south}}}"}, "berlin", "targets"),
+    ],
+)
+def test_request_without_the_right_is_refused(world: World, rights: dict[str, str], value: str, field: str) -> None:
+    world.write({"tenants/payments.yaml": tenant(**rights), "teams/payments/api.yaml": REQUEST})
+
+    result = world.sync()
+
+    (message,) = list_messages(result)
+    assert value in message
+    assert f"tenants/payments.yaml:1: spec.allow.{field}" in message
+    assert result.outcomes.get("berlin/payments/api") != "draft"
+
+
+def test_published_package_stays_when_the_right_is_withdrawn(world: World) -> None:
+    world.write({"teams/payments/api.yaml": REQUEST})
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    published = world.head("clusters/berlin")
+    world.write({"tenants/payments.yaml": tenant(packages="[other/**]")})
+
+    result = world.sync_until_unchanged()
+
+    assert len(list_messages(result)) == 1
+    assert world.head("clusters/berlin") == published
+    assert "drafts/berlin" not in result.after
+
+
+@pytest.mark.parametrize("content", [repository("berlin", branch="stolen"), repository("new"), tenant("mine")])
+def test_tenant_may_not_define_kinds_of_the_platform(world: World, content: str) -> None:
+    undisturbed = world.plan()
+    world.write({"teams/payments/repository.yaml": content, "tenants/payments.yaml": tenant(kinds="['**']")})
+
+    result = world.sync()
+
+    assert list_messages(result) or list_messages(result, "TenantInvalid")
+    assert result.outcomes == undisturbed.outcomes
+    assert "refs/heads/stolen" not in result.after
+
+
+def test_selector_skips_targets_that_are_not_allowed(world: World) -> None:
+    world.write(
+        {
+            "teams/payments/set.yaml": (
+                "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: pay}\nspec:\n"
+                "  upstream: {repo: catalog, package: metrics, revision: v1}\n  targets:\n"
+                "  - repositorySelector: {matchExpressions: [{key: region, operator: Exists}]}\n"
+                "    template: {downstream: {package: payments/api}}\n"
+            )
+        }
+    )
+
+    result = world.sync()
+
+    names = {name for name in result.outcomes if name.endswith("payments/api")}
+    assert names == {"berlin/payments/api", "catalog/payments/api"}
+    (message,) = list_messages(result, "TargetsNotAllowed")
+    assert "lisbon" in message
+    assert list_messages(result) == []
+
+
+def test_set_with_named_targets_reports_an_error(world: World) -> None:
+    world.write(
+        {
+            "teams/payments/set.yaml": (
+                "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: pay}\nspec:\n"
+                "  upstream: {repo: catalog, package: metrics, revision: v1}\n  targets:\n"
+                "  - repositories: [{name: lisbon, packageNames: [payments/api]}]\n"
+            )
+        }
+    )
+
+    assert len(list_messages(world.sync())) == 1
+
+
+class TestRenderedPackages:
+    @pytest.mark.parametrize(
+        ("resource", "value"),
+        [
+            ("{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: kube-system}}", "kube-system"),
+            ("{apiVersion: v1, kind: Namespace, metadata: {name: payments}}", "Namespace"),
+            (
+                "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin}}",
+                "ClusterRole.rbac.authorization.k8s.io",
+            ),
+            ("{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}", "Widget.example.com"),
+        ],
+    )
+    def test_forbidden_resource_blocks_the_package(self, world: World, resource: str, value: str) -> None:
+        world.release("metrics", "v2", package("metrics", extra=resource + "\n"))
+        world.write({"teams/payments/api.yaml": variant("pay", "berlin", "payments/api", "v2", upstream="metrics")})
+
+        result = world.sync()
+
+        (message,) = list_messages(result)
+        assert value in message
+        assert result.outcomes["berlin/payments/api"] != "draft"
+
+    @pytest.mark.parametrize(
+        ("function", "value"),
+        [("image: starlark:v0.4", "starlark"), ("image: search-replace:v0.2", "search-replace"), ("exec: rm", "rm")],
+    )
+    def test_forbidden_function_blocks_the_package(self, world: World, function: str, value: str) -> None:
+        pipeline = f"pipeline:\n  mutators:\n    - {function}\n"
+        files = package("metrics")
+        world.release("metrics", "v2", {**files, "Kptfile": files["Kptfile"] + pipeline})
+        world.write({"teams/payments/api.yaml": variant("pay", "berlin", "payments/api", "v2", upstream="metrics")})
+
+        result = world.sync()
+
+        (message,) = list_messages(result)
+        assert value in message
+        assert result.outcomes["berlin/payments/api"] != "draft"
+
+
+class TestReferences:
+    INJECTOR = "injectors: [{kind: ConfigMap, name: shared}]\n"
+
+    def request(self) -> str:
+        return variant("pay", "berlin", "payments/api", upstream="gateway", extra=self.INJECTOR)
+
+    @pytest.mark.parametrize(
+        ("export", "reference", "is_visible"),
+        [("true", "[other.shared]", True), ("false", "[other.shared]", False), ("true", "[]", False)],
+    )
+    def test_objects_of_other_tenants_must_be_exported_and_listed(
+        self, world: World, export: str, reference: str, is_visible: bool
+    ) -> None:
+        shared = config_map("shared", api="other").replace(
+            "metadata:", f"metadata:\n  annotations: {{reconciler.dev/export: '{export}'}}", 1
+        )
+        world.write(
+            {
+                "tenants/payments.yaml": tenant(reference=reference),
+                "tenants/other.yaml": tenant("other", "['teams/other/**']"),
+                "teams/other/shared.yaml": shared,
+                "teams/payments/api.yaml": self.request(),
+            }
+        )
+
+        world.sync()
+
+        assert ("api: other" in world.text("drafts/berlin", "payments/api/endpoints.yaml")) is is_visible
+        assert world.sync_until_unchanged().report.render_count == 0
+
+    def test_object_of_the_platform_is_visible(self, world: World) -> None:
+        world.write({"shared.yaml": config_map("shared", api="platform"), "teams/payments/api.yaml": self.request()})
+
+        world.sync()
+
+        assert "api: platform" in world.text("drafts/berlin", "payments/api/endpoints.yaml")
+
+
+class TestLimits:
+    def test_new_package_above_the_limit_is_refused(self, world: World) -> None:
+        world.write({"tenants/payments.yaml": tenant(limits="{packages: 1}"), "teams/payments/api.yaml": REQUEST})
+        world.sync()
+        world.write({"teams/payments/a.yaml": variant("a", "berlin", "payments/a", upstream="metrics")})
+
+        result = world.sync()
+
+        assert len(list_messages(result, "TenantLimitExceeded")) == 1
+        assert result.outcomes["berlin/payments/api"] == "drafted"
+        assert "berlin/payments/a" not in result.outcomes
+
+
+class TestInvalidTenants:
+    def test_overlapping_directories_are_an_error(self, world: World) -> None:
+        world.write({"tenants/other.yaml": tenant("other", "['teams/**']"), "teams/payments/api.yaml": REQUEST})
+
+        result = world.sync()
+
+        assert len(list_messages(result, "TenantInvalid")) == 1
+        assert result.outcomes.get("berlin/payments/api") != "draft"
+
+    def test_files_of_an_invalid_tenant_get_no_rights(self, world: World) -> None:
+        world.write(
+            {"tenants/payments.yaml": tenant().replace("kinds:", "kindz:"), "teams/payments/api.yaml": REQUEST}
+        )
+
+        result = world.sync()
+
+        (message,) = list_messages(result, "TenantInvalid")
+        assert "kindz" in message
+        assert "kinds" in message
+        assert result.outcomes.get("berlin/payments/api") != "draft"
+
+    def test_deny_refuses_files_outside_of_all_tenants(self, world: World) -> None:
+        world = world.with_settings(tenancy={"default": "deny"})
+
+        result = world.sync()
+
+        assert len(list_messages(result)) > 0
+        assert "draft" not in result.outcomes.values()
+
+
+POLICY = "apiVersion: core.kubeadmiral.io/v1alpha1\nkind: %s\nmetadata: {name: p%s}\nspec:\n"
+RULE = "  overrideRules: [{overriders: {labels: [{operator: addIfAbsent, value: {stolen: '1'}}]}}]\n"
+HOSTILE = {
+    "repository-of-a-cluster": repository("berlin", branch="main"),
+    "repository-with-the-same-branch": repository("other", branch="clusters/berlin"),
+    "cluster": "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata: {name: berlin, namespace: x}\nspec: {}\n",
+    "copy-of-an-owner": variant("metrics-berlin", "berlin", "metrics", "v9"),
+    "copy-of-an-injected-object": config_map("region-north", api="stolen"),
+    "path-of-a-package": variant("a", "berlin", "metrics", upstream="gateway"),
+    "path-inside-of-a-package": variant("a", "berlin", "metrics/inner", upstream="gateway"),
+    "path-outside-of-the-target": variant("a", "berlin", "../metrics", upstream="gateway"),
+    "set-for-all-targets": (
+        "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: a}\nspec:\n"
+        "  upstream: {repo: catalog, package: metrics, revision: v1}\n  targets:\n"
+        "  - repositorySelector: {}\n    template: {downstream: {package: metrics}}\n"
+    ),
+    "policy-for-all-resources": POLICY % ("ClusterOverridePolicy", "") + "  resourceSelectors: [{kind: Deployment}]\n" + RULE,
+    "merge-rule": (
+        "apiVersion: reconciler.dev/v1alpha1\nkind: TemplateMergeRule\nmetadata: {name: a}\nspec:\n"
+        "  parent: {kind: Deployment, apiGroup: apps, path: spec.template}\n"
+        "  child: {kind: ConfigMap, path: data.template, parentLabel: app}\n  properties: [spec]\n"
+    ),
+    "custom-resource-definition": (
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: a}\nspec: {}\n"
+    ),
+    "tenant-with-all-rights": tenant("evil", "['**']"),
+    "copy-of-the-tenant": tenant("payments", "['**']"),
+    "invalid-yaml": "a: [\n",
+    "object-without-a-name": "apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: {}\n",
+    "many-anchors": "a: &a [1]\n" + "".join(f"b{number}: *a\n" for number in range(5_000)),
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
+def test_files_of_a_tenant_never_change_other_packages(tmp_path: Path, content: str) -> None:
+    world = begin(tmp_path, berlin_published)
+    everything = tenant(
+        kinds="['**']", namespaces="['**']", upstreams="['**']", packages="[payments/**]", targets="{selector: {}}"
+    )
+    world.write({"tenants/payments.yaml": everything, "teams/payments/empty.yaml": "{}\n"})
+    world.sync_until_unchanged()
+    undisturbed = world.plan()
+    world.write({"teams/payments/hostile.yaml": content})
+
+    result = world.sync()
+
+    assert result.changed_branches == set()
+    assert undisturbed.outcomes.items() <= result.outcomes.items()
+    # The packages of the platform can still change.
+    world.write({"regions/north.yaml": config_map("region-north", api="new")})
+    assert "api: new" in (world.sync(), world.text("drafts/berlin", "gateway/endpoints.yaml"))[1]
+
+
+def test_package_of_another_owner_cannot_be_taken(world: World) -> None:
+    """A tenant requests the path of a package of the platform. The owner keeps the package."""
+    world.sync()
+    world.write(
+        {
+            "tenants/payments.yaml": tenant(packages="['**']"),
+            "teams/payments/a.yaml": variant("a-first", "berlin", "metrics", upstream="gateway"),
+        }
+    )
+
+    result = world.sync()
+
+    assert "DownstreamConflict" in result.codes
+    assert result.changed_branches == set()
