@@ -102,7 +102,8 @@ def _get_status_url(settings: Settings) -> str:
     url = settings.status.url or settings.fleet.url
     if not url:
         raise NoStatusRepositoryError(
-            "the repository for status is missing: set `status.url` or `fleet.url` to a Git repository, or use --fleet"
+            "the repository for the status branch is not set: set `status.url` or `fleet.url` to a Git "
+            "repository, or use --fleet"
         )
     return url
 

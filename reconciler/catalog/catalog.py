@@ -566,7 +566,7 @@ def _create_nameless_finding(path: str, document: Document, manifest: Manifest) 
 def _create_duplicate_finding(config_object: ConfigObject, copies: list[ConfigObject]) -> Finding:
     other_locations = ", ".join(f"{copy.file}:{copy.line}" for copy in copies if copy is not config_object)
     rule = f"{config_object.key} must be defined only once"
-    message = f"{rule}; it is also defined at {other_locations}, and no definition has an effect"
+    message = f"{rule}, but is also defined at {other_locations}; no definition has an effect"
     return CatalogCodes.DUPLICATE_OBJECT.finding(message, config_object.location)
 
 

@@ -14,10 +14,10 @@ class CatalogCodes(CodeTable):
         "Another object already defines the same object, cluster or target. The first definition applies."
     )
     DUPLICATE_OBJECT = error(
-        "An object is defined several times, and no record shows the first definition. No definition applies."
+        "An object is defined several times, and no record shows which definition came first. No definition applies."
     )
     FILE_UNREADABLE = error(
-        "A file of the config cannot be read. Until it can be read, no object is considered deleted.", FILE
+        "A file of the config cannot be read. While this error exists, no object is treated as deleted.", FILE
     )
     NAME_MISSING = error("An object has no name. While this error exists, no package is removed.")
     UNKNOWN_KIND = warning(

@@ -75,8 +75,8 @@ def _check_spelling(document: Document, manifest: Manifest, missing: Collection[
             line = document.find_line((*manifest.path, "kind" if key.kind != missing_key.kind else "apiVersion"))
             group = key.group or "the core group"
             reason = (
-                f"kind {key.kind} of {group} is not a known kind, and may be a typing error in {missing_key} of group"
-                f" {missing_key.group}"
+                f"kind {key.kind} of {group} is unknown, and may be a misspelling of {missing_key.kind} of "
+                f"{missing_key.group}"
             )
             return InconclusiveFile(line, reason if is_same_kind else f"{reason}; did you mean {missing_key.kind}?")
     return None

@@ -242,7 +242,7 @@ class StaticCheck:
             case LoopStep():
                 if loops == self.nesting:
                     raise EvaluationError(
-                        "CelNesting", f"comprehensions have more than {self.nesting} levels of nesting", step.offset
+                        "CelNesting", f"comprehensions are nested more than {self.nesting} levels deep", step.offset
                     )
                 self._check_all(list_children(step), local | set(step.variables), loops + 1)
             case OptionalMapStep():
@@ -371,5 +371,7 @@ def _check_fields(path: str, declarations: FieldDeclarations, steps: tuple[Acces
             return
         if name not in declarations:
             names = ", ".join(sorted(declarations)) or "none"
-            raise EvaluationError("CelUndefinedField", f"{path} has no field '{name}'; it has: {names}", step.offset)
+            raise EvaluationError(
+                "CelUndefinedField", f"{path} has no field '{name}'; existing fields: {names}", step.offset
+            )
         path, declarations = f"{path}.{name}", declarations[name]

@@ -70,7 +70,7 @@ def _expand_loop(method: MethodStep) -> LoopStep:
     kind, variable_count, has_condition = _LOOP_MACROS[method.name, len(method.arguments)]
     variables = tuple(_read_variable(method.name, argument) for argument in method.arguments[:variable_count])
     if len(set(variables)) < variable_count:
-        raise EvaluationError("CelSyntax", f"{method.name}() binds '{variables[0]}' twice", method.offset)
+        raise EvaluationError("CelSyntax", f"{method.name}() uses '{variables[0]}' for two variables", method.offset)
     condition = method.arguments[variable_count] if has_condition else None
     parts = method.arguments[variable_count:]
     return LoopStep(kind, method.name, variables, condition, parts[-1], **measure_node(method.offset, parts))
@@ -103,4 +103,6 @@ def _read_variable(macro: str, argument: SyntaxNode) -> str:
         case NameNode(name=name, absolute=False):
             return name
         case _:
-            raise EvaluationError("CelSyntax", f"{macro}() requires a plain name as its variable", argument.offset)
+            raise EvaluationError(
+                "CelSyntax", f"{macro}() requires a name without dots as its variable", argument.offset
+            )

@@ -339,7 +339,7 @@ _HINTS: Final = {
     ";": "an expression has no statements",
     "'": "the string has no closing quote on its line",
     '"': "the string has no closing quote on its line",
-    "{": "messages are not supported; write a map as {'key': value}",
+    "{": "Protocol Buffers messages are not supported; write a map as {'key': value}",
     "`": "backquotes are only allowed around a field name after a dot",
     "$": "write expressions without ${",
 }

@@ -66,8 +66,8 @@ _URL_START = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/]*|[^/]+:)?")
 # Hosts on which the path of every repository has two segments, so that the package directory starts after these.
 _TWO_SEGMENT_HOSTS = ("github.com", "bitbucket.org")
 _AMBIGUOUS_MESSAGE = (
-    'cannot determine the end of the repository in "{text}": write REPO.git/DIR@REF, or give only the repository and'
-    " --directory DIR"
+    'cannot determine where the URL of the repository ends in "{text}": write REPO.git/DIR@REF, or give only '
+    "the repository and --directory DIR"
 )
 
 package_argument = click.argument("target", metavar="[DIR][@REF]", default=".")

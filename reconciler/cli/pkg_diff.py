@@ -52,8 +52,10 @@ if TYPE_CHECKING:
     type=click.Choice(["upstream", "3way"]),
     default="upstream",
     show_default=True,
-    help="upstream: show the changes from the upstream package to the local package. 3way: show the changes from the"
-    " local package to the result of an update; the default of the ref is then `latest`.",
+    help=(
+        "upstream: show the changes from the upstream package to the local package. 3way: show the changes "
+        "that an update would make in the local package. With 3way, the default of --against is `latest`."
+    ),
 )
 @settings_option
 @cache_option

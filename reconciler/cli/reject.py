@@ -23,8 +23,14 @@ if TYPE_CHECKING:
 @click.command("reject")
 @add_selection_options
 @author_option
-@click.option("--reason", default="", help="The reason. Other commands show it until the draft changes.")
-@click.option("--drop", is_flag=True, help="Delete the draft. A pass creates it again only with different content.")
+@click.option(
+    "--reason", default="", help="The reason for the rejection. Other commands show the reason until the draft changes."
+)
+@click.option(
+    "--drop",
+    is_flag=True,
+    help="Delete the draft. A later pass creates the draft again only if its content is different.",
+)
 def command(
     targets: tuple[TargetReference, ...],
     is_all: bool,

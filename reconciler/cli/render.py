@@ -35,7 +35,7 @@ from reconciler.reconcile import reconcile_pass
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path),
-    help="The output folder. It must not exist or must be empty, unless --force is set.",
+    help="The output folder. Without --force, this folder must not exist or must be empty.",
 )
 @click.option("--force", is_flag=True, help="Replace the content of the output folder.")
 @settings_option

@@ -108,7 +108,9 @@ selector_option = click.option(
 )
 targets_argument = click.argument("targets", metavar="[CLUSTER[/PACKAGE]]...", nargs=-1, type=TargetType())
 removals_option = click.option(
-    "--removals", is_flag=True, help="Also select drafts that delete packages. Not necessary for CLUSTER/PACKAGE."
+    "--removals",
+    is_flag=True,
+    help="Also select drafts that delete packages. CLUSTER/PACKAGE selects such a draft without this option.",
 )
 author_option = click.option(
     "--author",

@@ -109,7 +109,8 @@ def _load_settings_schema() -> Mapping[str, Any]:
 def _write_schemas(out: Path, files: Mapping[str, str]) -> None:
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / json_schemas.INDEX).is_file())):
         raise CannotRunError(
-            f"{out} must not exist, or must be an empty folder or a folder of schemas with {json_schemas.INDEX}"
+            f"{out} must not exist, must be an empty folder, or must be a folder of schemas that contains "
+            f"{json_schemas.INDEX}"
         )
     for path, text in files.items():
         file = out / path

@@ -40,8 +40,8 @@ def command(fleet: str | None, settings_file: str | None, cache: str | None, out
     except (yaml.YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
         # Handle a malformed file, because everyone who may push to the status branch can change it.
         raise CannotRunError(
-            f"summary.yaml on the branch {settings.status.branch} does not have the format of a pass"
-            f" ({type(error).__name__}): run a pass, which writes the file again"
+            f"summary.yaml on the branch {settings.status.branch} does not have the expected format "
+            f"({type(error).__name__}): run `reconciler sync`, which writes the file again"
         ) from error
     click.echo(result.to_json() if output == "json" else status_result.format_status_text(result))
     return ERROR_FINDING if result.has_problems else SUCCESS

@@ -48,12 +48,19 @@ _FORMATS = ["text", "json", "sarif", "gitlab"]
     show_default=True,
     help="The lowest severity that sets the exit status to 1.",
 )
-@click.option("--rendered", is_flag=True, help="Render every package, and check it against the APIs of its cluster.")
-@click.option("--schemas", metavar="DIR", help="With --rendered: a folder of Kubernetes schemas, as for kubeconform.")
+@click.option(
+    "--rendered", is_flag=True, help="Render every package, and check the resources against the APIs of the cluster."
+)
+@click.option(
+    "--schemas", metavar="DIR", help="With --rendered: a folder of Kubernetes schemas in the layout of kubeconform."
+)
 @click.option(
     "--kubernetes-version",
     metavar="VERSION",
-    help="With --rendered: the version of clusters without the annotation reconciler.dev/kubernetes-version.",
+    help=(
+        "With --rendered: the Kubernetes version of clusters that do not have the annotation "
+        "reconciler.dev/kubernetes-version."
+    ),
 )
 @click.option("-o", "--output", type=click.Choice(_FORMATS), default="text", help="The output format.")
 def command(

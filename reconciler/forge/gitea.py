@@ -146,8 +146,12 @@ class Gitea:
             return ForgeUnreachableError(error.message)
         current = self.get_request(request.number)
         if current.commit != request.commit:
-            return HeadMovedError(f"{error.message}: the head is {current.commit}")
-        return error if current.state == "open" else ForgeRefusedError(f"{error.message}: it is {current.state}")
+            return HeadMovedError(f"{error.message}; the head of the pull request is {current.commit}")
+        return (
+            error
+            if current.state == "open"
+            else ForgeRefusedError(f"{error.message}; the pull request is {current.state}")
+        )
 
     def _edit(self, request: PullRequest, changes: Mapping[str, str]) -> None:
         self._client.send("PATCH", f"{self._pulls}/{request.number}", changes)

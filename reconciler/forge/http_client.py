@@ -94,7 +94,7 @@ class ForgeClient:
             if not next_page:
                 return items
             path, params = next_page, _NONE
-        raise ForgeAnswerError(f"{call}: there are more than {MAX_PAGES} pages")
+        raise ForgeAnswerError(f"{call}: the result has more than {MAX_PAGES} pages")
 
     def send(self, method: str, path: str, body: Mapping[str, Any], *, is_new_request: bool = False) -> Any:
         """Send a write request, and return the JSON of the response. Return None if the response is empty.
@@ -128,7 +128,7 @@ class ForgeClient:
     def _build_url(self, path: str, params: Mapping[str, str | int]) -> httpx.URL:
         url = httpx.URL(path) if "://" in path.partition("?")[0] else httpx.URL(self.api + path)
         if not self._is_same_origin(url):
-            raise ForgeAnswerError(f"the forge at {self._root_url.host} refers to another host, {url.host!r}")
+            raise ForgeAnswerError(f"the forge at {self._root_url.host} returned a URL of another server: {url.host!r}")
         return url.copy_merge_params(params) if params else url
 
     def _is_same_origin(self, url: httpx.URL) -> bool:
@@ -150,7 +150,7 @@ class ForgeClient:
             if not redirect:
                 return self._check_answer(answer, call, credentials, is_conditional=bool(headers))
             url = redirect
-        raise ForgeAnswerError(f"{call}: more than {_MAX_REDIRECTS} redirects")
+        raise ForgeAnswerError(f"{call}: the forge sent more than {_MAX_REDIRECTS} redirects")
 
     def _find_redirect(self, method: str, url: httpx.URL, answer: _Answer) -> httpx.URL | None:
         # Follow redirects, because a forge redirects requests for a renamed repository. Repeat a write request only if

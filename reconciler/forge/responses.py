@@ -190,7 +190,7 @@ class ResponseFields:
             raise self._create_error(path, "a list", listed)
         names = [item.get(field) if field and isinstance(item, Mapping) else item for item in listed]
         if not all(isinstance(name, str) for name in names):
-            raise self._create_error(path, "a list of texts", listed)
+            raise self._create_error(path, "a list of strings", listed)
         return tuple(sorted(map(str, names)))
 
     def get_commit(self, *path: str) -> CommitId:

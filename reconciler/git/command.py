@@ -128,7 +128,7 @@ class GitCommand:
             output, error_output = self._communicate(process, name, stdin if isinstance(stdin, bytes) else None)
             result = GitResult(process.returncode, output, self.clean_output(error_output))
             if process in self._interrupted:
-                raise InterruptedGitError(f"git {name} of {self._url.text} was ended on request")
+                raise InterruptedGitError(f"git {name} of {self._url.text} was stopped on request")
         progress.update(f"git {name}")
         return result
 
@@ -199,7 +199,7 @@ class GitCommand:
             return process.communicate(stdin, timeout=self._timeout)
         except subprocess.TimeoutExpired as error:
             raise GitTimeoutError(
-                f"git {name} of {self._url.text} took longer than {self._timeout:g} seconds and was ended"
+                f"git {name} of {self._url.text} took longer than {self._timeout:g} seconds and was stopped"
             ) from error
 
     def build_error(self, name: str, stderr: str) -> GitError:

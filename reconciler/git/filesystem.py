@@ -78,9 +78,9 @@ def prepare_private_folder(folder: Path) -> None:
         _check_owner(folder, state.st_uid)
         if mode & _WRITE_BITS_OF_OTHERS:
             raise CacheRefusedError(
-                f"the cache {folder} has mode {mode:04o}, so that other users can write to it: delete it, or check its"
-                f' content and run "chmod 700 {folder}". For a mounted volume, set the setting `cache` to a folder'
-                " inside the volume"
+                f"the cache {folder} has mode {mode:04o}, so that other users can write to this folder. Next "
+                f'step: delete the folder, or check its content and run "chmod 700 {folder}". If the folder '
+                "is a mounted volume, change the setting `cache` to a folder inside the volume"
             )
         if mode != _PRIVATE:
             folder.chmod(_PRIVATE)
@@ -92,8 +92,8 @@ def _check_owner(folder: Path, owner: int) -> None:
     user = os.geteuid()
     if owner != user:
         raise CacheRefusedError(
-            f"the cache {folder} belongs to the user with id {owner}, and this process runs as {user}: choose another"
-            " folder with `--cache` or the setting `cache`, or change the owner"
+            f"the cache folder {folder} belongs to the user with ID {owner}, but this process runs as user {user}: "
+            "choose another folder with `--cache` or the setting `cache`, or change the owner of the folder"
         )
 
 

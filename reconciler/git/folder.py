@@ -63,7 +63,7 @@ def read_folder(folder: Path | str, limits: FolderLimits | None = None) -> Folde
     limits = limits or FolderLimits()
     root = Path(folder)
     if not root.is_dir():
-        reason = "it is not a folder" if root.exists() else "it does not exist"
+        reason = "this path is not a folder" if root.exists() else "this path does not exist"
         raise RepositoryMissingError(f"{root} must be a folder; {reason}")
     files: dict[str, File] = {}
     unreadable: dict[str, str] = {}
@@ -270,7 +270,7 @@ def _undo_on_failure() -> Iterator[UndoSteps]:
 
 def _check_path(folder: Path, path: str, before: FileTree, after: FileTree) -> None:
     if not is_tree_path(path):
-        raise PathRefusedError(f'"{path}" must not be written: it must be relative and outside of any .git')
+        raise PathRefusedError(f'"{path}" must be a relative path that does not contain .git')
     parent = folder
     for name in path.split("/")[:-1]:
         parent /= name
@@ -278,10 +278,14 @@ def _check_path(folder: Path, path: str, before: FileTree, after: FileTree) -> N
         if path in after and parent_path in after:
             raise PathRefusedError(f"{parent} cannot be a file, because {path} needs a folder with this name")
         if parent.is_symlink() or (parent.exists() and not parent.is_dir() and parent_path not in before):
-            raise PathRefusedError(f"{parent} must be a folder, not a link or a special file, because of {path}")
+            raise PathRefusedError(
+                f"{parent} must be a folder, not a link or a special file, because {path} is written below this folder"
+            )
     target = folder / path
     if path not in before and (target.is_symlink() or (target.exists() and not target.is_dir())):
-        raise PathRefusedError(f"{target} is not a regular file: remove it, so that a file can be written there")
+        raise PathRefusedError(
+            f"{target} must be a regular file, because a file is written to this path: remove the existing entry"
+        )
 
 
 def _check_content(target: Path, expected: File) -> None:

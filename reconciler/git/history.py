@@ -263,7 +263,8 @@ def resolve_commit_name(name: str, mirror: Mirror, folder: Path, state_prefix: s
         return mirror.ensure_commit(commit)
     except GitError as error:
         message = (
-            f"{name} is commit {commit} here, but {mirror.url} does not have it: push the commit ({error.message})"
+            f"{name} is commit {commit} in the work tree, but {mirror.url} does not contain this commit: push "
+            f"the commit ({error.message})"
         )
         raise ObjectMissingError(message) from error
 

@@ -64,7 +64,9 @@ def _resolve_git_folder(dot_git: Path) -> Path:
     text = dot_git.read_text(errors="replace").strip()
     target = dot_git.parent / text.removeprefix(_GIT_FILE_PREFIX)
     if not text.startswith(_GIT_FILE_PREFIX) or not target.is_dir():
-        raise MirrorCorruptError(f'{dot_git} must be a folder, or a file with "{_GIT_FILE_PREFIX}" and its location')
+        raise MirrorCorruptError(
+            f'{dot_git} must be a folder, or a file with "{_GIT_FILE_PREFIX}" and the location of the folder'
+        )
     return target.resolve()
 
 

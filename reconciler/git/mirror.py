@@ -350,7 +350,7 @@ class Mirror:
                 names in the mirror than on the remote.
         """
         if not _COMMIT.match(text):
-            raise ValueError(f"{text!r} is not a commit id, with or without a suffix such as ~1 or ^2")
+            raise ValueError(f"{text!r} must be a commit ID, which can have a suffix such as ~1 or ^2")
         lines = self._run(
             "rev-parse", "--verify", "--quiet", f"{text}^{{commit}}", accepted_exit_codes=(0, 1, 128)
         ).lines

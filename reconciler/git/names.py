@@ -40,7 +40,7 @@ def check_ref(name: str) -> str:
         ValueError: `name` is not a valid full ref name. This is an error in the code of the caller.
     """
     if not is_ref_name(name):
-        raise ValueError(f"{name!r} is not a usable ref name")
+        raise ValueError(f"{name!r} is not a valid name of a Git ref")
     return name
 
 
@@ -62,7 +62,7 @@ def check_object_id(text: str) -> str:
         ValueError: `text` is not a full object ID of 40 hexadecimal digits.
     """
     if not _ID.match(text):
-        raise ValueError(f"{text!r} is not a full object id")
+        raise ValueError(f"{text!r} is not a full Git object ID")
     return text
 
 
@@ -81,5 +81,5 @@ def check_tree_path(path: str) -> str:
         ValueError: `path` is not allowed.
     """
     if not is_tree_path(path):
-        raise ValueError(f"{path!r} is not allowed as a path in a tree")
+        raise ValueError(f"{path!r} is not allowed as a path in a Git tree")
     return path

@@ -350,7 +350,9 @@ class ObjectReader:
         if content is None:
             raise ObjectMissingError(f"there is no object {object_id} in the mirror")
         if len(content) < int(header[2]):
-            raise TooLargeError(f"{header[1].decode()} {object_id} has {int(header[2])} bytes, more than {self._limit}")
+            raise TooLargeError(
+                f"{header[1].decode()} {object_id} has {int(header[2])} bytes, more than the limit of {self._limit}"
+            )
         return header[1], content
 
 
@@ -446,7 +448,7 @@ class _Pipe:
     def _fill(self) -> None:
         ready = self._poll.poll(self._timeout * 1000)
         if not ready:
-            raise GitTimeoutError(f"git cat-file gave no answer for {self._timeout:g} seconds and was ended")
+            raise GitTimeoutError(f"git cat-file did not respond within {self._timeout:g} seconds and was stopped")
         for descriptor, _ in ready:
             chunk = os.read(descriptor, _CHUNK)
             if descriptor == self._stdout:

@@ -154,7 +154,7 @@ class RefPusher:
         Because there is no ref, the push has no expected value, and its result is not read from the remote.
         """
         if not check_ref(ref).startswith(_REVIEW_PREFIX):
-            raise ValueError(f"{ref!r} is not below {_REVIEW_PREFIX}")
+            raise ValueError(f"{ref!r} must start with {_REVIEW_PREFIX}")
         unit = PushUnit(ref, (RefUpdate(ref, check_object_id(commit), None),), tuple(map(check_push_option, options)))
         try:
             return self._push_alone(unit) if self._can_use_options else _REFUSED_OPTIONS
@@ -373,7 +373,7 @@ def _check_units(units: Sequence[PushUnit]) -> None:
     names = [unit.name for unit in units]
     for values in (refs, names):
         if len(set(values)) < len(values):
-            raise ValueError("a unit or ref must not occur twice in a push")
+            raise ValueError("a push must not contain a push unit or a ref twice")
     for option in (option for unit in units for option in unit.options):
         check_push_option(option)
     for update in (update for unit in units for update in unit.updates):
@@ -435,9 +435,9 @@ def find_symbolic_ref(unit: PushUnit, refs: RemoteBranches) -> SymbolicRefError 
     if ref is None:
         return None
     return SymbolicRefError(
-        f"{ref} is a symbolic ref to {refs.symbolic_targets[ref]} at the remote, and nothing was pushed: a push would"
-        f" move {refs.symbolic_targets[ref]} without a review; delete the symbolic ref on the host with"
-        f" `git symbolic-ref --delete {ref}`"
+        f"{ref} is a symbolic ref to {refs.symbolic_targets[ref]} at the remote. Nothing was pushed, because "
+        f"a push would move {refs.symbolic_targets[ref]} without a review. Next step: delete the symbolic ref "
+        f"on the host with `git symbolic-ref --delete {ref}`"
     )
 
 
@@ -467,9 +467,10 @@ def find_ref_moved_by_push(
             previous = before.commits.get(ref)
             if (value, previous) == (update.new, update.expected):
                 return SymbolicRefError(
-                    f"the push to {update.ref} has also moved {ref}, because one of these refs is a symbolic ref to the"
-                    f" other at the remote: {ref} now contains the content of {update.ref} without a review; delete the"
-                    f" symbolic ref, and restore {ref} (before the push: {previous or 'absent'})"
+                    f"the push to {update.ref} has also moved {ref}, because one of these refs is a symbolic "
+                    f"ref to the other ref at the remote. {ref} now contains the content of {update.ref}, "
+                    f"which was not reviewed. Next step: delete the symbolic ref, and restore {ref} (before "
+                    f"the push: {previous or 'absent'})"
                 )
     return None
 

@@ -69,7 +69,8 @@ def resolve_repository(text: str, source: RepositoryOrFolder, options: GitOption
     check_url_allowed(url, options.allowed_urls)
     if url.is_local and not source.url.is_local and not options.allowed_urls:
         raise UrlRefusedError(
-            f"{url.text!r} is a local repository: a remote config may name it only if `git.allowed_urls` contains it"
+            f"{url.text!r} is a local repository: a config from a remote repository may use this path only if "
+            "`git.allowed_urls` contains the path"
         )
     return url
 

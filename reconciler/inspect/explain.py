@@ -127,7 +127,7 @@ def _block_stalled(
     # example is a PackageVariantSet whose upstream cannot be read.
     return replace(
         package,
-        blocked_reason="no object without errors requests the package; an object with an error can request it",
+        blocked_reason="no valid object requests the package, but an invalid object may request this package",
         findings=errors,
     )
 
@@ -149,7 +149,7 @@ def _describe_unknown_package(reference: TargetReference, surveyed: PreparedTarg
     names = format_closest_names(reference.package, requested)
     is_managed = _has_managed_package(reference, surveyed)
     problem = (
-        f"no object requests this package any more, but {reference.cluster} still contains it"
+        f"no object requests this package any more, but {reference.cluster} still contains the package"
         if is_managed
         else f"no object requests this package for {reference.cluster}"
     )

@@ -48,7 +48,9 @@ class ValueHistory:
         if not commits:
             existing = list_packages(self.target, self.remote, head)
             names = format_closest_names(self.reference.package, existing)
-            raise UnknownTargetError(f"{self.reference}: {self.target.name} has no such package; it has {names}")
+            raise UnknownTargetError(
+                f"{self.reference}: {self.target.name} has no such package; existing packages: {names}"
+            )
         change = self._find_change(commits)
         if change is None:
             files = self._read_package_files(head) or self._read_package_files(commits[-1]) or FileTree()

@@ -176,7 +176,7 @@ class _Verification:
         branch = "draft" if self._options.should_verify_drafts else "branch"
         location = f"at {self._options.at}" if self._options.at else f"on its {branch}"
         names = format_closest_names(package, existing)
-        return f"{target.name}/{package}: {target.name} has no such package {location}; it has {names}"
+        return f"{target.name}/{package}: {target.name} has no such package {location}; existing packages: {names}"
 
     def verify_packages(self, packages: Sequence[CommittedPackage]) -> Iterator[PackageVerification]:
         """Yield the result of each package. Read each config once for all packages with this config."""
@@ -241,8 +241,8 @@ class _Verification:
             reason, changed_inputs = "the output differs", format_changed_inputs(record.trace, re_rendered.trace)
         else:
             reason = (
-                "the output differs; the inputs differ too, but the changed inputs are unknown, because the state does "
-                "not contain the recorded values"
+                "the output and the inputs differ; it is unknown which inputs changed, because the state "
+                "does not contain the recorded values"
             )
         if rendered is None:
             tree = shorten_id(recorded.rendered)

@@ -221,7 +221,8 @@ class CommonCodes(CodeTable):
         "An unexpected exception stopped one file, object, package, target or remote. The log has the traceback."
     )
     YAML_ALIASES = error(
-        "An alias has no anchor, contains itself, or expands to more nodes than the limit allows.", FindingScope.FILE
+        "A YAML alias has no anchor, contains itself, or expands to more nodes than the limit allows.",
+        FindingScope.FILE,
     )
     YAML_DOCUMENTS = error("A file contains more documents than the limit allows.", FindingScope.FILE)
     YAML_DUPLICATE_KEY = error("A mapping contains a key twice.", FindingScope.FILE)
@@ -229,7 +230,7 @@ class CommonCodes(CodeTable):
     YAML_KEY = error("A key of a mapping is not a string.", FindingScope.FILE)
     YAML_MERGE = error("The value of a merge key `<<` is not a mapping or a list of mappings.", FindingScope.FILE)
     YAML_SYNTAX = error("A file is not valid YAML, or a `.json` file is not valid JSON.", FindingScope.FILE)
-    YAML_TAG = error("A tag is not supported, or its value does not have the type of the tag.", FindingScope.FILE)
+    YAML_TAG = error("A YAML tag is not supported, or its value does not have the type of the tag.", FindingScope.FILE)
     YAML_TOO_DEEP = error("A file is nested more deeply than the limit allows.", FindingScope.FILE)
     YAML_TOO_LARGE = error("A file is larger than the limit allows.", FindingScope.FILE)
 

@@ -57,9 +57,9 @@ class InternalFailure:
     def message(self) -> str:
         """The message for users, without the text of the exception, which can contain secret input values."""
         return (
-            f"{self.scope}: an unexpected {self.error_type} stopped its processing; its published content and drafts"
-            f" stay unchanged, and all other processing continues (next step: report the traceback in the log with"
-            f" reference {self.reference})"
+            f"{self.scope}: an unexpected {self.error_type} stopped the processing. Published content and "
+            "drafts of this scope stay unchanged, and all other processing continues. Next step: report the "
+            f"traceback in the log with the reference {self.reference}"
         )
 
 

@@ -59,5 +59,6 @@ def _resolve_segment(data: Any, segment: str | int, visited: list[str | int]) ->
             raise PointerError(f"{format_pointer(visited)} is not one of the {len(data)} items of the list")
         case _:
             raise PointerError(
-                f"{format_pointer(visited)} does not exist: {format_pointer(visited[:-1])} is a single value"
+                f"{format_pointer(visited)} does not exist: {format_pointer(visited[:-1])} is neither a "
+                "mapping nor a list"
             )

@@ -48,7 +48,7 @@ def has_finite_numbers(value: Any) -> bool:
 
 
 def _reject_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not allowed in JSON")
 
 
 def _parse_float(text: str) -> float:

@@ -23,7 +23,10 @@ class OwnerEntry(OutputModel):
     kind: str = ""
     namespace: str = ""
     name: str = ""
-    set: str = Field(default="", description="The name of the object that created the owner, such as a set.")
+    set: str = Field(
+        default="",
+        description="The name of the object that created the owner, such as the name of a PackageVariantSet.",
+    )
 
     @property
     def title(self) -> str:
@@ -55,15 +58,17 @@ class ConflictEntry(OutputModel):
     If a side has no value, its field is absent.
     """
 
-    kind: str = Field(description="`field`, `element` of a list, `resource`, `file` or `package`.")
+    kind: str = Field(
+        description="The part that is in conflict: `field`, `element` (of a list), `resource`, `file` or `package`."
+    )
     file: str = ""
-    resource: str = Field(default="", description="The object, as `Kind/namespace/name`.")
+    resource: str = Field(default="", description="The resource with the conflict, as `Kind/namespace/name`.")
     pointer: str = Field(default="", description="The JSON pointer of the field.")
     base: Any = ABSENT
     local: Any = ABSENT
     upstream: Any = ABSENT
     chosen: Literal["local", "upstream", "rule", "none"] = Field(
-        description="The side that won. The package contains its value."
+        description="The side that won. The package contains the value of this side."
     )
     rule: str = Field(description="The rule that determined the chosen side.")
 

@@ -63,7 +63,7 @@ class CommandResult(OutputModel):
     summary: OutputModel
     next: str | None = Field(
         default=None,
-        description="The cursor of the next page. The command line prints all items, so that the value is null.",
+        description="The cursor of the next page of items. The value is null, because commands print all items.",
     )
 
     def to_data(self) -> dict[str, Any]:

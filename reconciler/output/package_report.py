@@ -48,9 +48,12 @@ class PackageFailure(OutputModel):
     """The reason why a render failed."""
 
     kind: Literal["invalid", "failed", "unavailable"] = Field(
-        description="`invalid` for invalid input, `failed` for a failed function, `unavailable` for a missing function."
+        description=(
+            "The type of the failure: `invalid` (the input is invalid), `failed` (a function failed) or "
+            "`unavailable` (a function cannot run)."
+        )
     )
-    package: str = Field(description="The path of the subpackage. `.` for the root package.")
+    package: str = Field(description="The path of the subpackage. `.` means the root package.")
     function: str = ""
     message: str
 
@@ -61,15 +64,17 @@ class PackageEntry(OutputModel):
     package: str = Field(description="The folder.")
     outcome: PackageOutcome
     headline: str = Field(description="The outcome as one sentence.")
-    upstream: UpstreamVersion | None = Field(default=None, description="The upstream that the package now has.")
+    upstream: UpstreamVersion | None = Field(default=None, description="The upstream of the package after the command.")
     previous_upstream: UpstreamVersion | None = Field(
-        default=None, description="The upstream before an update, or the upstream that a comparison uses."
+        default=None, description="The upstream before the update, or the upstream with which the package is compared."
     )
     files: tuple[str, ...] = Field(default=(), description="The files of a new package.")
     failure: PackageFailure | None = None
     changes: PackageChanges = PackageChanges()
     conflicts: tuple[ConflictEntry, ...] = ()
-    steps: tuple[SerializedStep, ...] = Field(default=(), description="The results of the functions, in their order.")
+    steps: tuple[SerializedStep, ...] = Field(
+        default=(), description="The results of the functions, in the order in which the functions ran."
+    )
     diffs: tuple[FileDiff, ...] = ()
 
 

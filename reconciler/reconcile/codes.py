@@ -26,7 +26,8 @@ class PassCodes(CodeTable):
 
     APPROVAL_FAILED = warning("The push of an approval by annotation failed. The next pass tries again.", TARGET)
     APPROVAL_HELD = warning(
-        "An annotation approves a draft that has conflicts. The draft waits until a person accepts them.", PACKAGE
+        "An annotation approves a draft that has conflicts. The draft waits until a person accepts the conflicts.",
+        PACKAGE,
     )
     APPROVAL_REFUSED = warning(
         "An annotation approves a draft, but the Git host refused the push. Merge the draft, or allow the push.", TARGET
@@ -40,7 +41,8 @@ class PassCodes(CodeTable):
         CONFIG,
     )
     PROPOSAL_BRANCH_TAKEN = warning(
-        "The branch for the config proposal cannot be created, because the name of another branch conflicts with it.",
+        "The branch of the config proposal cannot be created, because its name conflicts with the name of "
+        "another branch.",
         CONFIG,
     )
     PROPOSAL_FAILED = warning("The push of a config proposal failed. The next pass tries again.", CONFIG)
@@ -49,7 +51,7 @@ class PassCodes(CodeTable):
         CONFIG,
     )
     PROPOSAL_POSTPONED = info(
-        "A config proposal waits for the rate limit of its remote. A later pass pushes it.", CONFIG
+        "A config proposal waits for the rate limit of its remote. A later pass pushes the proposal.", CONFIG
     )
     PROPOSAL_REFUSED = warning("The host of the config repository refused the push of a config proposal.", CONFIG)
     PULL_REQUESTS_UNREACHABLE = warning(
@@ -63,7 +65,8 @@ class PassCodes(CodeTable):
     )
     PUSH_FAILED = error("The push of drafts failed. The next pass tries again.", TARGET)
     PUSH_POSTPONED = info(
-        "Drafts wait for the rate limit of a remote, or for a push that is still running. A later pass pushes them.",
+        "Drafts wait for the rate limit of a remote, or for a push that is still running. A later pass "
+        "pushes the drafts.",
         TARGET,
     )
     PUSH_REFUSED = error("The host refused the push of drafts.", TARGET)
@@ -84,7 +87,7 @@ class PassCodes(CodeTable):
     )
     STATE_UNREADABLE = error("The state of a target is not valid. The target is not changed.", TARGET)
     STATUS_BRANCH_UNUSABLE = error(
-        "The status branch contains files that a pass did not write. Drafts are still pushed, but not the status.",
+        "The status branch contains files that a pass did not write. Passes push drafts, but do not write the status.",
         CONFIG,
     )
     TARGET_READ_ONLY = error(

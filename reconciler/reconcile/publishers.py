@@ -234,7 +234,7 @@ def status_branch_errors(branch: str) -> Iterator[None]:
     try:
         yield
     except (ObjectMissingError, TooLargeError, TreeMalformedError) as error:
-        raise StatusBranchError(f"{branch} is not a status branch that a pass can read: {error.message}") from error
+        raise StatusBranchError(f"{branch} cannot be read as a status branch: {error.message}") from error
 
 
 def check_status_paths(paths: Collection[str], branch: str) -> None:
@@ -245,8 +245,8 @@ def check_status_paths(paths: Collection[str], branch: str) -> None:
     if paths and not is_status_branch(paths):
         examples = ", ".join(sorted(paths)[:3])
         raise StatusBranchError(
-            f"{branch} must be empty or contain {SUMMARY_FILE}, because a pass deletes all other files there;"
-            f" it contains {examples}"
+            f"{branch} must be empty or contain {SUMMARY_FILE}, because a pass deletes all other files on "
+            f"this branch; existing files: {examples}"
         )
 
 

@@ -93,16 +93,16 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
     """Yield an error if the config directory is missing, or if the config has no targets."""
     if not config.has_directory:
         yield PlanningCodes.CONFIG_DIRECTORY_MISSING.finding(
-            f'the config repository has no directory "{config.directory}": nothing is removed. Set `config.directory`'
-            " to an existing directory",
+            f'the config repository has no directory "{config.directory}". No package is removed. Next step: '
+            "set `config.directory` to an existing directory",
             SourceLocation(config.directory),
         )
     elif not has_targets and not any(key.group == COMPONENTS for key in catalog.objects):
         # A config without clusters is allowed if it has component types, whose schemas are published with the status.
         yield PlanningCodes.CONFIG_EMPTY.finding(
-            f"the config has no Repository and no cluster, {_describe_content(catalog, config)}: nothing is reconciled"
-            " or removed. Correct the config branch, `config.directory` or .krmignore. To remove all packages, keep the"
-            " Repository objects and delete the files of all other objects",
+            f"the config has no Repository and no cluster, {_describe_content(catalog, config)}. Nothing is "
+            "reconciled or removed. Next step: correct the config branch, `config.directory` or .krmignore. "
+            "To remove all packages, keep the Repository objects and delete the files of all other objects",
             SourceLocation(config.directory),
         )
 
@@ -128,10 +128,11 @@ def _check_history(
     for root in recorded:
         if not root_commits.contains(root) and format_reset_token(root) not in acknowledged:
             yield PlanningCodes.CONFIG_HISTORY_REPLACED.finding(
-                f"the config branch began with commit {root} in earlier passes, and its history does not contain that"
-                " commit any more: nothing is removed. Restore the branch; or merge the earlier history with 'git merge"
-                " --allow-unrelated-histories --strategy=ours'; or, to accept the new history, annotate any Repository"
-                f' with {ACK_RESET_ANNOTATION}: "{format_reset_token(root)}"'
+                f"in earlier passes, the history of the config branch began with commit {root}, but the "
+                "branch does not contain this commit any more. No package is removed. Next step: restore the "
+                "branch, or merge the earlier history with 'git merge --allow-unrelated-histories "
+                "--strategy=ours'. To accept the new history, annotate any Repository with "
+                f'{ACK_RESET_ANNOTATION}: "{format_reset_token(root)}"'
             )
 
 

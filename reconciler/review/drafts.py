@@ -206,7 +206,7 @@ def check_packages_exist(selection: ReviewSelection, open_targets: Iterable[Open
         for package in sorted(selection.packages_of(name)):
             if not open_target.error and package not in open_target.packages:
                 known = _join_names(sorted(open_target.packages))
-                raise UnknownTargetError(f"{name}/{package}: {name} has no such package; it has {known}")
+                raise UnknownTargetError(f"{name}/{package}: {name} has no such package; existing packages: {known}")
 
 
 def _join_names(names: Sequence[str]) -> str:

@@ -229,15 +229,15 @@ def _create_exit_error(code: int, limits: FunctionLimits) -> Exception:
     """
     if -code in _CPU_SIGNALS:
         return LimitError(
-            f"the script must not take more than {limits.cpu_seconds} seconds of CPU time in one call: make it faster, "
-            "or raise the setting `limits.functions.cpu_seconds`"
+            f"the script must not take more than {limits.cpu_seconds} seconds of CPU time in one call: make "
+            "the script faster, or raise the setting `limits.functions.cpu_seconds`"
         )
     if -code in KILL_SIGNALS or (code >= 0 and code != OUT_OF_MEMORY):
         ending = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
         return InterruptedFunctionError(f"the process that evaluates scripts {ending}")
     return LimitError(
-        f"the script must not take more than {limits.memory_bytes:,} bytes of memory or make the interpreter crash: "
-        "use smaller values, or raise the setting `limits.functions.memory_bytes`"
+        f"the script used more than {limits.memory_bytes:,} bytes of memory, or the interpreter crashed: use "
+        "smaller values, or raise the setting `limits.functions.memory_bytes`"
     )
 
 

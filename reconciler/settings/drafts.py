@@ -17,13 +17,15 @@ class DraftSettings(SettingsGroup):
 
     branch: str = declare(
         "drafts/{repository}",
-        "The name of draft branches. It can contain the placeholders {repository}, {branch} and {package}. If it "
-        "contains {package}, each package has its own draft branch. GitOps Promoter requires {branch}-next.",
+        "The name of draft branches. The name can contain the placeholders {repository}, {branch} and "
+        "{package}. If the name contains {package}, each package has its own draft branch. GitOps Promoter "
+        "requires {branch}-next.",
     )
     removals_branch: str = declare(
         "removals/{repository}",
-        "The name of removal drafts, which delete published packages. It can contain the same placeholders, and "
-        "must not be a subfolder of the name of another draft branch.",
+        "The name of the branches of removal drafts, which delete published packages. The name can contain "
+        "the placeholders of `drafts.branch`. Neither of the two names can be a folder that contains the "
+        "other name.",
     )
     config_branch: str = declare(
         "drafts/config",
@@ -47,7 +49,8 @@ class DraftSettings(SettingsGroup):
         )
         if draft == removal or draft.startswith(f"{removal}/") or removal.startswith(f"{draft}/"):
             raise ValueError(
-                "`branch` and `removals_branch` must not be equal, and neither may be a folder that contains the other"
+                "`branch` and `removals_branch` must not be equal, and neither name can be a folder that "
+                "contains the other name"
             )
         return self
 

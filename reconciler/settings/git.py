@@ -53,9 +53,9 @@ class GitSettings(SettingsGroup):
     )
     remotes: tuple[RemoteSettings, ...] = declare(
         (),
-        'Different limits for some remotes, for example [{url: "github.com/*", max_pushes_per_minute: 6}, {url: '
-        "gitlab.com, max_refs_per_push: 3}]; url is a host, a host with a path, or a glob; the first item that "
-        "matches a remote applies to it.",
+        'Different limits for some remotes, for example [{url: "github.com/*", max_pushes_per_minute: 6}, '
+        "{url: gitlab.com, max_refs_per_push: 3}]. The field url is a host, a host with a path, or a glob. "
+        "The first item that matches a remote applies.",
     )
     max_fetches: int = declare(8, "The largest number of remotes that are fetched at the same time.", ge=1, le=256)
     max_pushes: int = declare(8, "The largest number of remotes that are pushed to at the same time.", ge=1, le=256)

@@ -405,8 +405,8 @@ def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
         pytest.param(["plan"], "CONFIG is missing", id="no-config-named"),
         pytest.param(["plan", "--watched"], "No such option", id="usage"),
         pytest.param(["plan", "nowhere"], "nowhere must be a repository or a folder", id="no-config"),
-        pytest.param(["sync", "config", "--shard", "4/3"], "must be i/n, shard i of n", id="no-such-shard"),
-        pytest.param(["sync", "config"], "the repository for status is missing", id="no-place-for-status"),
+        pytest.param(["sync", "config", "--shard", "4/3"], "must be i/n, which means shard i of n", id="no-such-shard"),
+        pytest.param(["sync", "config"], "the repository for the status branch is not set", id="no-place-for-status"),
         pytest.param(["sync", "config", "--settings", "s.yaml"], "s.yaml:2: git.timeout", id="bad-settings"),
         pytest.param(
             ["status", "--fleet", "catalog.git"], "contains no status: run `reconciler sync`", id="no-status-yet"

@@ -180,7 +180,7 @@ def test_a_package_from_afar_must_not_name_repositories_of_this_machine(pkg: Pkg
 
     parts = build_package_services(Settings(), Path("web"), "https://example.com/r.git")
 
-    with pytest.raises(UrlRefusedError, match="a remote config may name it only if"):
+    with pytest.raises(UrlRefusedError, match="may use this path only if"):
         parts.upstreams.fetch(str(upstream), "web", "main")
 
 
@@ -340,7 +340,7 @@ def test_a_link_where_a_new_file_is_to_be_is_refused(pkg: Pkg, web: Path, upstre
     before = contents(web)
     result = pkg("update", "web@v3")
 
-    assert (result.code, "new.yaml is not a regular file" in result.err) == (3, True), result
+    assert (result.code, "new.yaml must be a regular file" in result.err) == (3, True), result
     assert contents(web) == before
 
 

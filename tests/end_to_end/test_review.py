@@ -152,7 +152,9 @@ def test_a_rejection_tells_why(world: Path) -> None:
         pytest.param(
             ["propose", "paris", *WHERE], "existing names: berlin, boston, catalog, chicago, lisbon", id="cluster"
         ),
-        pytest.param(["show", "lisbon/none", *WHERE], "it has components/fair/edge/numbers, gateway", id="package"),
+        pytest.param(
+            ["show", "lisbon/none", *WHERE], "existing packages: components/fair/edge/numbers, gateway", id="package"
+        ),
         pytest.param(["propose", "lisbon/", *WHERE], "must be CLUSTER or CLUSTER/PACKAGE", id="half-a-place"),
         pytest.param(["drafts", "config", "-l", "a b"], "must be a label requirement", id="selector"),
         pytest.param(["drafts", "nowhere", "--cache", ".cache"], "must be a repository or a folder", id="config"),

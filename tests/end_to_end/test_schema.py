@@ -96,7 +96,9 @@ def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
     ("arguments", "says"),
     [
         pytest.param(
-            ("--output", "mine"), "must be an empty folder or a folder of schemas with", id="a-folder-of-others"
+            ("--output", "mine"),
+            "must be an empty folder, or must be a folder of schemas that contains",
+            id="a-folder-of-others",
         ),
         pytest.param(("Team", "--output", "new"), "use either KIND or --output", id="one-into-a-folder"),
     ],

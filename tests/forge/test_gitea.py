@@ -158,8 +158,15 @@ def test_a_base_that_moved_meanwhile_is_tried_again(scene: Scene) -> None:
     ("now", "kind", "words"),
     [
         pytest.param({}, ForgeRefusedError, "409 PushRejected", id="a-hook-or-a-conflict"),
-        pytest.param({"head": {**PULL["head"], "sha": "4" * 40}}, HeadMovedError, "the head is 4444", id="it-moved"),
-        pytest.param({"merged": True, "state": "closed"}, ForgeRefusedError, "it is merged", id="somebody-merged"),
+        pytest.param(
+            {"head": {**PULL["head"], "sha": "4" * 40}},
+            HeadMovedError,
+            "the head of the pull request is 4444",
+            id="it-moved",
+        ),
+        pytest.param(
+            {"merged": True, "state": "closed"}, ForgeRefusedError, "the pull request is merged", id="somebody-merged"
+        ),
     ],
 )
 def test_one_number_for_many_refusals(now: dict[str, Any], kind: type[ForgeRefusedError], words: str) -> None:

@@ -204,7 +204,7 @@ def test_pages_that_did_not_change_lead_on_as_before() -> None:
 )
 def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
     answering, values = in_turn(httpx.Response(200, json=[1], headers=next_page(url)))
-    with pytest.raises(ForgeAnswerError, match="refers to another host"):
+    with pytest.raises(ForgeAnswerError, match="a URL of another server"):
         make_client(answering).get_all_pages("/a")
 
     assert len(values) == 1

@@ -309,7 +309,7 @@ def test_a_remote_that_is_an_upstream_too_is_not_asked_for_tags_again(mirror: Mi
 
 
 def test_a_tag_that_no_name_can_start_with_is_our_bug(mirror: Mirror) -> None:
-    with pytest.raises(ValueError, match="usable ref name"):
+    with pytest.raises(ValueError, match="valid name of a Git ref"):
         mirror.fetch_tags(["c1/*"])
 
 

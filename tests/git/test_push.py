@@ -483,5 +483,5 @@ def test_tags_are_pushed_like_anything_else(tmp_path: Path, remote: Path) -> Non
 def test_what_cannot_be_pushed_is_our_bug(tmp_path: Path, remote: Path, updates: list[RefUpdate]) -> None:
     mirror = open_mirror(tmp_path, remote)
 
-    with pytest.raises(ValueError, match=r"usable|full|twice"):
+    with pytest.raises(ValueError, match=r"valid name|full|twice"):
         mirror.push([PushUnit(str(n), (update,)) for n, update in enumerate(updates)])

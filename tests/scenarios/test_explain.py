@@ -223,7 +223,7 @@ def test_package_without_an_owner_is_reported(policies: World) -> None:
     result = run_explain(policies, "berlin/metrics")
 
     assert result.returncode == 3
-    assert "no object requests this package any more, but berlin still contains it" in result.stderr
+    assert "no object requests this package any more, but berlin still contains the package" in result.stderr
 
 
 def test_package_of_a_set_with_an_unknown_upstream_is_reported_as_blocked(policies: World) -> None:
@@ -231,9 +231,7 @@ def test_package_of_a_set_with_an_unknown_upstream_is_reported_as_blocked(polici
 
     result = run_explain(policies, "berlin/metrics")
 
-    assert (result.returncode, "no object without errors requests the package" in result.stdout) == (1, True), (
-        result.stderr
-    )
+    assert (result.returncode, "no valid object requests the package" in result.stdout) == (1, True), result.stderr
     assert "UpstreamNotFound" in result.stdout
 
 

@@ -82,7 +82,7 @@ def test_summary_with_an_unknown_format_is_an_error_of_status(world: World, text
     ended = run_in(world.folder, {}, "status", "--fleet", str(world.fleet), "--cache", str(world.folder / "other"))
 
     assert ended.returncode == 3
-    assert "does not have the format of a pass" in ended.stderr
+    assert "does not have the expected format" in ended.stderr
 
 
 def _create_foreign_status(world: World, kind: str) -> str:

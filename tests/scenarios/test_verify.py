@@ -280,8 +280,12 @@ def test_a_commit_that_exists_only_in_the_checkout_must_be_pushed(world: History
     [
         pytest.param(("paris",), "there is no Repository or cluster paris; existing names:", id="no-cluster"),
         pytest.param(("berlin/",), "must be REPOSITORY or REPOSITORY/PACKAGE, not 'berlin/'", id="no-name"),
-        pytest.param(("berlin/gatewya",), "berlin has no such package on its branch; it has gateway", id="no-package"),
-        pytest.param(("berlin/metrics", "--draft"), "no such package on its draft; it has none", id="no-draft"),
+        pytest.param(
+            ("berlin/gatewya",), "berlin has no such package on its branch; existing packages: gateway", id="no-package"
+        ),
+        pytest.param(
+            ("berlin/metrics", "--draft"), "no such package on its draft; existing packages: none", id="no-draft"
+        ),
         pytest.param(("--at", "HEAD"), "--at requires exactly one REPOSITORY", id="a-commit-without-repository"),
         pytest.param(("berlin", "--at", "nowhere"), "there is no commit 'nowhere'", id="no-commit"),
     ],

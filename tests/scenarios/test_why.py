@@ -348,7 +348,7 @@ def build_plain_world(folder: Path) -> World:
     ("arguments", "message"),
     [
         pytest.param(("paris/web", *COUNT), "there is no Repository or cluster paris", id="no-cluster"),
-        pytest.param(("berlin/wob", *COUNT), "berlin has no such package; it has web", id="no-package"),
+        pytest.param(("berlin/wob", *COUNT), "berlin has no such package; existing packages: web", id="no-package"),
         pytest.param(("berlin/web", "Deployment/wob", "/a"), "has no resource Deployment/wob", id="no-resource"),
         pytest.param(
             ("berlin/web", "Deployment/web", "/spec/replicos"), "closest match first: /spec/replicas", id="no-value"

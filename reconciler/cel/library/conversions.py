@@ -298,7 +298,7 @@ def decode(budget: ExpressionBudget, text: str) -> bytes:
 
 
 def _create_base64_error(text: str) -> EvaluationError:
-    return EvaluationError("CelConversion", f"'{text if len(text) <= 40 else text[:40] + '…'}' is not base64")
+    return EvaluationError("CelConversion", f"'{text if len(text) <= 40 else text[:40] + '…'}' is not valid base64")
 
 
 ENCODER_FUNCTIONS: FunctionTable = {

@@ -87,7 +87,7 @@ def _compose_uncached(text: str, budget: YamlBudget, resolve: Callable[[str], An
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
         is_tab = mark is not None and text[mark.index : mark.index + 1] == "\t"
         hint = "; the character is a tab: indent with spaces" if is_tab else ""
-        raise YamlError("YamlSyntax", f"this is not YAML: {reason}{hint}", line, column) from error
+        raise YamlError("YamlSyntax", f"the text is not valid YAML: {reason}{hint}", line, column) from error
 
 
 def _create_error(text: str, offset: int, code: str, message: str) -> YamlError:

@@ -87,7 +87,7 @@ def _check_kind(kind: str, text: str, value: Any) -> Any:
         case ("bool", bool()) | ("null", None):
             return value
         case _:
-            raise ValueError(f'"{text[:40]}" is not a !!{kind}')
+            raise ValueError(f'"{text[:40]}" is not a valid value of the tag !!{kind}')
 
 
 def _decode_binary(text: str) -> str:

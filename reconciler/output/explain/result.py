@@ -37,18 +37,21 @@ class ExplainedPackage(OutputModel):
     requested_resource: str = ""
     owner: OwnerEntry | None = None
     owner_parent: str = Field(default="", description="The object that created the owner, as `Kind/namespace/name`.")
-    source: str = Field(default="", description="The source of the package as one phrase.")
+    source: str = Field(default="", description="The source of the package, as one phrase.")
     upstream: Mapping[str, str] = Field(default={}, description="The upstream package.")
     inputs: Mapping[str, Any] = Field(default={}, description="The config, and the objects that the render used.")
     injected: tuple[Mapping[str, str], ...] = Field(default=(), description="The completed config injections.")
     applied_overrides: tuple[Mapping[str, str], ...] = Field(
-        default=(), description="The addons or plugin overrides that changed the package, in their order."
+        default=(),
+        description=(
+            "The addons or plugin overrides that changed the package, in the order in which they were applied."
+        ),
     )
     option_layers: tuple[OptionLayerEntry, ...] = Field(
         default=(), description="All layers of the options of a Plugin, from the lowest to the highest precedence."
     )
     templates: tuple[Mapping[str, Any], ...] = Field(
-        default=(), description="The child resources of templates, as in status files."
+        default=(), description="The child resources that inherit templates, in the format of status files."
     )
 
 

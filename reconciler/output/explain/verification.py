@@ -77,7 +77,7 @@ class PackageVerification(OutputModel):
     commit: CommitId
     config: str = Field(default="", description="The config of the recorded render.")
     rerender: RerenderResult
-    is_edited: bool = Field(description="Whether the package has local changes after the render.")
+    is_edited: bool = Field(description="Whether the package was changed locally after the render.")
     edit_commits: tuple[CommitInfo, ...] = ()
     edit_difference: FirstDifference | None = None
 

@@ -28,7 +28,9 @@ class ObjectChangeEntry(OutputModel):
     change: Literal["added", "removed", "changed"]
     file: str
     line: int
-    fields: tuple[str, ...] = Field(default=(), description="The first changed fields, one line each.")
+    fields: tuple[str, ...] = Field(
+        default=(), description="The first changed fields of the object, with one line for each field."
+    )
 
 
 class ChangeReason(OutputModel):
@@ -40,7 +42,9 @@ class ChangeReason(OutputModel):
     kind: ChangeReasonKind
     message: str
     commits: tuple[CommitInfo, ...] = ()
-    merges: tuple[CommitInfo, ...] = Field(default=(), description="The merge commits that contain `commits`.")
+    merges: tuple[CommitInfo, ...] = Field(
+        default=(), description="The merge commits that contain the commits of the field `commits`."
+    )
     objects: tuple[ObjectChangeEntry, ...] = ()
     upstream: CommitInfo | None = Field(default=None, description="The upstream commit that the config selected.")
     set_by: str = Field(default="", description="The object, function or person that sets the value.")
@@ -53,7 +57,7 @@ class ValueChange(OutputModel):
     branch: str
     resource: str = ""
     file: str = ""
-    location: str = Field(default="", description="The location of the value, as the user specified it.")
+    location: str = Field(default="", description="The location of the value, as given in the command.")
     pointer: str = ""
     commit: CommitInfo = Field(description="The commit that changed the value on the branch.")
     before: Any = ABSENT

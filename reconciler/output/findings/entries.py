@@ -32,15 +32,23 @@ class FindingEntry(OutputModel):
     severity: Severity
     code: str
     message: str
-    file: str = Field(default="", description="The path in the config, or in the package if `package` is present.")
-    line: int = Field(default=0, description="The line number in the file, from 1.")
+    file: str = Field(
+        default="", description="The path of the file: in the package if `package` is present, or else in the config."
+    )
+    line: int = Field(default=0, description="The number of the line in the file, starting at 1.")
     object: str = Field(default="", description="The object, as `Kind/namespace/name`.")
     pointer: str = Field(default="", description="The field: a JSON pointer, or a path such as `spec.upstream`.")
     package: str = Field(default="", description="The package, as `target/package`.")
     owner: str = Field(default="", description="The object that requests the package, as `Kind/namespace/name`.")
-    column: int = Field(default=0, description="The column number, from 1. Only `validate` computes it.")
+    column: int = Field(
+        default=0, description="The number of the column, starting at 1. Only the command `validate` sets this field."
+    )
     fingerprint: str = Field(
-        default="", description="A digest that stays equal if lines or messages change. Only `validate` computes it."
+        default="",
+        description=(
+            "A digest that identifies the finding and stays the same if its line or message changes. Only "
+            "the command `validate` sets this field."
+        ),
     )
     caused_by: FindingCause | None = Field(default=None, description="The root cause of the finding.")
 

@@ -30,7 +30,9 @@ class RiskEntry(OutputModel):
 
     type: Literal["risk"]
     kind: RiskKind
-    packages: str = Field(description="The packages and clusters, such as `gateway on all 40 clusters with region=eu`.")
+    packages: str = Field(
+        description="The affected packages and clusters, such as `gateway on all 40 clusters with region=eu`."
+    )
     reason: str
 
 
@@ -43,7 +45,7 @@ class ConfigChangeEntry(OutputModel):
     name: str
     change: Literal["added", "removed", "changed"]
     file: str
-    summary: str = Field(description="The change on one line.")
+    summary: str = Field(description="The change, as one line of text.")
 
 
 class ConfigChangeItem(ConfigChangeEntry):
@@ -55,7 +57,7 @@ class ConfigChangeItem(ConfigChangeEntry):
 class AffectedPackageEntry(OutputModel):
     """A package that a change affects."""
 
-    target: str = Field(default="", description="The target. Absent if the owner's target cannot be computed.")
+    target: str = Field(default="", description="The target of the package. Absent if the target cannot be computed.")
     package: str = ""
     owner: OwnerEntry = OwnerEntry()
     before: ProjectedKind = Field(description="The state of the package with the first config.")
@@ -67,8 +69,7 @@ class AffectedPackageEntry(OutputModel):
     causes: tuple[str, ...] = ()
     changes: PackageChanges | None = Field(
         default=None,
-        description="The changes of this package. Absent if they are equal to the changes of the item, including"
-        " names.",
+        description="The changes of this package. Absent if they are the same as the changes of the whole item.",
     )
 
     @property
@@ -82,22 +83,26 @@ class ImpactChange(OutputModel):
 
     type: Literal["change"]
     kind: ImpactKind
-    location: str = Field(description="The packages and clusters on one line.")
+    location: str = Field(description="The affected packages and clusters, as one line of text.")
     packages: tuple[AffectedPackageEntry, ...]
     clusters: tuple[str, ...] = ()
-    label: str = Field(default="", description="A label that these clusters have and no other cluster has.")
+    label: str = Field(default="", description="A label that all these clusters have, and that no other cluster has.")
     blocked_reason: str = ""
     changes: PackageChanges | None = Field(
-        default=None, description="The changes. Absent if the package is too large to compare."
+        default=None, description="The changes of the packages. Absent if the packages are too large to compare."
     )
     consequences: tuple[Consequence, ...] = ()
     conflicts: tuple[str, ...] = Field(default=(), description="The conflicts that the second config causes.")
-    unmet_gates: tuple[str, ...] = Field(default=(), description="The conditions that block the publication.")
+    unmet_gates: tuple[str, ...] = Field(
+        default=(), description="The conditions that block the publication of the draft."
+    )
     template_effects: tuple[str, ...] = Field(default=(), description="The effects of changed templates on pods.")
     templates: tuple[Mapping[str, Any], ...] = Field(
-        default=(), description="The child resources with changed templates, as in status files."
+        default=(), description="The child resources with changed templates, in the format of status files."
     )
-    overrides: tuple[str, ...] = Field(default=(), description="The fields that override policies change.")
+    overrides: tuple[str, ...] = Field(
+        default=(), description="The fields of the packages that override policies change."
+    )
     causes: tuple[str, ...] = ()
     diffs: tuple[FileDiff, ...] = ()
 

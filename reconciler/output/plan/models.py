@@ -39,8 +39,8 @@ class TemplateChangeEntry(OutputModel):
     resource: str = Field(description="The child resource, as `Kind/namespace/name`.")
     properties: tuple[str, ...]
     affected_kinds: tuple[str, ...]
-    restarts_pods: bool | None = Field(description="Whether pods restart. null if it is unknown.")
-    moved_from: str = Field(default="", description="The parent of the child before the change.")
+    restarts_pods: bool | None = Field(description="Whether pods restart. null means that this is unknown.")
+    moved_from: str = Field(default="", description="The parent of the child resource before the change.")
 
 
 def _build_template_change_entry(change: TemplateChange) -> TemplateChangeEntry:
@@ -68,14 +68,17 @@ class PlannedChange(OutputModel):
     version: str = Field(default="", description="The version change of the upstream, such as `v1 → v2`.")
     packages: tuple[PlannedPackage, ...]
     conflicts: tuple[ConflictEntry, ...] = ()
-    unmet_gates: tuple[str, ...] = Field(default=(), description="The conditions that block the publication.")
+    unmet_gates: tuple[str, ...] = Field(
+        default=(), description="The conditions that block the publication of the draft."
+    )
     changes: PackageChanges
     overrides: tuple[Mapping[str, Any], ...] = Field(
-        default=(), description="The fields of new packages that override policies change, as in status files."
+        default=(),
+        description="The fields that override policies change in new packages, in the format of status files.",
     )
     template_changes: tuple[SerializedTemplateChange, ...] = ()
     templates: tuple[Mapping[str, Any], ...] = Field(
-        default=(), description="The child resources with changed templates, as in status files."
+        default=(), description="The child resources with changed templates, in the format of status files."
     )
     diffs: tuple[FileDiff, ...] = ()
 
@@ -85,7 +88,9 @@ class PlannedRemoval(OutputModel):
 
     type: Literal["removal"]
     state: RemovalKind
-    is_new: bool = Field(description="Whether this pass acts on the removal. Otherwise, an earlier pass did.")
+    is_new: bool = Field(
+        description="Whether this pass changed the state of the removal. If false, an earlier pass did this."
+    )
     target: str
     package: str
     owner: OwnerEntry
@@ -166,10 +171,10 @@ class ChangeCounts(OutputModel):
     conflicts: int
     errors: int
     targets: int = Field(description="The number of targets with changed packages.")
-    clusters: int = Field(description="The number of these targets that are clusters.")
+    clusters: int = Field(description="The number of clusters among the targets with changed packages.")
     unchanged: int = 0
     stalled: int = Field(default=0, description="The number of owners whose packages cannot be computed.")
-    held: int = Field(default=0, description="The number of packages that nothing requests, but that are kept.")
+    held: int = Field(default=0, description="The number of packages that are kept, although no object requests them.")
 
 
 NO_CHANGES = ChangeCounts(**dict.fromkeys(ChangeCounts.model_fields, 0))

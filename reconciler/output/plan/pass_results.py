@@ -33,14 +33,18 @@ class SyncedDraft(OutputModel):
         default=None, description="The head of the branch on the remote after a failed push."
     )
     has_remote_answered: bool = Field(
-        default=True, description="Whether the remote responded after a failed push. If not, its branches are unknown."
+        default=True,
+        description=(
+            "Whether the remote responded after a failed push. If false, the current branches of the remote "
+            "are unknown."
+        ),
     )
 
 
 class SyncSummary(ChangeCounts):
     """The numbers of a pass."""
 
-    pending_removals: int = Field(description="The number of removals that wait for a review, or were rejected.")
+    pending_removals: int = Field(description="The number of removals that wait for a review or were rejected.")
     renders: int
     approved: int = Field(description="The number of packages that annotations approved.")
     pull_requests: int = Field(description="The number of opened pull requests.")
@@ -91,7 +95,7 @@ class RenderedPackage(OutputModel):
     path: str = Field(description="The path of the package in the output folder.")
     owner: OwnerEntry
     action: DraftAction | Literal["unchanged"] = Field(description="The effect of the draft on the package.")
-    conflicts: int = Field(default=0, description="The number of conflicts of local changes.")
+    conflicts: int = Field(default=0, description="The number of conflicts with local changes.")
     unmet_gates: tuple[str, ...] = Field(default=(), description="The readiness gates that are not met.")
 
 

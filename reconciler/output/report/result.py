@@ -29,7 +29,7 @@ class ReportItem(OutputModel):
     conflict: ReportedConflict | None = None
     change: ReportedChange | None = None
     explanation: ReportedExplanation | None = None
-    command: str = Field(default="", description="The command that handles pending work on the first target.")
+    command: str = Field(default="", description="The command to run next for the pending work on the first target.")
 
 
 class ReportSummary(OutputModel):

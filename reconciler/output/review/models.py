@@ -30,7 +30,7 @@ class Rejection(OutputModel):
     """The rejection of the current version of a draft."""
 
     by: str
-    reason: str = Field(default="", description="The reason, if the reviewer gave one.")
+    reason: str = Field(default="", description="The reason for the rejection. Empty if the reviewer gave no reason.")
 
     @property
     def line(self) -> str:
@@ -51,11 +51,11 @@ class DraftContent(OutputModel):
     causes: tuple[str, ...] = Field(default=(), description="The dependencies that changed.")
     changes: PackageChanges
     overrides: tuple[Mapping[str, Any], ...] = Field(
-        default=(), description="The fields that override policies changed, as in status files."
+        default=(), description="The fields that override policies changed, in the format of status files."
     )
     template_effects: tuple[str, ...] = Field(default=(), description="The effects of changed templates on pods.")
     templates: tuple[Mapping[str, Any], ...] = Field(
-        default=(), description="The child resources of templates, as in status files."
+        default=(), description="The child resources that inherit templates, in the format of status files."
     )
     diffs: tuple[FileDiff, ...] = ()
     commands: tuple[str, ...] = Field(
@@ -67,7 +67,10 @@ class DraftPackageEntry(OutputModel):
     """A package that a draft changes."""
 
     package: str
-    task: str = Field(default="", description="The task, as in status files, or `propose-delete`.")
+    task: str = Field(
+        default="",
+        description="The task of the draft: `propose-delete`, or a value of the field `task` in status files.",
+    )
     action: str = Field(default="", description="The effect on the package, such as `update v1 → v2` or `removed`.")
     owner: OwnerEntry = OwnerEntry()
     upstream: UpstreamRefs = UpstreamRefs()
@@ -79,7 +82,7 @@ class DraftPackageEntry(OutputModel):
     unmet_gates: tuple[BlockingReason, ...] = ()
     errors: tuple[BlockingReason, ...] = ()
     content: DraftContent | None = Field(
-        default=None, description="The content of the draft. Only `show` returns this field."
+        default=None, description="The content of the draft. Only the command `show` sets this field."
     )
 
 
@@ -91,12 +94,12 @@ class DraftEntry(OutputModel):
     head: str
     lifecycle: Literal["Draft", "Proposed"]
     stale_proposal: str = Field(
-        default="", description="The commit that was proposed, if the draft changed after it was proposed."
+        default="", description="The commit that was proposed, if the draft changed after this proposal."
     )
     base: BaseEntry
     is_deployment: bool = Field(description="Whether unmet readiness gates block the publication.")
     is_removal: bool = Field(description="Whether the draft only deletes packages.")
-    is_edited: bool = Field(description="Whether the draft branch contains commits of people.")
+    is_edited: bool = Field(description="Whether the draft branch contains commits that people created.")
     edited_by: tuple[str, ...] = ()
     pull_request: int | None = None
     files_outside_packages: tuple[str, ...] = ()

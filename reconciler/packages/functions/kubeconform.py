@@ -226,7 +226,8 @@ def _validate(
     if settings.unreadable_locations and len(settings.unreadable_locations) == len(settings.locations):
         return create_failure(
             items,
-            f"{_format_unreadable_locations(settings.unreadable_locations)}; remove it to use the installed schemas",
+            f"{_format_unreadable_locations(settings.unreadable_locations)}; remove this field to use the "
+            "installed schemas",
         )
     checked = (item for item in items if not _is_skipped(item, settings))
     results = tuple(

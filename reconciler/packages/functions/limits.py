@@ -104,17 +104,18 @@ class FunctionBudget:
         if self.remaining_bytes < 0:
             source = f" (created from {quote_shortened(value)})" if value else ""
             raise LimitError(
-                f"{value_name}{source} takes {size:,} bytes, and the functions of a package must not create more than "
-                f"{self.limits.output_bytes:,} bytes in one render: shorten the values, or raise the setting "
-                "`limits.functions.output_bytes`"
+                f"{value_name}{source} takes {size:,} bytes, but the functions of a package must not create "
+                f"more than {self.limits.output_bytes:,} bytes in one render: shorten the values, or raise "
+                "the setting `limits.functions.output_bytes`"
             )
 
     def require_few_placeholders(self, placeholders: int, pattern_name: str, pattern: str) -> None:
         """Raise LimitError if a pattern has too many placeholders or regular expression groups."""
         if placeholders > self.limits.placeholders:
             raise LimitError(
-                f"{pattern_name} {quote_shortened(pattern)} has {placeholders:,} placeholders and must not have more"
-                f" than {self.limits.placeholders:,}: use fewer, or raise the setting `limits.functions.placeholders`"
+                f"{pattern_name} {quote_shortened(pattern)} has {placeholders:,} placeholders, but must not "
+                f"have more than {self.limits.placeholders:,}: use fewer placeholders, or raise the setting "
+                "`limits.functions.placeholders`"
             )
 
 

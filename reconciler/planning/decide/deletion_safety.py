@@ -114,9 +114,9 @@ def _check_file(
     names = _format_names(map(str, missing))
     reason = problem.reason if problem.reason.endswith("?") else f"{problem.reason}."
     message = (
-        f"{config_path}:{problem.line}: {reason} The file defined {names} before. No package is removed,"
-        " because it is unknown whether a person deleted these objects. Next step: restore the objects, or delete the"
-        " file to remove their packages"
+        f"{config_path}:{problem.line}: {reason} The file defined {names} before, and it is unknown whether a "
+        "person deleted these objects. No package is removed. Next step: restore the objects, or delete the "
+        "file to remove their packages"
     )
     return PlanningCodes.FILE_INCONCLUSIVE.finding(message, SourceLocation(config_path, problem.line))
 
@@ -160,9 +160,10 @@ def _check_excluded_files(
     count = len({key for keys in excluded.values() for key in keys})
     if count and is_mass_deletion(count, total, max_percent):
         yield PlanningCodes.CONFIG_DIRECTORY_HIDES.finding(
-            f'`config.directory` "{directory}" excludes {count} of {total} objects that packages were generated from'
-            f" ({_format_names(sorted(excluded))}), more than `guards.max_delete_percent` ({max_percent} %): no package"
-            " is removed. Next step: correct `config.directory`, or delete the files to remove their packages"
+            f'`config.directory` "{directory}" excludes {count} of {total} objects that packages were '
+            f"generated from ({_format_names(sorted(excluded))}). This is more than "
+            f"`guards.max_delete_percent` ({max_percent} %), so that no package is removed. Next step: "
+            "correct `config.directory`. To remove the packages, delete the files of the objects"
         )
 
 

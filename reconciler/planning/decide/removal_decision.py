@@ -124,8 +124,8 @@ def _apply_target_limit(
     reason = format_deletion_message(keys, total, f"published packages of {title}", title)
     if not is_recorded:
         reason = (
-            "the recorded state does not contain the file of the owner, so that its deletion must be confirmed;"
-            f" {reason}"
+            "the recorded state does not contain the file of the owner, so that a person must confirm the "
+            f"deletion; {reason}"
         )
     held = [replace(_hold_on_target(removal, snapshot, reason), target_package_count=total) for removal in removals]
     return RemovalDecisions(
@@ -187,8 +187,8 @@ def _find_uncertainty(unrequested: Mapping[str, PackageRecord], snapshot: Target
     if not claims.has_no_owners or not new or token in claims.acknowledged_hashes:
         return ""
     return (
-        "the config has no object that requests packages; check `config.directory`; to confirm the removal,"
-        f' annotate {snapshot.target.title} with {ACK_DELETIONS}: "{token}"'
+        "the config has no object that requests packages. Next step: check `config.directory`. To confirm "
+        f'the removal, annotate {snapshot.target.title} with {ACK_DELETIONS}: "{token}"'
     )
 
 
@@ -211,7 +211,7 @@ class _UnrequestedPackage:
         if target := self.claims.find_only_target(owner):
             return f"{owner.key} requests {target} now"
         if owner.key in self.claims.targets_by_owner:
-            return f"{owner.key} does not request it any more"
+            return f"{owner.key} does not request the package any more"
         if owner.parent in self.claims.guards:
             return f"{owner.parent} does not select it any more"
         return f"{owner.key} does not exist any more"
@@ -319,8 +319,9 @@ def _propose_removal(package: _UnrequestedPackage, published: TreeId) -> HeldRem
     record = replace(package.record, draft_version=None)
     if known and known.is_declined and known.against == published:
         message = (
-            f"the removal of package {package.name} was rejected ({package.reason}); the removal is proposed again"
-            " when the package changes on the target branch, or after the package was requested again"
+            f"the removal of package {package.name} was rejected ({package.reason}). The removal is proposed "
+            "again when the package changes on the target branch, or after an object requested the package "
+            "again"
         )
         finding = package.create_finding(PlanningCodes.REMOVAL_DECLINED, message)
         return RemovalOutcome(package.package, owner, "declined", record, package.reason, finding=finding)
@@ -536,8 +537,8 @@ def _report_locked_removal(
     name = f"{snapshot.target.name}/{package}"
     if snapshot.is_frozen(removal.branch):
         reason = (
-            f"its removal is proposed on {removal.branch}; reject that draft; if the draft is merged, the package is"
-            " removed and drafted again"
+            f"its removal is proposed on branch {removal.branch}. Next step: reject that draft. If the draft "
+            "is merged, the package is removed and then drafted again"
         )
     else:
         reason = f"its removal draft {removal.branch} {_STUCK}"

@@ -393,10 +393,11 @@ def find_missing_target(
         lost := _find_lost_commit(repository, heads.target_branch, state.observed_commit, last_known_head)
     ):
         message = (
-            f"{target.title} was at {state.url} before, and is at {target.display_url} now, where branch"
-            f" {target.branch} does not contain the last known commit {lost[:_SHORT_ID_LENGTH]}; nothing is pushed."
-            f" Next step: restore the URL, or copy {state.url} to the new URL with all its refs, or delete the state"
-            " ref of the target, so that the state is rebuilt from the new branch"
+            f"{target.title} was at {state.url} before, and is at {target.display_url} now. Branch "
+            f"{target.branch} of the new repository does not contain the last known commit "
+            f"{lost[:_SHORT_ID_LENGTH]}. Nothing is pushed. Next step: restore the URL, copy {state.url} with "
+            "all its refs to the new URL, or delete the state ref of the target, so that the state is "
+            "rebuilt from the new branch"
         )
     else:
         return None

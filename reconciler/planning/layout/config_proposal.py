@@ -156,7 +156,8 @@ def plan_manual_proposal(
     before, after = _edit_files(edits, files, parse_file)
     findings = tuple(
         PlanningCodes.PROPOSAL_NOT_POSSIBLE.finding(
-            f"{format_tag_move(edit)}; CONFIG is a plain folder, so write {_format_field(edit)} to this field yourself",
+            f"{format_tag_move(edit)}; the config is a plain folder, so that a person must write "
+            f"{_format_field(edit)} to this field",
             edit.pin.location,
         )
         for edit in edits
@@ -307,8 +308,8 @@ def _list_findings(
     if edits and snapshot.is_edited:
         return tuple(
             PlanningCodes.PROPOSAL_EDITED.finding(
-                f"{format_tag_move(edit)}; branch {snapshot.branch} has local changes: merge or delete the branch; then"
-                " the revision is proposed",
+                f"{format_tag_move(edit)}; the revision cannot be proposed, because branch {snapshot.branch} "
+                "has local changes: merge or delete this branch",
                 edit.pin.location,
             )
             for edit in edits
@@ -322,8 +323,8 @@ def _list_findings(
     )
     declined = (
         PlanningCodes.REVISION_DECLINED.finding(
-            f"{format_tag_move(RevisionEdit(pin, revisions[pin.id].revision))}; the revision was rejected;"
-            " it is proposed again when the tag moves",
+            f"{format_tag_move(RevisionEdit(pin, revisions[pin.id].revision))}; a person rejected this "
+            "revision. A revision is proposed again when the tag moves",
             pin.location,
         )
         for pin in pins
@@ -358,14 +359,12 @@ def parse_proposal_state(files: Mapping[str, bytes]) -> ProposalState:
         data = json.loads(files[PROPOSAL_STATE_FILE])
         if data["format"] > STATE_FORMAT:
             raise EngineTooOldError(
-                f"the state has format {data['format']}, this version of the reconciler supports formats up to"
-                f" {STATE_FORMAT}"
+                f"the state has format {data['format']}, but this version of the reconciler supports only "
+                f"formats up to {STATE_FORMAT}"
             )
         # Format 1 has the key `offers` instead of `revisions`.
         recorded = data["revisions"] if "revisions" in data else data["offers"]
         revisions = {name: ProposedRevision(entry["revision"], entry["stage"]) for name, entry in recorded.items()}
         return ProposalState(data["branch"], data["head"], data["base"], revisions)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StateUnreadableError(
-            f"the state was not written by the reconciler, or it is corrupt ({error!r})"
-        ) from error
+        raise StateUnreadableError(f"the state was not written by the reconciler, or is corrupt ({error!r})") from error

@@ -43,13 +43,14 @@ class PlanningCodes(CodeTable):
         "The history of the config branch was replaced since the last pass. No package is removed.", CONFIG
     )
     DESTINATION_MISSING = error(
-        "A known branch was deleted, or a Repository has another URL, branch or directory now.", TARGET
+        "The branch of a known target was deleted, or its Repository has a new URL, branch or directory.", TARGET
     )
     DIRECTORY_NOT_OWNED = error("A directory without an owner occupies the path of a generated package.", PACKAGE)
     DOWNSTREAM_CONFLICT = error("Two requested packages are nested, or two owners request the same package.", PACKAGE)
     DOWNSTREAM_EXISTS = error("A package without an owner already exists at the path of a requested package.", PACKAGE)
     DRAFT_EDITED = error(
-        "The target branch and local changes on a draft changed the same files outside of the draft's packages.",
+        "Outside of the drafted packages, the target branch and local changes on the draft branch changed "
+        "the same files.",
         PACKAGE,
     )
     FIELD_NOT_IN_SCHEMA = warning(
@@ -76,7 +77,8 @@ class PlanningCodes(CodeTable):
         "A local file, folder, symbolic link or submodule on a branch occupies a path of the package.", PACKAGE
     )
     MERGE_BASE_MISSING = error(
-        "The upstreamLock of a package that the reconciler did not render names a commit that no Repository contains.",
+        "The reconciler did not render a package, and the upstreamLock of this package names a commit that "
+        "no Repository contains.",
         PACKAGE,
     )
     MERGE_CONFLICT = error(
@@ -88,7 +90,7 @@ class PlanningCodes(CodeTable):
     )
     OWNERSHIP_CONFLICT = error("Another object already owns the requested package.", PACKAGE)
     PACKAGE_TOO_LARGE = error("A package exceeds a size limit for reading packages.", PACKAGE)
-    PATH_REFUSED = error("A package has a path that must not be written to a branch.", PACKAGE)
+    PATH_REFUSED = error("A package contains a path that is not allowed on a branch.", PACKAGE)
     PROPOSAL_EDITED = warning(
         "New revisions cannot be proposed, because the config proposal has local changes.", CONFIG
     )
@@ -103,7 +105,9 @@ class PlanningCodes(CodeTable):
         "A removal draft deletes a package that is no longer requested. A merge of this draft approves the removal.",
         PACKAGE,
     )
-    REMOVAL_WAITS = warning("A package that is no longer requested is kept until another condition is met.", PACKAGE)
+    REMOVAL_WAITS = warning(
+        "A package is no longer requested, but cannot be removed yet. The message contains the reason.", PACKAGE
+    )
     RENDER_FAILED = warning(
         "A function failed. The draft does not contain the changes that functions make, and cannot be published.",
         PACKAGE,

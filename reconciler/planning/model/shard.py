@@ -64,6 +64,7 @@ def parse_shard(text: str) -> Shard:
     shard = Shard(int(match[1]), int(match[2])) if match else None
     if shard is None or not shard.index <= shard.count <= MAX_SHARDS:
         raise ValueError(
-            f"must be i/n, shard i of n with 1 <= i <= n <= {MAX_SHARDS:,}, for example 2/5; 1/1 has all targets"
+            f"must be i/n, which means shard i of n shards, with 1 <= i <= n <= {MAX_SHARDS:,}, for example "
+            "2/5; 1/1 means all targets"
         )
     return shard

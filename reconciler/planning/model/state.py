@@ -441,17 +441,15 @@ def parse_state(files: Mapping[str, bytes]) -> TargetState:
     try:
         return _parse_files(files)
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise StateUnreadableError(
-            f"the state was not written by the reconciler, or it is corrupt ({error!r})"
-        ) from error
+        raise StateUnreadableError(f"the state was not written by the reconciler, or is corrupt ({error!r})") from error
 
 
 def _parse_files(files: Mapping[str, bytes]) -> TargetState:
     data = json.loads(files[_TARGET_FILE])
     if data["format"] > STATE_FORMAT:
         raise EngineTooOldError(
-            f"the state has format {data['format']}, this version of the reconciler supports formats up to"
-            f" {STATE_FORMAT}"
+            f"the state has format {data['format']}, but this version of the reconciler supports only formats "
+            f"up to {STATE_FORMAT}"
         )
     texts = {
         path.removeprefix(_TEXTS_FOLDER).removesuffix(".json"): content.decode()

@@ -93,8 +93,13 @@ def test_valid_file_without_the_object_proves_its_deletion(content: str) -> None
             "did you mean PackageVariant?",
             id="misspelled-kind-in-another-namespace",
         ),
-        pytest.param(format_variant(group="config.porch.kpt.de"), 1, "is not a known kind", id="misspelled-group"),
-        pytest.param(format_variant(group="apps"), 1, "is not a known kind", id="another-group"),
+        pytest.param(
+            format_variant(group="config.porch.kpt.de"),
+            1,
+            "is unknown, and may be a misspelling",
+            id="misspelled-group",
+        ),
+        pytest.param(format_variant(group="apps"), 1, "is unknown, and may be a misspelling", id="another-group"),
         pytest.param("apiVersion: v1\nkind: List\nitems:\n- a: b\n", 4, '"apiVersion"', id="item-that-is-no-object"),
     ],
 )

@@ -126,7 +126,11 @@ def test_error_contains_message_and_position(text: str, code: str, message: str,
         pytest.param(".spec2", "CelUndeclared", "undeclared variable 'spec2'", 2, id="absolute"),
         pytest.param("[1].map(spec, .spec.no)", "CelUndefinedField", "spec has no field 'no'", 21, id="past-a-local"),
         pytest.param(
-            "spec.imag", "CelUndefinedField", "spec has no field 'imag'; it has: image, ports", 6, id="undefined-field"
+            "spec.imag",
+            "CelUndefinedField",
+            "spec has no field 'imag'; existing fields: image, ports",
+            6,
+            id="undefined-field",
         ),
         pytest.param("spec['imag']", "CelUndefinedField", "spec has no field 'imag'", 5, id="undefined-key"),
         pytest.param("spec.?imag", "CelUndefinedField", "spec has no field 'imag'", 7, id="undefined-optional-field"),

@@ -58,12 +58,14 @@ def test_local_repository_has_its_absolute_path(
 @pytest.mark.parametrize(
     ("text", "directory", "content"),
     [
-        pytest.param("https://h/g/s/r/a@v1", None, "cannot determine the end of the repository", id="no-end"),
-        pytest.param("nowhere/a", None, "cannot determine the end of the repository", id="no-repository"),
+        pytest.param(
+            "https://h/g/s/r/a@v1", None, "cannot determine where the URL of the repository ends", id="no-end"
+        ),
+        pytest.param("nowhere/a", None, "cannot determine where the URL of the repository ends", id="no-repository"),
         pytest.param("https://ada:hunter2@h/r.git/a", None, "CredentialInUrl", id="credentials"),
         pytest.param("https://ada:hunter/2@h/r.git/a", None, "CredentialInUrl", id="a-password-with-a-slash"),
         pytest.param("hunter2@github.com/acme/r.git/a", None, "CredentialInUrl", id="a-token-without-a-scheme"),
-        pytest.param("hunter2@github.com/acme/r/a", None, "cannot determine the end", id="a-token-without-an-end"),
+        pytest.param("hunter2@github.com/acme/r/a", None, "cannot determine where", id="a-token-without-an-end"),
         pytest.param("https://h/r.git/../a", None, 'must be inside its repository, not "../a"', id="out-of-it"),
         pytest.param("https://h/r.git", "a/../../b", "must be inside its repository", id="out-of-it-apart"),
     ],

@@ -55,7 +55,7 @@ def test_folder_of_another_user_is_refused(tmp_path: Path, monkeypatch: pytest.M
     folder.mkdir(mode=0o700)
     monkeypatch.setattr(os, "geteuid", lambda: folder.stat().st_uid + 1)
 
-    with pytest.raises(CacheRefusedError, match=rf"{folder} belongs to the user with id \d+.*--cache"):
+    with pytest.raises(CacheRefusedError, match=rf"{folder} belongs to the user with ID \d+.*--cache"):
         prepare_private_folder(folder)
 
 

@@ -89,5 +89,5 @@ def test_checks_return_valid_values() -> None:
     ],
 )
 def test_invalid_object_ids_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="full object id"):
+    with pytest.raises(ValueError, match="full Git object ID"):
         check_object_id(text)

@@ -40,7 +40,7 @@ def test_resolve(text: str, expected: Any) -> None:
         pytest.param("/foo/\u0661", "not one of the 2 items", id="digit-of-another-script"),
         pytest.param("/foo/" + "1" * 5_000, "not one of the 2 items", id="endless-index"),
         pytest.param("/bar", "/bar does not exist", id="missing-key"),
-        pytest.param("/foo/0/x", "/foo/0 is a single value", id="below-a-scalar"),
+        pytest.param("/foo/0/x", "/foo/0 is neither a mapping nor a list", id="below-a-scalar"),
     ],
 )
 def test_pointer_to_an_absent_value(text: str, reason: str) -> None:

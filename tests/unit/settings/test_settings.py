@@ -22,14 +22,18 @@ SCHEMA = CONFIG / "schema.json"
 DEVIATIONS = "D1, D3, D4, D5, D6, D7, D8, D9, D10, D11, D12, D13, D14, D15, D16, D17, D18, D19, D22"
 MERGE_KEYS = "conflict_policy, deviations, list_keys, profile"
 AUTHOR = '"reconciler <reconciler@localhost>"'
-APART = "`branch` and `removals_branch` must not be equal, and neither may be a folder that contains the other"
+APART = (
+    "`branch` and `removals_branch` must not be equal, and neither name can be a folder that contains the other name"
+)
 ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 selects any free port'
 SECRET = "must contain `secret_file` if `listen` is set, because the server accepts only signed webhooks"
 CREDENTIAL_IN_URL = (
     "must not contain a user name, password or token (CredentialInUrl): put them into a file, and name the file in the"
     " settings, for example in `git.credentials`"
 )
-SHARD = "must be i/n, shard i of n with 1 <= i <= n <= 1,000, for example 2/5; 1/1 has all targets"
+SHARD = (
+    "must be i/n, which means shard i of n shards, with 1 <= i <= n <= 1,000, for example 2/5; 1/1 means all targets"
+)
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, health, limits, log, max_backoff_seconds, "
     "merge, metrics, notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, "

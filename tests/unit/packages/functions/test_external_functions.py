@@ -174,7 +174,7 @@ def format_list_with_items(items: str) -> str:
         pytest.param("", "it must be one document, not 0", id="nothing"),
         pytest.param("panic: no", 'not "None None"', id="prose"),
         pytest.param("- 1", "it must be a mapping, not list", id="a-list"),
-        pytest.param("a: [", "this is not YAML", id="broken"),
+        pytest.param("a: [", "the text is not valid YAML", id="broken"),
         pytest.param(format_resource_list() + "\n---\n" + format_resource_list(), "one document, not 2", id="two"),
         pytest.param('{"kind": "ResourceList", "items": []}', 'not "None ResourceList"', id="no-version"),
         pytest.param(
@@ -185,7 +185,7 @@ def format_list_with_items(items: str) -> str:
         ),
         pytest.param(format_resource_list(1), "items are mappings", id="a-number-for-an-item"),
         pytest.param(format_list_with_items("[{1: 2, a: .nan}]"), "must be finite", id="nan"),
-        pytest.param(format_list_with_items('[{"a": NaN}]'), "NaN is not JSON", id="json-nan"),
+        pytest.param(format_list_with_items('[{"a": NaN}]'), "NaN is not allowed in JSON", id="json-nan"),
         pytest.param(format_list_with_items('[{"a": 1, "a": 2}]'), 'key "a" is repeated in one mapping', id="a-key-twice"),
         pytest.param(format_list_with_items('[{"a": "\\ud800"}]'), "surrogates not allowed", id="half-a-character"),
         pytest.param(format_list_with_items('[{"a": ' + "[" * 200 + "]" * 200 + "}]"), "levels", id="deep"),

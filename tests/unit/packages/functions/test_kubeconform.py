@@ -24,7 +24,7 @@ NO_SCHEMA = (
     "to skip it, set `ignore_missing_schemas` or `skip_kinds` in the function's configuration"
 )
 UNREADABLE = "cannot be read, because functions have no network or file access"
-ADVICE = "remove it to use the installed schemas"
+ADVICE = "remove this field to use the installed schemas"
 VALID = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: b}\n"
 WRONG = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: 1}\n"
 UNKNOWN_FIELD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\nspec: {}\n"

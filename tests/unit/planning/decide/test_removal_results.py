@@ -92,8 +92,8 @@ def decide_one(snapshot: TargetSnapshot, claims: TargetClaims) -> HeldRemoval | 
             "declined",
             DECLINED,
             None,
-            f"the removal of package berlin/gw was rejected ({GONE}); the removal is proposed again when the package"
-            " changes on the target branch, or after the package was requested again",
+            f"the removal of package berlin/gw was rejected ({GONE}). The removal is proposed again when the package"
+            " changes on the target branch, or after an object requested the package again",
             id="declined",
         ),
         pytest.param(ORPHAN, "v1", "orphaned", TOMBSTONE, None, None, id="orphaned"),
@@ -181,7 +181,7 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
             build_claims(has_no_owners=True),
             "DeletionHeld",
             "error",
-            "package berlin/gw is kept: the config has no object that requests packages; check `config.directory`; to"
+            "package berlin/gw is kept: the config has no object that requests packages. Next step: check `config.directory`. To"
             f' confirm the removal, annotate Repository berlin with reconciler.dev/ack-deletions: "{HASH}"',
             id="config-without-owners",
         ),
@@ -212,8 +212,8 @@ def test_held_removal_has_a_reason(
 @pytest.mark.parametrize(
     ("sources", "reason"),
     [
-        pytest.param({}, "the recorded state does not contain the file of the owner, so that its deletion must be"
-                         " confirmed; 1 of 1 published packages", id="unknown-file"),
+        pytest.param({}, "the recorded state does not contain the file of the owner, so that a person must confirm the"
+                         " deletion; 1 of 1 published packages", id="unknown-file"),
         pytest.param({"a.yaml": ("x",)}, "1 of 1 published packages", id="known-file"),
     ],
 )  # fmt: skip
@@ -304,8 +304,8 @@ def test_removal_waits_for_a_draft_with_conflicting_local_changes() -> None:
     [
         pytest.param(
             "proposed",
-            "package berlin/gw is requested again, but its removal is proposed on removals/berlin; reject that draft; if"
-            " the draft is merged, the package is removed and drafted again",
+            "package berlin/gw is requested again, but its removal is proposed on branch removals/berlin. Next step:"
+            " reject that draft. If the draft is merged, the package is removed and then drafted again",
             id="proposed",
         ),
         pytest.param(

@@ -126,5 +126,5 @@ def test_parse_shard(text: str, expected: Shard) -> None:
     ],
 )
 def test_invalid_shard_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"must be i/n, shard i of n with 1 <= i <= n <= 1,000"):
+    with pytest.raises(ValueError, match=r"must be i/n, which means shard i of n shards, with 1 <= i <= n <= 1,000"):
         parse_shard(text)

@@ -116,7 +116,9 @@ def test_newer_format_is_refused() -> None:
     files = serialize_state(build_state())
     newer: dict[str, Any] = {**json.loads(files["destination.json"]), "format": 3}
 
-    with pytest.raises(EngineTooOldError, match="format 3, this version of the reconciler supports formats up to 2"):
+    with pytest.raises(
+        EngineTooOldError, match="format 3, but this version of the reconciler supports only formats up to 2"
+    ):
         parse_state({**files, "destination.json": json.dumps(newer).encode()})
 
 

@@ -85,17 +85,19 @@ def test_known_or_open_fields_are_accepted(expression: str) -> None:
     ("expression", "message"),
     [
         pytest.param("spec.cuont", "spec has no field 'cuont'", id="field"),
-        pytest.param("spec.idle.on", "spec.idle has no field 'on'; it has: enabled", id="nested"),
+        pytest.param("spec.idle.on", "spec.idle has no field 'on'; existing fields: enabled", id="nested"),
         pytest.param("spec['idle'].on", "spec.idle has no field 'on'", id="after-a-literal"),
         pytest.param("spec['cuont']", "spec has no field 'cuont'", id="by-literal"),
         pytest.param("has(spec.idle.on)", "spec.idle has no field 'on'", id="has"),
         pytest.param("spec.?cuont.orValue(1)", "spec has no field 'cuont'", id="optional"),
-        pytest.param("spec.owner.name", "spec.owner has no field 'name'; it has: none", id="scalar"),
+        pytest.param("spec.owner.name", "spec.owner has no field 'name'; existing fields: none", id="scalar"),
         pytest.param("spec.doors.name", "spec.doors has no field 'name'", id="list"),
         pytest.param("spec.doors.all(d, spec.nope)", "spec has no field 'nope'", id="in-a-macro"),
         pytest.param("parameters.count", "parameters has no field 'count'", id="wrong-section"),
         pytest.param("envOverrides.owner", "envOverrides has no field 'owner'", id="other-wrong-section"),
-        pytest.param("metadata.uid", "metadata has no field 'uid'; it has: annotations, labels, name", id="metadata"),
+        pytest.param(
+            "metadata.uid", "metadata has no field 'uid'; existing fields: annotations, labels, name", id="metadata"
+        ),
     ],
 )
 def test_unknown_fields_are_reported(expression: str, message: str) -> None:

@@ -145,7 +145,9 @@ def test_render_errors_are_reported(data: Any, code: str, path: tuple[str | int,
         pytest.param("a ${spec.count\n = 1}", "CelSyntax", "write == to compare (line 2, column 2)", id="second-line"),
         pytest.param("${nope}", "CelUndeclared", "undeclared variable 'nope'; declared: build, env,", id="undeclared"),
         pytest.param("${target.kind}", "CelUndeclared", "undeclared variable 'target'", id="not-in-this-place"),
-        pytest.param("${spec.nope}", "CelUndefinedField", "spec has no field 'nope'; it has: any, ", id="field"),
+        pytest.param(
+            "${spec.nope}", "CelUndefinedField", "spec has no field 'nope'; existing fields: any, ", id="field"
+        ),
         pytest.param("${foo(1)}", "CelUnknownFunction", "there is no function foo()", id="function"),
         pytest.param("${[1].reduce((a, i) => a)}", "CelArrowFunction", "list.transformMapEntry(", id="arrow"),
         pytest.param("${HOME}", "CelUndeclared", '; to write ${…} as text, use ${"${…}"}', id="for-a-shell"),
