@@ -33,10 +33,11 @@ def build_remote_credentials(settings: Settings, forges: ForgeRegistry) -> Remot
         "git.credentials_file", credentials_file=git.credentials_file, ssh_key_file=git.ssh_key_file,
         known_hosts_file=git.known_hosts_file, is_default=True,
     )  # fmt: skip
+    # Omit entries that contain only credentials of an API, because they have no effect on Git.
+    entries = [_build_entry(index, entry) for index, entry in enumerate(git.credentials) if entry.read or entry.write]
     return RemoteCredentials(
-        [_build_entry(index, entry) for index, entry in enumerate(git.credentials)], default, GitAppTokens(forges),
-        CredentialLog(), requires_known_hosts=not sys.stderr.isatty(),
-    )  # fmt: skip
+        entries, default, GitAppTokens(forges), CredentialLog(), requires_known_hosts=not sys.stderr.isatty()
+    )
 
 
 def _build_entry(index: int, entry: CredentialSettings) -> CredentialEntry:

@@ -140,16 +140,17 @@ def _read_own_credentials(host: ForgeHost) -> ApiCredentials | None:
 
 
 def _find_api_credentials(settings: Settings, url: GitUrl) -> ApiCredentials | None:
-    """Return `api` of the first entry in `git.credentials` that matches a repository."""
+    """Return `api` of the first entry in `git.credentials` that matches a repository and contains `api`."""
     from reconciler.forge.drivers import ApiCredentials
 
     location = get_location(url)
-    entry = next((entry for entry in settings.git.credentials if matches_location(location, entry.url)), None)
-    if entry is None or entry.api is None:
+    matches = (entry.api for entry in settings.git.credentials if matches_location(location, entry.url))
+    credentials = next((api for api in matches if api), None)
+    if credentials is None:
         return None
-    app = entry.api.github_app
+    app = credentials.github_app
     if app is None:
-        return ApiCredentials(entry.api.token_file)
+        return ApiCredentials(credentials.token_file)
     return ApiCredentials("", app.app_id, app.key_file, app.installation, _list_api_permissions(settings.forge))
 
 

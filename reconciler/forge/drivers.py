@@ -178,8 +178,8 @@ class Hosts:
 def _refuse_without_credentials(repository: str) -> Authorize:
     def authorize() -> Mapping[str, str]:
         raise ForgeCredentialsError(
-            f"the first entry of `git.credentials` that matches {repository} must contain `api`, because the repository"
-            " is on a forge of `forge.hosts`"
+            f"no entry of `git.credentials` with `api` matches {repository}, which is on a forge of `forge.hosts`: add"
+            " `api` to the entry of this repository"
         )
 
     return authorize

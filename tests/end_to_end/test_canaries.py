@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -25,6 +27,7 @@ CANARIES = {
     "read token": "canary-1-zqx81",
     "write token": "canary-10-zqx90",
     "forge token": "canary-2-zqx82",
+    "webhook secret": "canary-11-zqx91",
     "environment": "canary-3-zqx83",
     "URL of a Repository": "canary-4/zqx84",
     "URL without a scheme": "canary-5-zqx85",
@@ -47,6 +50,7 @@ data: {{other: {base64.b64encode(CANARIES["Secret"].encode()).decode()}}}
 """
 KPTFILE_URL = f"https://robot:{CANARIES['URL in a Kptfile']}@git.example/x.git"
 PROCESSES = [["plan", "{config}"], ["sync", "{config}"]]
+PATHS = ["/readyz?verbose", "/metrics", "/hooks", "/none?token=canary-1-zqx81"]
 COMMANDS = [
     ["validate", "{config}"],
     ["sync", "{config}", "-o", "json"],
@@ -58,6 +62,17 @@ COMMANDS = [
     ["show", "berlin/web", "--config", "{config}"],
     ["explain", "berlin/web", "--config", "{config}"],
 ]
+
+
+def request(port: int, path: str) -> str:
+    """Return the status, the headers and the body of a response."""
+    connection = HTTPConnection("127.0.0.1", port, timeout=60)
+    try:
+        connection.request("POST" if path == "/hooks" else "GET", path, body=b"{}")
+        response = connection.getresponse()
+        return f"{response.status}\n{response.headers}\n{response.read().decode()}"
+    finally:
+        connection.close()
 
 
 @dataclass
@@ -84,6 +99,35 @@ class Scene:
         )
         self.output[" ".join(arguments)] = process.stdout + process.stderr
         return process
+
+    def run_service(self) -> None:
+        """Run the service until its first pass has completed, and read the paths of its server."""
+        command = [sys.executable, "-m", "reconciler", "run", str(self.world.config)]
+        with subprocess.Popen(
+            command,
+            env=self.environment,
+            cwd=self.world.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process:
+            try:
+                assert process.stderr is not None
+                lines = []
+                port = 0
+                for line in process.stderr:
+                    lines.append(line)
+                    event = json.loads(line)
+                    port = event["port"] if event["event"] == "server_started" else port
+                    if event["event"] == "pass_completed":
+                        break
+                for path in PATHS:
+                    self.output[f"GET {path}"] = request(port, path)
+                process.terminate()
+                stdout, stderr = process.communicate(timeout=120)
+                self.output["run"] = "".join(lines) + stdout + stderr
+            finally:
+                process.kill()
 
     def run(self, *arguments: str) -> CommandResult:
         """Run a command within this process, which is faster; it does not protect its environment."""
@@ -118,12 +162,15 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         world.write(files)
         for use in ("read", "write", "forge"):
             (world.folder / use).write_text(f"{CANARIES[f'{use} token']}\n")
+        (world.folder / "webhook").write_text(f"{CANARIES['webhook secret']}\n")
         uses = [f"{use}: {{token_file: {world.folder}/{use}, username: robot}}" for use in ("read", "write")]
         entry = f"{{url: '127.0.0.1:*', {', '.join(uses)}, api: {{token_file: {world.folder}/forge}}}}"
         (world.folder / "reconciler.yaml").write_text(
             f"fleet: {{url: '{host.url}/world/fleet.git'}}\ncache: cache\n"
             f"git: {{credentials: [{entry}], allowed_urls: ['{host.url}', 'https://git.example']}}\n"
             f"forge: {{hosts: [{{url: '{host.url}/world', kind: gitea, api: 'http://127.0.0.1:1/api/v1'}}]}}\n"
+            f"webhooks: {{secret_file: {world.folder}/webhook}}\n"
+            "server: {listen: '127.0.0.1:0'}\nlog: {level: debug}\n"
         )
         environment = {
             "PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(PROJECT),
@@ -133,6 +180,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
         host.observe = lambda: scene.exposed.extend(find_in_processes(*NEEDLES))
         for command in PROCESSES:
             scene.start(*command)
+        scene.run_service()
         host.observe = lambda: None
         for command in COMMANDS:
             scene.run(*command)
@@ -151,10 +199,14 @@ def test_the_scene_does_what_it_is_for(scene: Scene) -> None:
     assert CANARIES["Secret"] in scene.world.text("drafts/berlin", "web/secret.yaml")
     assert scene.output["plan {config}"].count("CredentialInUrl") >= 3
     assert all(scene.output.values()), "each command says something"
+    assert '"event": "pass_completed"' in scene.output["run"]
+    assert scene.output["GET /metrics"].startswith("200")
     assert {use for _, login in scene.host.uses for use in [LOGINS[login]]} == {"read", "write"}
 
 
-@pytest.mark.parametrize("command", [" ".join(item) for item in (*PROCESSES, *COMMANDS)])
+@pytest.mark.parametrize(
+    "command", [*(" ".join(item) for item in (*PROCESSES, *COMMANDS)), "run", *(f"GET {path}" for path in PATHS)]
+)
 def test_no_output_contains_a_secret(scene: Scene, command: str) -> None:
     assert found_in(scene.output[command]) == []
 

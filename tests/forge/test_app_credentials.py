@@ -118,16 +118,41 @@ def test_pull_requests_use_the_credentials_of_the_api(
     registry.close()
 
 
-def test_repository_whose_entry_has_no_api_is_named(world: World) -> None:
-    entries = [
-        {"url": "github.com/acme/fleet", "read": {"token_file": "t"}},
-        {"url": "*", "api": {"token_file": "t"}},
-    ]
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        pytest.param(
+            [{"url": "github.com/acme/fleet", "read": {"token_file": "t"}}, {"url": "h", "api": {"token_file": "t"}}],
+            r"no entry of `git\.credentials` with `api` matches github\.com/acme/fleet",
+            id="no-entry",
+        ),
+        pytest.param(
+            [
+                {"url": "github.com/acme/fleet", "read": {"token_file": "t"}},
+                {"url": "*", "api": {"token_file": "lost"}},
+            ],
+            "cannot read the credentials file lost",
+            id="later-entry",
+        ),
+    ],
+)
+def test_first_matching_entry_with_api_applies(world: World, entries: list[dict[str, Any]], message: str) -> None:
     host = {"url": "https://github.com/acme", "kind": "github", "api": world.url}
     settings = Settings.model_validate({"git": {"credentials": entries}, "forge": {"hosts": [host]}})
 
     client = ForgeRegistry(settings, world.clock).get_forge(FLEET)
 
     assert client is not None
-    with pytest.raises(ForgeCredentialsError, match=r"matches github\.com/acme/fleet must contain `api`"):
+    with pytest.raises(ForgeCredentialsError, match=message):
         client.list_open_requests()
+
+
+def test_entry_with_only_an_api_has_no_effect_on_git(world: World) -> None:
+    entries = [{"url": "*", "api": {"token_file": "t"}}, {"url": "github.com", "read": {"token_file": "lost"}}]
+    credentials = build_credentials(world, Settings.model_validate({"git": {"credentials": entries}}))
+
+    entry = credentials.find_entry(parse_url(FLEET))
+
+    assert entry is not None
+    assert entry.setting == "git.credentials[1]"
+    assert credentials.find_entry(parse_url("https://h.example/a.git")) is None
