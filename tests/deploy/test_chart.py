@@ -98,11 +98,38 @@ def list_pods(manifests: Sequence[Manifest]) -> list[Manifest]:
     return [*pods, *(manifest["spec"]["template"]["spec"] for manifest in select(manifests, "StatefulSet"))]
 
 
+def describe_object(**properties: Any) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": [*properties], "properties": properties}
+
+
+def describe_list(items: Any) -> dict[str, Any]:
+    return {"type": "array", "minItems": 1, "items": items}
+
+
+TEXT = {"type": "string", "minLength": 1}
+TEXTS = {"type": "object", "additionalProperties": TEXT}
+# The fields of the Prometheus operator that the chart uses. The operator ignores a field with another name.
+OPERATOR_SPECS = {
+    "ServiceMonitor": describe_object(
+        jobLabel=TEXT,
+        selector=describe_object(matchLabels=TEXTS),
+        endpoints=describe_list(
+            describe_object(
+                port=TEXT, path=TEXT, interval=TEXT,
+                relabelings=describe_list(describe_object(sourceLabels=describe_list(TEXT), targetLabel=TEXT)),
+            )
+        ),
+    ),
+    "PrometheusRule": describe_object(groups=describe_list(describe_object(name=TEXT, rules={"type": "array"}))),
+}  # fmt: skip
+
+
 def validate(manifests: Sequence[Manifest]) -> None:
     for manifest in manifests:
-        if manifest["apiVersion"].startswith("monitoring.coreos.com/"):
-            continue
-        kubernetes_validate.validate(manifest, KUBERNETES, strict=True)
+        if manifest["apiVersion"] == "monitoring.coreos.com/v1":
+            Draft202012Validator(OPERATOR_SPECS[manifest["kind"]]).validate(manifest["spec"])
+        else:
+            kubernetes_validate.validate(manifest, KUBERNETES, strict=True)
 
 
 @pytest.mark.parametrize("values", MATRIX)
@@ -278,6 +305,15 @@ def test_generated_files_equal_their_sources(helm: Tool) -> None:
     )  # fmt: skip
 
     assert (process.returncode, process.stderr) == (0, "")
+
+
+def test_rules_of_the_chart_are_valid(render: Callable[..., list[Manifest]], promtool: Tool, tmp_path: Path) -> None:
+    (rule,) = select(render("prometheusRule.enabled=true"), "PrometheusRule")
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule["spec"]))
+
+    process = promtool("check", "rules", tmp_path / "rules.yaml")
+
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 def test_rules_of_the_chart_name_the_configured_runbooks(render: Callable[..., list[Manifest]]) -> None:

@@ -7,22 +7,17 @@ checks that the fleet has no difference and no error at the end.
 from __future__ import annotations
 
 import json
-import os
 import re
-import shlex
-import shutil
-import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from reconciler.planning.model.state import STATE_FORMAT
-from tests.support.command_line import CommandResult, run_in
 from tests.support.git_repositories import commit_files, delete_ref, git, read_refs, write_hook
-from tests.support.page_commands import PROJECT, check_block, list_blocks, run_command
+from tests.support.page_commands import PROJECT, check_block, list_blocks
+from tests.support.published_fleet import SETTINGS, Fleet
 
 RUNBOOKS = PROJECT / "docs/how-to/runbooks"
 INDEX = RUNBOOKS / "README.md"
@@ -30,73 +25,6 @@ PAGES = sorted(page for page in RUNBOOKS.glob("*.md") if page != INDEX)
 SECTIONS = ["Symptom", "Impact", "Diagnosis", "Remedy", "Verification"]
 # One runbook runs in the fast tests. It contains all kinds of steps.
 FAST = "history-rewritten"
-_SETTINGS = "config: {url: config.git}\nfleet: {url: fleet.git}\n"
-_SHELL = re.compile(r"""["'$|&;<>]""")
-
-
-@dataclass(frozen=True)
-class Fleet:
-    """A published fleet with a clone of its config (`work`) and a backup of its repositories."""
-
-    folder: Path
-
-    @property
-    def variables(self) -> dict[str, str]:
-        return {name: str(self.folder / path) for name, path in _VARIABLES.items()}
-
-    def run(self, command: str) -> subprocess.CompletedProcess[str] | CommandResult:
-        """Run a command. A command of the program without shell syntax runs in this process."""
-        if command.startswith("reconciler ") and not _SHELL.search(command):
-            environment = {
-                "PATH": os.environ["PATH"], "HOME": str(self.folder), "RECONCILER_CACHE": str(self.folder / ".cache"),
-                "GIT_CONFIG_GLOBAL": "/dev/null",
-                "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
-                "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
-            }  # fmt: skip
-            return run_in(self.folder, environment, *shlex.split(command)[1:])
-        return run_command(command, self.folder, self.variables)
-
-    def must_run(self, command: str) -> None:
-        process = self.run(command)
-        assert process.returncode == 0, f"{command}\n{process.stdout}{process.stderr}"
-
-    def change_config(self, file: str, old: str, new: str) -> None:
-        path = self.folder / "work" / file
-        text = path.read_text()
-        assert old in text
-        path.write_text(text.replace(old, new))
-        self.must_run("git -C work commit --quiet --all --message 'Change the config' && git -C work push --quiet")
-
-
-_VARIABLES = {"FLEET": "fleet.git", "CONFIG": "config.git", "BACKUP": "backup"}
-
-
-@pytest.fixture(scope="session")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the demo with a config repository, after all drafts were published."""
-    parent = tmp_path_factory.mktemp("operation")
-    Fleet(parent).must_run("reconciler demo")
-    folder = parent / "demo"
-    fleet = Fleet(folder)
-    fleet.must_run("git init --quiet --initial-branch=main config && git -C config add --all")
-    fleet.must_run("git -C config commit --quiet --message 'Create the platform'")
-    fleet.must_run("git clone --quiet --bare config config.git")
-    shutil.rmtree(folder / "config")
-    (folder / "reconciler.yaml").write_text(_SETTINGS)
-    fleet.must_run("reconciler approve --all --propose")
-    fleet.must_run("reconciler sync")
-    for name in ("config.git", "fleet.git"):
-        fleet.must_run(f"git clone --quiet --mirror {name} backup/{name}")
-    return folder
-
-
-@pytest.fixture
-def fleet(published: Path, tmp_path: Path) -> Fleet:
-    folder = tmp_path / "demo"
-    shutil.copytree(published, folder)
-    fleet = Fleet(folder)
-    fleet.must_run("git clone --quiet config.git work")
-    return fleet
 
 
 def lose_states(fleet: Fleet) -> None:
@@ -157,7 +85,7 @@ def stop_forge(fleet: Fleet) -> None:
     (fleet.folder / "token").write_text("token")
     # No process listens on port 1.
     forge = {"url": str(fleet.folder), "kind": "gitea", "api": "http://127.0.0.1:1", "token_file": "token"}
-    (fleet.folder / "reconciler.yaml").write_text(f"{_SETTINGS}forge: {{hosts: [{forge}]}}\n")
+    (fleet.folder / "reconciler.yaml").write_text(f"{SETTINGS}forge: {{hosts: [{forge}]}}\n")
     fleet.change_config("regions.yaml", "auth.eu-west", "login.eu-west")
 
 

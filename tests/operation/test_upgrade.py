@@ -18,21 +18,13 @@ import pytest
 from reconciler.planning.model.state import STATE_FORMAT
 from tests.support.command_line import CommandResult, run_in
 from tests.support.git_repositories import git, read_refs
+from tests.support.published_fleet import build_environment
 
 PROJECT = Path(__file__).resolve().parents[2]
 STORED = PROJECT / "fixtures/upgrade"
 VERSIONS = sorted(folder.name for folder in STORED.iterdir() if folder.is_dir())
 UNCHANGED = "Sync: no changes; 14 unchanged\n"
 SYNC = ("sync", "config", "--fleet", "fleet.git")
-
-
-def build_environment(folder: Path) -> dict[str, str]:
-    return {
-        "PATH": os.environ["PATH"], "HOME": str(folder), "RECONCILER_CACHE": str(folder / ".cache"),
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
-        "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
-    }  # fmt: skip
 
 
 def run_this_version(folder: Path, *arguments: str) -> CommandResult:

@@ -1,0 +1,161 @@
+"""The daemon starts with the arguments, settings and folders of the chart and of the systemd unit, and becomes ready.
+
+The tests replace only the paths, the address and the URLs of the repositories.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import signal
+import socket
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from reconciler.cli.run import command as run_command_line
+from tests.support.daemon import run_daemon
+from tests.support.page_commands import run_command
+
+PROJECT = Path(__file__).resolve().parents[2]
+CHART = PROJECT / "deploy/helm/reconciler"
+UNIT = PROJECT / "deploy/systemd/reconciler.service"
+COMPOSE = PROJECT / "deploy/compose/compose.yaml"
+ADDRESS = "0.0.0.0:8080"
+# A volume in Kubernetes with the group of fsGroup: each user of the group can write to it.
+VOLUME_MODE = 0o2777
+
+Tool = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Path:
+    run_command("reconciler demo", tmp_path)
+    return tmp_path / "demo"
+
+
+def render(helm: Tool, folder: Path, *values: str) -> list[dict[str, Any]]:
+    """Return the manifests of the chart for a fleet in a folder."""
+    urls = (f"settings.config.url={folder / 'config'}", f"settings.fleet.url={folder / 'fleet.git'}")
+    options = [option for value in (*urls, *values) for option in ("--set", value)]
+    process = helm("template", "reconciler", CHART, "--kube-version", "1.32.0", *options)
+    assert process.returncode == 0, process.stderr
+    return [*yaml.safe_load_all(process.stdout)]
+
+
+def list_commands(manifests: Sequence[Mapping[str, Any]], folder: Path) -> list[list[str]]:
+    """Write the settings and the volumes of the pods to a folder, and return the arguments of each shard."""
+    (text,) = (each["data"]["reconciler.yaml"] for each in manifests if each["kind"] == "ConfigMap")
+    pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "StatefulSet"]
+    paths = {mount["mountPath"]: mount["name"] for mount in pods[0]["containers"][0]["volumeMounts"]}
+    for path, name in paths.items():
+        (folder / name).mkdir()
+        (folder / name).chmod(VOLUME_MODE)
+        text = text.replace(path, str(folder / name))
+    (folder / "settings/reconciler.yaml").write_text(text.replace(ADDRESS, "127.0.0.1:0"))
+    return [
+        [
+            argument.replace("/etc/reconciler/settings", str(folder / "settings"))
+            for argument in pod["containers"][0]["args"]
+        ]
+        for pod in pods
+    ]
+
+
+def read_health_arguments(manifests: Sequence[Mapping[str, Any]], url: str) -> list[str]:
+    """Return the arguments of the pod of `helm test`, with the URL of a daemon."""
+    (pod,) = (each for each in manifests if each["kind"] == "Pod")
+    return [url if argument.startswith("http://") else argument for argument in pod["spec"]["containers"][0]["args"]]
+
+
+def test_the_arguments_of_the_chart_are_valid(helm: Tool, tmp_path: Path) -> None:
+    for arguments in list_commands(render(helm, tmp_path, "shards=2"), tmp_path):
+        context = run_command_line.make_context("run", arguments[1:])
+        assert arguments[0] == "run"
+        assert context.params["settings_file"] == str(tmp_path / "settings/reconciler.yaml")
+
+
+@pytest.mark.slow
+def test_a_pod_of_the_chart_becomes_ready_and_stops(helm: Tool, demo: Path, tmp_path: Path) -> None:
+    manifests = render(helm, demo, "existingSecret.webhooks.name=hooks", "existingSecret.credentials.name=git")
+    (arguments,) = list_commands(manifests, tmp_path)
+    (tmp_path / "secret-webhooks/webhook-secrets").write_text("secret\n")
+    (tmp_path / "secret-credentials/git-credentials").write_text("https://user:token@git.example.com\n")
+    (pod,) = (each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "StatefulSet")
+    probes = [pod["containers"][0][f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")]
+
+    with run_daemon(arguments, tmp_path) as daemon:
+        daemon.wait_for("pass_completed")
+        responses = {path: daemon.get(path)[0] for path in probes}
+        health = run_command(f"reconciler {shlex.join(read_health_arguments(manifests, daemon.url))}", tmp_path)
+
+    assert responses == {"/readyz": 200, "/healthz": 200}
+    assert health.returncode == 0, health.stdout + health.stderr
+    assert daemon.process.returncode == 0
+
+
+@pytest.mark.slow
+def test_the_shards_of_the_chart_process_all_targets(helm: Tool, demo: Path, tmp_path: Path) -> None:
+    run_command(
+        "git -C fleet.git for-each-ref --format='delete %(refname)' | git -C fleet.git update-ref --stdin", demo
+    )
+    for arguments in list_commands(render(helm, demo, "shards=2"), tmp_path):
+        with run_daemon(arguments, tmp_path) as daemon:
+            daemon.wait_for("pass_completed")
+
+    refs = run_command("git -C fleet.git for-each-ref --format='%(refname:short)' refs/heads/drafts", demo).stdout
+    assert refs.split() == ["drafts/berlin", "drafts/boston", "drafts/chicago", "drafts/lisbon"]
+
+
+def read_unit(name: str) -> list[str]:
+    return re.findall(rf"^{name}=(.*)$", UNIT.read_text(), re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_unit_reports_readiness_and_reloads(demo: Path, tmp_path: Path) -> None:
+    settings, cache = tmp_path / "reconciler.yaml", tmp_path / "cache"
+    text = (
+        f"config: {{url: {demo / 'config'}}}\nfleet: {{url: {demo / 'fleet.git'}}}\nserver: {{listen: '127.0.0.1:0'}}\n"
+    )
+    settings.write_text(text)
+    (start,) = read_unit("ExecStart")
+    arguments = [
+        argument.replace("/etc/reconciler/reconciler.yaml", str(settings)) for argument in shlex.split(start)[1:]
+    ]
+    variables = dict(variable.split("=", 1) for line in read_unit("Environment") for variable in shlex.split(line))
+    assert variables.pop("RECONCILER_CACHE") == "/var/cache/reconciler"
+    (watchdog,) = read_unit("WatchdogSec")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(tmp_path / "notify"))
+        manager.settimeout(120)
+        variables |= {
+            "NOTIFY_SOCKET": str(tmp_path / "notify"), "RECONCILER_CACHE": str(cache),
+            "WATCHDOG_USEC": str(int(watchdog) * 1_000_000),
+        }  # fmt: skip
+        with run_daemon(arguments, tmp_path, variables) as daemon:
+            wait_for_notification(manager, "READY=1")
+            daemon.process.send_signal(signal.SIGHUP)
+            wait_for_notification(manager, "RELOADING=1")
+            wait_for_notification(manager, "READY=1")
+
+    assert daemon.process.returncode == 0
+
+
+def wait_for_notification(manager: socket.socket, line: str) -> None:
+    """Wait for a notification with a line. The socket has a timeout."""
+    while line not in manager.recv(4096).decode().splitlines():
+        pass
+
+
+def test_the_compose_file_starts_the_program_with_valid_arguments() -> None:
+    (service,) = yaml.safe_load(COMPOSE.read_text())["services"].values()
+
+    context = run_command_line.make_context("run", service["command"][1:])
+
+    assert service["command"][0] == "run"
+    mounted = {volume["target"] for volume in service["volumes"] if isinstance(volume, dict)}
+    assert context.params["settings_file"] in mounted

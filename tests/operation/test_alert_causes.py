@@ -1,0 +1,161 @@
+"""A real daemon with a real problem fires the alert of the problem.
+
+The test reads the metrics of one daemon before and after it creates each problem. promtool then evaluates the alert rules
+over these values, as if the problem existed for a long time.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+import time
+from collections.abc import Callable
+from contextlib import chdir, suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+
+from reconciler.bootstrap.publishers import build_push_publisher
+from reconciler.bootstrap.services import build_services
+from reconciler.bootstrap.start_event import log_start
+from reconciler.git.errors import GitError
+from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.service.pass_reporter import PassReporter
+from reconciler.settings import load_settings
+from reconciler.telemetry.metrics import REGISTRY, SETTINGS_RELOAD_SUCCESS, render_metrics
+from tests.support.daemon import PROJECT, run_daemon
+from tests.support.git_repositories import write_hook
+from tests.support.published_fleet import SETTINGS, Fleet, build_environment
+from tests.support.tools import make_tool
+
+RULES = PROJECT / "deploy/monitoring/rules.yaml"
+_SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
+_FIRING = re.compile(r"alertname: ?(\w+), time: ?(\w+)")
+_TARGET = 'job="reconciler", instance="a"'
+# The problem begins two hours after the first scrape.
+_START_MINUTES = 120
+_SHORT, _EIGHT_DAYS = 45, 8 * 24 * 60
+
+Scrape = dict[str, float]
+
+
+def read_samples(text: str) -> Scrape:
+    """Return the value of each series that the rules use. Times are relative to the start of the evaluation."""
+    rules, now = RULES.read_text(), time.time()
+    samples = {f"up{{{_TARGET}}}": 1.0}
+    for sample in _SAMPLE.finditer(text):
+        if sample["name"] in rules:
+            value = float(sample["value"])
+            is_time = "_timestamp_seconds" in sample["name"] and value > 0
+            labels = ", ".join(filter(None, [_TARGET, sample["labels"]]))
+            samples[f"{sample['name']}{{{labels}}}"] = value - now + _START_MINUTES * 60 if is_time else value
+    return samples
+
+
+def find_firing_alerts(before: Scrape, after: Scrape, minutes: int, folder: Path) -> set[str]:
+    """Return the alerts that fire if the values stay as in `after` for this time."""
+    # Prometheus ignores samples that are older than five minutes.
+    step = 5 if minutes < _EIGHT_DAYS else 60
+    series = [
+        {"series": name, "values": f"{before.get(name, 0)}x{_START_MINUTES // step - 1} {value}x{minutes // step}"}
+        for name, value in after.items()
+    ]
+    alerts = [rule["alert"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    end = f"{_START_MINUTES + minutes}m"
+    # promtool reports each alert that fires, because the test expects none.
+    expected = [{"alertname": alert, "eval_time": end, "exp_alerts": []} for alert in alerts]
+    test = {"interval": f"{step}m", "input_series": series, "alert_rule_test": expected}
+    file = folder / "test.yaml"
+    file.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": f"{step}m", "tests": [test]}))
+    process = make_tool("promtool")("test", "rules", file)
+    firing = {alert for alert, _ in _FIRING.findall(process.stdout + process.stderr)}
+    assert (process.returncode == 0) == (not firing), process.stdout + process.stderr
+    return firing
+
+
+class Service:
+    """Passes of a daemon in this process, with its metrics."""
+
+    def __init__(self, fleet: Fleet, shard: str = "1/1") -> None:
+        self.fleet = fleet
+        environment = {**build_environment(fleet.folder), "RECONCILER_SHARD": shard}
+        self._settings = load_settings(None, environment, fleet.folder)
+        services = build_services(self._settings, self._settings.config.url)
+        publisher = build_push_publisher(self._settings)
+        self._passes = PassRunner(services.source, services.remotes, services.pass_services, publisher)
+        self._reporter = PassReporter()
+        log_start(self._settings, None)
+        SETTINGS_RELOAD_SUCCESS.set(1)
+
+    def run_pass(self) -> Scrape:
+        with suppress(GitError):
+            self._reporter.run(self._passes, {"timer"})
+        return read_samples(render_metrics("")[0].decode())
+
+
+def propose_change(service: Service) -> None:
+    service.fleet.change_config("regions.yaml", "auth.us-east", "login.us-east")
+
+
+def refuse_pushes(service: Service) -> None:
+    propose_change(service)
+    write_hook(service.fleet.folder / "fleet.git", "pre-receive", "exit 1")
+
+
+def misspell_field(service: Service) -> None:
+    service.fleet.change_config("gateway.yaml", "revision: v1", "revison: v1")
+
+
+def move_away(name: str, service: Service) -> None:
+    (service.fleet.folder / name).rename(service.fleet.folder / "moved.git")
+
+
+@pytest.mark.parametrize(
+    ("alert", "create_problem", "minutes"),
+    [
+        pytest.param("ReconcilerReviewOverdue", propose_change, _EIGHT_DAYS, id="review-overdue"),
+        pytest.param("ReconcilerPushRefused", refuse_pushes, _SHORT, id="push-refused"),
+        pytest.param("ReconcilerErrorFindings", misspell_field, _SHORT, id="error-findings"),
+        pytest.param("ReconcilerRemoteUnavailable", partial(move_away, "catalog.git"), _SHORT, id="remote-unavailable"),
+        pytest.param("ReconcilerPassFailing", partial(move_away, "config.git"), _SHORT, id="pass-failing"),
+    ],
+)
+def test_a_problem_fires_its_alert(
+    alert: str, create_problem: Callable[[Service], None], minutes: int, fleet: Fleet, tmp_path: Path
+) -> None:
+    with chdir(fleet.folder), REGISTRY.export():
+        service = Service(fleet)
+        healthy = service.run_pass()
+        create_problem(service)
+        problem = service.run_pass()
+
+    # The values do not change any more, so Prometheus also reports that no pass completes.
+    assert find_firing_alerts(healthy, healthy, minutes, tmp_path) == {"ReconcilerPassStale"}
+    assert alert in find_firing_alerts(healthy, problem, minutes, tmp_path)
+
+
+def test_a_missing_shard_fires_its_alert(fleet: Fleet, tmp_path: Path) -> None:
+    with chdir(fleet.folder), REGISTRY.export():
+        samples = Service(fleet, "1/2").run_pass()
+
+    assert "ReconcilerShardMissing" in find_firing_alerts(samples, samples, _SHORT, tmp_path)
+
+
+@pytest.mark.slow
+def test_refused_settings_fire_their_alert(fleet: Fleet, tmp_path: Path) -> None:
+    settings = f"{SETTINGS}server: {{listen: '127.0.0.1:0'}}\nlog: {{level: debug}}\n"
+    (fleet.folder / "reconciler.yaml").write_text(settings)
+    with run_daemon(["run"], fleet.folder, build_environment(fleet.folder)) as daemon:
+        healthy = read_samples(daemon.get("/metrics")[1])
+        (fleet.folder / "reconciler.yaml").write_text(f"{settings}poll_second: 5\n")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for("settings_refused")
+        # When the daemon receives the next signal, the metric has its new value.
+        daemon.process.send_signal(signal.SIGUSR1)
+        daemon.wait_for("wakeup_received")
+        refused = read_samples(daemon.get("/metrics")[1])
+
+    assert "ReconcilerSettingsRejected" not in find_firing_alerts(healthy, healthy, _SHORT, tmp_path)
+    assert "ReconcilerSettingsRejected" in find_firing_alerts(healthy, refused, _SHORT, tmp_path)

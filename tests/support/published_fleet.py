@@ -1,0 +1,73 @@
+"""The demo as an operator has it: a config repository, settings, published drafts, and a backup."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.command_line import CommandResult, run_in
+from tests.support.page_commands import run_command
+
+SETTINGS = "config: {url: config.git}\nfleet: {url: fleet.git}\n"
+_VARIABLES = {"FLEET": "fleet.git", "CONFIG": "config.git", "BACKUP": "backup"}
+_SHELL = re.compile(r"""["'$|&;<>]""")
+
+
+def build_environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a command in a folder: a fixed identity, and a cache in the folder."""
+    return {
+        "PATH": os.environ["PATH"], "HOME": str(folder), "RECONCILER_CACHE": str(folder / ".cache"),
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
+        "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
+    }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """A published fleet with a clone of its config (`work`) and a backup of its repositories."""
+
+    folder: Path
+
+    @property
+    def variables(self) -> dict[str, str]:
+        return {name: str(self.folder / path) for name, path in _VARIABLES.items()}
+
+    def run(self, command: str) -> subprocess.CompletedProcess[str] | CommandResult:
+        """Run a command. A command of the program without shell syntax runs in this process."""
+        if command.startswith("reconciler ") and not _SHELL.search(command):
+            return run_in(self.folder, build_environment(self.folder), *shlex.split(command)[1:])
+        return run_command(command, self.folder, self.variables)
+
+    def must_run(self, command: str) -> None:
+        process = self.run(command)
+        assert process.returncode == 0, f"{command}\n{process.stdout}{process.stderr}"
+
+    def change_config(self, file: str, old: str, new: str) -> None:
+        path = self.folder / "work" / file
+        text = path.read_text()
+        assert old in text
+        path.write_text(text.replace(old, new))
+        self.must_run("git -C work commit --quiet --all --message 'Change the config' && git -C work push --quiet")
+
+
+def publish_fleet(parent: Path) -> Path:
+    """Create the demo below a folder, publish all drafts, and return the folder of the demo."""
+    Fleet(parent).must_run("reconciler demo")
+    folder = parent / "demo"
+    fleet = Fleet(folder)
+    fleet.must_run("git init --quiet --initial-branch=main config && git -C config add --all")
+    fleet.must_run("git -C config commit --quiet --message 'Create the platform'")
+    fleet.must_run("git clone --quiet --bare config config.git")
+    shutil.rmtree(folder / "config")
+    (folder / "reconciler.yaml").write_text(SETTINGS)
+    fleet.must_run("reconciler approve --all --propose")
+    fleet.must_run("reconciler sync")
+    for name in ("config.git", "fleet.git"):
+        fleet.must_run(f"git clone --quiet --mirror {name} backup/{name}")
+    return folder
