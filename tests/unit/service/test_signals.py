@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -92,20 +93,12 @@ def test_abort_ends_child_processes(number: signal.Signals) -> None:
     command = [sys.executable, "-c", PROGRAM]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        child = int(process.stdout.readline())
+        child = os.pidfd_open(int(process.stdout.readline()))
         process.send_signal(signal.SIGTERM)
         assert process.stdout.readline() == "stopping\n"
         process.send_signal(number)
         status = process.wait(TIMEOUT_SECONDS)
 
-    assert status == 128 + number
-    assert not is_running(child)
-
-
-def is_running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    return state != "Z"
+    ended, _, _ = select.select([child], [], [], TIMEOUT_SECONDS)
+    os.close(child)
+    assert (status, ended) == (128 + number, [child])
