@@ -16,6 +16,7 @@ from reconciler.server.metrics_route import MetricsAccess, create_metrics_route
 from reconciler.server.rate_limit import AddressRateLimit
 from reconciler.server.request_origin import OriginRules, build_origin_rules
 from reconciler.server.socket_activation import take_activated_socket
+from reconciler.server.tls import CertificateError
 from reconciler.server.webhook_route import create_webhook_route
 from reconciler.service.state import ServiceState
 from reconciler.settings import Settings, SettingsError
@@ -58,8 +59,12 @@ class ServiceServer:
         """
         secret_file = _open_secret_file(settings.webhooks.secret_file)
         token_file = _check_token_file(settings.metrics.token_file)
+        tls = settings.server.tls
+        files = (Path(tls.cert_file).expanduser(), Path(tls.key_file).expanduser()) if tls.cert_file else None
         try:
-            self._http_server.listen(settings.listen_address)
+            self._http_server.listen(settings.listen_address, files)
+        except CertificateError as error:
+            raise SettingsError(f"server.tls: {error}") from error
         except ListenError as error:
             if settings.listen_setting:
                 raise SettingsError(f"{settings.listen_setting}: {error}") from error

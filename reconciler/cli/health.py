@@ -23,7 +23,8 @@ def command(url: str | None, settings_file: str | None) -> int:
     The exit status is 0 if the service is ready, 1 if it is degraded or not ready, and 3 if it does not respond.
     """
     try:
-        health = health_client.request_health(url or _find_own_url(settings_file))
+        own_url = "" if url else _find_own_url(settings_file)
+        health = health_client.request_health(url or own_url, should_verify=not own_url)
     except health_client.NoResponseError as error:
         raise CannotRunError(str(error)) from None
     except ValueError as error:
@@ -35,4 +36,4 @@ def command(url: str | None, settings_file: str | None) -> int:
 def _find_own_url(settings_file: str | None) -> str:
     with report_errors():
         settings = read_settings(settings_file)
-    return health_client.build_own_url(settings.listen_address)
+    return health_client.build_own_url(settings.listen_address, has_tls=bool(settings.server.tls.cert_file))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import http.client
+import ssl
 from http import HTTPStatus
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.server.address import split_address
@@ -27,7 +28,7 @@ class ServiceHealth:
     codes: tuple[str, ...] = ()
 
 
-def build_own_url(address: str) -> str:
+def build_own_url(address: str, *, has_tls: bool) -> str:
     """Return the URL of the service on this machine that listens on `address`.
 
     Raises:
@@ -39,11 +40,16 @@ def build_own_url(address: str) -> str:
     if not port:
         raise ValueError(f"server.listen: must contain a fixed port, not {address!r}; set --url")
     host = _LOOPBACK_HOSTS.get(host, host)
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "https" if has_tls else "http"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
-def request_health(url: str) -> ServiceHealth:
+def request_health(url: str, *, should_verify: bool = True) -> ServiceHealth:
     """Request the readiness of the service with this URL.
+
+    Args:
+        should_verify: Whether the certificate of an https URL must be valid for its host name. The certificate of the
+            service on this machine usually has another name than the loopback address.
 
     Raises:
         ValueError: The URL is not valid.
@@ -52,8 +58,7 @@ def request_health(url: str) -> ServiceHealth:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
-    connect = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = connect(parts.hostname, parts.port, timeout=_TIMEOUT_SECONDS)
+    connection = _connect(parts, should_verify=should_verify)
     try:
         connection.request("GET", f"{parts.path.rstrip('/')}/readyz")
         response = connection.getresponse()
@@ -70,3 +75,14 @@ def request_health(url: str) -> ServiceHealth:
             return ServiceHealth("not ready", tuple(codes))
         case status:
             raise NoResponseError(f"{url}: the service must respond with the status 200 or 503, not {status}")
+
+
+def _connect(parts: SplitResult, *, should_verify: bool) -> http.client.HTTPConnection:
+    host = parts.hostname or ""
+    if parts.scheme == "http":
+        return http.client.HTTPConnection(host, parts.port, timeout=_TIMEOUT_SECONDS)
+    context = ssl.create_default_context()
+    if not should_verify:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return http.client.HTTPSConnection(host, parts.port, timeout=_TIMEOUT_SECONDS, context=context)

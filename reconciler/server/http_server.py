@@ -5,9 +5,12 @@ The main thread opens the socket, so that an address that cannot be used is an e
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import socket
+from functools import partial
 from threading import Thread
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -16,9 +19,11 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.server.address import ListenError, split_address
 from reconciler.server.limits import ServerLimits
 from reconciler.server.protocol import build_protocol_class
+from reconciler.server.tls import CertificateFiles, ServerCertificate
 from reconciler.telemetry.event_log import log
 
 _BACKLOG = 1024
+_CERTIFICATE_CHECK_SECONDS = 10
 
 
 class HttpServer:
@@ -34,19 +39,24 @@ class HttpServer:
         self._activated_socket = activated_socket
         self._listener: _Listener | None = None
 
-    def listen(self, address: str) -> None:
+    def listen(self, address: str, certificate_files: CertificateFiles | None = None) -> None:
         """Listen on an address such as "127.0.0.1:8080". If the address is "", stop listening.
+
+        Args:
+            certificate_files: The files of the certificate. If None, the server does not use TLS.
 
         Raises:
             ListenError: The address cannot be used. The server is not changed.
+            CertificateError: The certificate cannot be used. The server is not changed.
         """
-        if self._listener and self._listener.address == address:
+        if self._listener and self._listener.is_equal(address, certificate_files):
             return
-        # Bind the new address before the old address is closed.
+        certificate = ServerCertificate(certificate_files) if certificate_files else None
+        # Open the new socket before the old one is closed.
         listening_socket = self._open_socket(address) if address else None
         self.close()
         if listening_socket:
-            self._listener = _start_listener(address, listening_socket, self._app, self._limits)
+            self._listener = _start_listener(address, listening_socket, certificate, self._app, self._limits)
 
     @property
     def port(self) -> int:
@@ -54,8 +64,12 @@ class HttpServer:
         return self._listener.port if self._listener else 0
 
     def _open_socket(self, address: str) -> socket.socket:
-        # Use a copy, because a listener closes its socket at its end.
-        return self._activated_socket.dup() if self._activated_socket else _open_socket(address)
+        # Use a copy of an open socket, because a listener closes its socket at its end.
+        if self._activated_socket:
+            return self._activated_socket.dup()
+        if self._listener and self._listener.address == address:
+            return self._listener.listening_socket.dup()
+        return _open_socket(address)
 
     def close(self) -> None:
         """Stop listening. Open requests get the time `ServerLimits.stop_seconds`."""
@@ -75,9 +89,19 @@ class _Listener:
     """A socket that accepts connections, with the server and the thread that process their requests."""
 
     address: str
-    port: int
+    listening_socket: socket.socket
+    certificate: ServerCertificate | None
     server: uvicorn.Server
     thread: Thread
+
+    @property
+    def port(self) -> int:
+        """The port of the socket."""
+        return int(self.listening_socket.getsockname()[1])
+
+    def is_equal(self, address: str, certificate_files: CertificateFiles | None) -> bool:
+        """Return whether the listener has this address and the certificate of these files."""
+        return (self.address, self.certificate and self.certificate.files) == (address, certificate_files)
 
     def close(self) -> None:
         self.server.should_exit = True
@@ -85,7 +109,36 @@ class _Listener:
         log.info("server_stopped", address=self.address)
 
 
-def _start_listener(address: str, listening_socket: socket.socket, app: ASGIApp, limits: ServerLimits) -> _Listener:
+class _Server(uvicorn.Server):
+    """A server that limits the time for TLS handshakes, because uvicorn has no setting for this limit."""
+
+    def __init__(self, config: uvicorn.Config, handshake_seconds: float) -> None:
+        super().__init__(config)
+        self._handshake_seconds = handshake_seconds
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Accept connections on the sockets."""
+        loop = asyncio.get_running_loop()
+        protocol_class: Any = self.config.http_protocol_class
+        create_protocol = partial(protocol_class, self.config, self.server_state, {}, loop)
+        context = self.config.ssl
+        handshake_seconds = self._handshake_seconds if context else None
+        self.servers = [
+            await loop.create_server(
+                create_protocol, sock=item, ssl=context, backlog=_BACKLOG, ssl_handshake_timeout=handshake_seconds
+            )
+            for item in sockets or ()
+        ]
+        self.started = True
+
+
+def _start_listener(
+    address: str,
+    listening_socket: socket.socket,
+    certificate: ServerCertificate | None,
+    app: ASGIApp,
+    limits: ServerLimits,
+) -> _Listener:
     config = uvicorn.Config(
         app, interface="asgi3", loop="asyncio", lifespan="off", ws="none", http=build_protocol_class(limits),
         log_config=None, access_log=False, proxy_headers=False, server_header=False, backlog=_BACKLOG,
@@ -94,12 +147,17 @@ def _start_listener(address: str, listening_socket: socket.socket, app: ASGIApp,
     )  # fmt: skip
     # uvicorn logs invalid requests. The content of unauthenticated requests must not fill the log.
     logging.getLogger("uvicorn.error").disabled = True
-    server = uvicorn.Server(config)
-    port = int(listening_socket.getsockname()[1])
+    if certificate:
+        context = certificate.context
+        config.ssl_context_factory = lambda config, create_context: context
+        config.callback_notify = certificate.reload_if_changed
+        config.timeout_notify = _CERTIFICATE_CHECK_SECONDS
+    server = _Server(config, limits.header_seconds)
     thread = Thread(target=server.run, args=([listening_socket],), name="http-server", daemon=True)
     thread.start()
-    log.info("server_started", address=address, port=port)
-    return _Listener(address, port, server, thread)
+    listener = _Listener(address, listening_socket, certificate, server, thread)
+    log.info("server_started", address=address, port=listener.port)
+    return listener
 
 
 def _open_socket(address: str) -> socket.socket:

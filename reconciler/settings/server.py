@@ -5,10 +5,26 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from reconciler.server.address import split_address
 from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
+
+
+class TlsSettings(SettingsGroup):
+    """TLS of the HTTP server. Without these settings, the server does not use TLS."""
+
+    cert_file: str = declare(
+        "",
+        "The file with the certificate chain of the server (PEM). The service reads the file again after a change.",
+    )
+    key_file: str = declare("", "The file with the private key of the certificate (PEM), without a password.")
+
+    @model_validator(mode="after")
+    def _check_both(self) -> TlsSettings:
+        if bool(self.cert_file) != bool(self.key_file):
+            raise ValueError("must contain both `cert_file` and `key_file`, or neither of them")
+        return self
 
 
 class ServerSettings(SettingsGroup):
@@ -35,6 +51,8 @@ class ServerSettings(SettingsGroup):
         "The networks of reverse proxies, for example [10.0.0.0/8]. For requests from these networks, the headers "
         "X-Forwarded-For and X-Forwarded-Proto contain the client address and the scheme.",
     )
+
+    tls: TlsSettings = TlsSettings()
 
     @field_validator("listen")
     @classmethod

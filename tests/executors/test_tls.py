@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from reconciler.bootstrap.renderer_factory import SettingsRendererFactory
 from reconciler.executors.dask_cluster import DaskExecutor
 from reconciler.executors.executor import ExecutorUnusableError
 from reconciler.settings import Settings
+from tests.support.certificates import write_certificate
 
 pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 dask = pytest.importorskip("dask")
@@ -19,35 +19,13 @@ dask = pytest.importorskip("dask")
 
 def dask_settings(folder: Path, authority: str) -> dict[str, object]:
     """Return Dask settings with a certificate of an authority of this name, which is created."""
-    certificate, key = _write_certificate(folder, authority)
+    certificate, key = map(str, write_certificate(folder, authority))
     tls = {"ca-file": certificate}
     tls |= {f"{role}.{part}": file for role in ("scheduler", "worker", "client")
             for part, file in (("cert", certificate), ("key", key))}  # fmt: skip
     return {f"distributed.comm.tls.{name}": file for name, file in tls.items()} | {
         "distributed.comm.require-encryption": True
     }
-
-
-def _write_certificate(folder: Path, name: str) -> tuple[str, str]:
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem, own = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    files = folder / f"{name}.pem", folder / f"{name}-key.pem"
-    files[0].write_bytes(certificate.public_bytes(pem))
-    files[1].write_bytes(key.private_bytes(pem, own, serialization.NoEncryption()))
-    return str(files[0]), str(files[1])
 
 
 @pytest.fixture

@@ -101,10 +101,11 @@ def test_other_responses_are_errors(service: Service) -> None:
     ],
 )
 def test_own_url(address: str, url: str) -> None:
-    assert build_own_url(address) == url
+    assert build_own_url(address, has_tls=False) == url
+    assert build_own_url(address, has_tls=True) == url.replace("http:", "https:")
 
 
 @pytest.mark.parametrize("address", ["", "127.0.0.1:0"])
 def test_unknown_own_url(address: str) -> None:
     with pytest.raises(ValueError, match="; set --url"):
-        build_own_url(address)
+        build_own_url(address, has_tls=False)

@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from reconciler.bootstrap.server import ServiceServer
-from reconciler.service.fleet_view import ServiceState
+from reconciler.service.state import ServiceState
 from reconciler.settings import Settings, SettingsError
 from reconciler.settings.metrics import MetricsSettings
 from reconciler.settings.server import ServerSettings

@@ -13,7 +13,7 @@ from reconciler.bootstrap.server import ServiceServer
 from reconciler.service.state import ServiceState
 from reconciler.settings import Settings, SettingsError
 from reconciler.settings.deprecations import list_deprecated_settings
-from reconciler.settings.server import ServerSettings
+from reconciler.settings.server import ServerSettings, TlsSettings
 from reconciler.settings.webhooks import WebhookSettings
 from reconciler.telemetry.metrics import REGISTRY
 from tests.support.http_connection import SECRET, build_request, build_webhook, parse, send
@@ -96,6 +96,9 @@ def test_unusable_settings_change_nothing(service: Service, tmp_path: Path) -> N
         address = f"127.0.0.1:{other.getsockname()[1]}"
         with pytest.raises(SettingsError) as used:
             service.apply(address, secret_file="")
+    tls = TlsSettings(cert_file="none.pem", key_file="none.pem")
+    with pytest.raises(SettingsError, match="must be a certificate chain"):
+        service.server.apply(Settings(server=ServerSettings(listen="127.0.0.1:0", tls=tls)))
     with pytest.raises(SettingsError) as unreadable:
         service.apply("", str(tmp_path / "none"))
 

@@ -166,6 +166,16 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             id="proxy-that-is-no-network",
         ),
         pytest.param(
+            "server:\n  tls:\n    cert_file: a\n",
+            [
+                (
+                    "2: server.tls: must contain both `cert_file` and `key_file`, or neither of them, not "
+                    "{'cert_file': 'a'}"
+                )
+            ],
+            id="certificate-without-a-key",
+        ),
+        pytest.param(
             "server:\n  external_url: reconciler.example.com\n",
             [
                 (

@@ -1,0 +1,75 @@
+"""The TLS certificate of the HTTP server. Changed files apply to new connections without a restart."""
+
+from __future__ import annotations
+
+import ssl
+from pathlib import Path
+
+from reconciler.telemetry.event_log import log
+
+
+class CertificateError(Exception):
+    """The files of a certificate cannot be used. The message contains their names."""
+
+
+CertificateFiles = tuple[Path, Path]
+"""The file with the certificate chain, and the file with the private key."""
+
+
+class ServerCertificate:
+    """A certificate with its private key, as an SSL context for a server.
+
+    Attributes:
+        context: The SSL context of the server. It contains the current certificate.
+
+    Raises:
+        CertificateError: The files cannot be used when the object is created.
+    """
+
+    def __init__(self, files: CertificateFiles) -> None:
+        self.files = files
+        self._version = self._read_version()
+        try:
+            self.context = _create_context(files)
+        except (OSError, ValueError) as error:
+            raise CertificateError(_describe_error(files, error)) from None
+
+    async def reload_if_changed(self) -> None:
+        """Use the current content of the files for new connections. If they are not valid, keep the certificate."""
+        version = self._read_version()
+        if version == self._version:
+            return
+        self._version = version
+        try:
+            # Load the files into a new context first, because a failure changes the context.
+            _create_context(self.files)
+            self.context.load_cert_chain(*self.files, password="")
+        except (OSError, ValueError) as error:
+            log.error("certificate_unreadable", message=_describe_error(self.files, error))
+        else:
+            log.info("certificate_reloaded", file=str(self.files[0]))
+
+    def _read_version(self) -> tuple[tuple[int, ...], ...]:
+        return tuple(_read_file_version(file) for file in self.files)
+
+
+def _read_file_version(file: Path) -> tuple[int, ...]:
+    try:
+        status = file.stat()
+    except OSError:
+        return ()
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def _create_context(files: CertificateFiles) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Without a password, OpenSSL would ask for the password of an encrypted key at the terminal.
+    context.load_cert_chain(*files, password="")
+    return context
+
+
+def _describe_error(files: CertificateFiles, error: Exception) -> str:
+    certificate, key = files
+    reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None) or error
+    return f"{certificate}, {key}: must be a certificate chain and its private key without a password (PEM): {reason}"
