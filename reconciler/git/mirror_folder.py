@@ -18,9 +18,10 @@ from reconciler.git.url import GitUrl
 # Use two seconds, because some file systems store timestamps only with this resolution.
 _TIMESTAMP_RESOLUTION_NS = 2_000_000_000
 _LOCK = "reconciler.lock"
-_TEMPORARY_FILE_PATTERNS = (
-    "*.lock", "objects/*.lock", "objects/*/tmp_*", "objects/pack/.tmp-*", "fast_import_crash_*",
-)  # fmt: skip
+_TEMPORARY_FILE = re.compile(
+    r"[^/]*\.lock|fast_import_crash_[^/]*|refs/.*\.lock"
+    r"|objects/(?:[^/]*\.lock|[^/]*/tmp_[^/]*|pack/\.tmp-[^/]*)"
+)
 _TEMPORARY_REF_FOLDERS = ("refs/out", "refs/reconciler-tmp")
 _REMOTE_CONFIG_START = b"[safe]\n\t"
 _MAX_PACKS = 50
@@ -192,12 +193,11 @@ class MirrorFolder:
             return ""  # Keep the temporary files, because the process that holds the lock may still use them.
 
     def _remove_temporary_files(self, lock_descriptor: int) -> None:
-        temporary_files = [file for pattern in _TEMPORARY_FILE_PATTERNS for file in self.path.glob(pattern)]
-        refs = ((folder, name) for folder, _, names in walk_folder(self.path / "refs") for name in names)
-        temporary_files += (Path(folder, name) for folder, name in refs if name.endswith(".lock"))
-        for file in temporary_files:
-            if file.name != _LOCK:
-                file.unlink(missing_ok=True)
+        top = f"{self.path}/"
+        files = (f"{folder}/{name}" for folder, _, names in walk_folder(self.path) for name in names)
+        for file in [file for file in files if _TEMPORARY_FILE.fullmatch(file.removeprefix(top))]:
+            if file != f"{top}{_LOCK}":
+                Path(file).unlink(missing_ok=True)
         if self._has_temporary_refs():
             self._delete_temporary_refs(lock_descriptor)
 

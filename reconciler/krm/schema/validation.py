@@ -6,9 +6,10 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib import import_module, metadata, resources
-from importlib.resources.abc import Traversable
+from importlib import import_module, metadata
+from importlib.util import find_spec
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from reconciler.krm.objects import split_api_version
@@ -146,8 +147,12 @@ def find_schemas_version() -> str:
         return ""
 
 
-def _find_schemas_folder() -> Traversable:
-    return resources.files("kubernetes_validate").joinpath("kubernetes-json-schema")
+def _find_schemas_folder() -> Path:
+    # `importlib.resources.files` would import the package with all of its dependencies.
+    found = find_spec("kubernetes_validate")
+    assert found is not None
+    assert found.submodule_search_locations
+    return Path(found.submodule_search_locations[0], "kubernetes-json-schema")
 
 
 def _parse_version(folder: str) -> tuple[int, ...]:
