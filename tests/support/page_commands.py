@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -17,12 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from tests.support.command_line import run_in
+
 PROJECT = Path(__file__).resolve().parents[2]
 _BLOCK = re.compile(r"^(?P<indent> *)```(?P<language>sh|bash|console)\n(?P<text>.*?)^ *```", re.DOTALL | re.MULTILINE)
 _COMMENT = re.compile(r"<!-- (?P<key>no-test|exit|after): (?P<value>.+?) -->\s*\Z")
 _OUTPUT = re.compile(r"(?:(?!```).)*<!-- output -->\n```text\n(?P<text>.*?)^```", re.DOTALL | re.MULTILINE)
 # Differences are the result of these commands, not a failure.
 _REPORTS_DIFFERENCES = re.compile(r"reconciler (?:plan|verify|impact|pkg diff)\b")
+# A call of the program without other features of the shell.
+_PROGRAM_CALL = re.compile(r"reconciler [^|&;<>$`*?~()#!]*")
 # The test runs in the folder of the demo, with the program on its path.
 _IGNORED = re.compile(r"#|cd demo\Z|export PATH=")
 _FORBIDDEN = re.compile(r"\b(?:pip install|kubectl|curl|docker|podman|apt-get|helm|systemctl)\b")
@@ -31,9 +36,14 @@ _FORBIDDEN = re.compile(r"\b(?:pip install|kubectl|curl|docker|podman|apt-get|he
 class CommandOutcome(Protocol):
     """The result of a command: that of `subprocess.run`, or of a command in the test process."""
 
-    returncode: int
-    stdout: str
-    stderr: str
+    @property
+    def returncode(self) -> int: ...
+
+    @property
+    def stdout(self) -> str: ...
+
+    @property
+    def stderr(self) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +79,20 @@ def list_blocks(page: Path) -> Iterator[Block]:
 
 def run_command(command: str, folder: Path, variables: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
     """Run a command of a page in a shell, with a fixed environment."""
-    environment = {
+    shell = ["bash", "-euc", command]
+    environment = {**_build_environment(folder), **variables}
+    return subprocess.run(shell, cwd=folder, env=environment, text=True, capture_output=True, timeout=120, check=False)
+
+
+def run_command_fast(command: str, folder: Path) -> CommandOutcome:
+    """Run the program in the test process, and any other command in a shell."""
+    if not _PROGRAM_CALL.fullmatch(command):
+        return run_command(command, folder)
+    return run_in(folder, _build_environment(folder), *shlex.split(command)[1:])
+
+
+def _build_environment(folder: Path) -> dict[str, str]:
+    return {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(folder),
         "RECONCILER_CACHE": str(folder / ".cache"),
@@ -77,11 +100,7 @@ def run_command(command: str, folder: Path, variables: Mapping[str, str] = {}) -
         "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
         "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
         "GIT_EDITOR": "true", "GIT_PAGER": "cat", "PYTHONPATH": str(PROJECT),
-        **variables,
     }  # fmt: skip
-    return subprocess.run(
-        ["bash", "-euc", command], cwd=folder, env=environment, text=True, capture_output=True, timeout=120, check=False
-    )
 
 
 def check_block(page: Path, block: Block, run: Callable[[str], CommandOutcome]) -> None:
