@@ -1,4 +1,4 @@
-"""Options of the golden cases, the number of workers, and the folder for temporary files."""
+"""Options of the golden cases, the number of workers, the folder for temporary files, and the limit of stalled tests."""
 
 import gc
 import os
@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.support.logs import unchanged_logs
+from tests.support.stall_guard import StallGuard
+from tests.support.worker_messages import WorkerMessages, can_omit_reports
 
 # The duration of an example depends on the machine.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -20,11 +22,11 @@ MEMORY = Path("/dev/shm")
 ROOM = 4 * 2**30
 
 
-@pytest.fixture(autouse=True)
-def _unchanged_logs() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Iterator[None]:
     # A command that runs in this process would hide the log events of the next test.
     with unchanged_logs():
-        yield
+        return (yield)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,16 +40,24 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 1
 
 
+def pytest_collection() -> None:
+    """Stop garbage collection during the collection of the tests: nearly all of these objects live until the end."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Exclude the collected tests from garbage collection: they live until the end."""
-    gc.collect()
+    """Exclude the collected tests from garbage collection, and run it rarely: tests create few reference cycles."""
     gc.freeze()
-    gc.set_threshold(50_000)
+    gc.set_threshold(100_000, 50, 100)
+    gc.enable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Choose the folder once. Workers and child processes inherit it."""
+    """Start the guard, and choose the folder once. Workers and child processes inherit the folder."""
+    config.pluginmanager.register(StallGuard())
     if "PYTEST_XDIST_WORKER" in os.environ:
+        if can_omit_reports(config):
+            config.pluginmanager.register(WorkerMessages())
         return
     if os.environ.pop("PYTHONDONTWRITEBYTECODE", None) and getattr(config, "cache", None):
         # Nothing is written beside the sources. A thousand processes share one cache of compiled modules.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema_rs import Draft202012Validator
 
 from reconciler.output.envelope import build_result_schema
 from reconciler.output.schemas.results import RESULTS
@@ -137,7 +137,7 @@ def test_examples_equal_the_output_for_the_demo(
 
 def test_outputs_match_their_schemas(outputs: tuple[str, dict[str, dict[str, Any]]]) -> None:
     errors = [
-        f"{arguments}: {error.json_path}: {error.message}"
+        f"{arguments}: {error.instance_path}: {error.message}"
         for arguments, data in outputs[1].items()
         for error in Draft202012Validator(SCHEMAS[data["kind"]]).iter_errors(data)
     ]

@@ -1,4 +1,4 @@
-"""A test that hangs fails with the stacks of all threads, by the configuration that every test run uses."""
+"""A test that hangs fails with the stacks of all threads, by the configuration and the plugins that every test run uses."""
 
 import subprocess
 import sys
@@ -20,15 +20,48 @@ def test_after_it():
     pass
 """
 
+BLOCKED = """
+import signal, threading
+
+def test_that_blocks():
+    # The signal of pytest-timeout has no effect, as in a call in a C library.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
+    threading.Event().wait()
+"""
+GUARD = """
+from tests.support import stall_guard
+
+stall_guard.LIMIT = 1
+
+def pytest_configure(config):
+    config.pluginmanager.register(stall_guard.StallGuard())
+"""
+
+
+def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "-c", str(REPOSITORY / "pyproject.toml"), "--rootdir", str(folder)]
+    switched_off = ["-p", "no:cacheprovider", "-p", "no:xdist"]
+    return subprocess.run(
+        [*command, *switched_off, *options, str(folder)],
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
 
 def test_a_hanging_test_fails_with_all_stacks_and_the_next_test_runs(tmp_path: Path) -> None:
     (tmp_path / "test_hanging.py").write_text(HANGING)
-    command = [sys.executable, "-m", "pytest", "-c", str(REPOSITORY / "pyproject.toml"), "--rootdir", str(tmp_path)]
-    shorter = ["-o", "timeout=0.5", "-p", "no:cacheprovider", "-p", "no:xdist", str(tmp_path)]
-
-    process = subprocess.run([*command, *shorter], capture_output=True, text=True, timeout=60, check=False)
+    process = run_pytest(tmp_path, "-o", "timeout=0.5")
 
     assert process.returncode == 1
     assert "1 failed, 1 passed" in process.stdout
     assert "Timeout (>0.5s) from pytest-timeout" in process.stdout
     assert "in wait_in_a_thread" in process.stdout + process.stderr
+
+
+def test_a_test_that_no_signal_interrupts_ends_the_process_with_all_stacks(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(GUARD)
+    (tmp_path / "test_blocked.py").write_text(BLOCKED)
+    process = run_pytest(tmp_path, "-o", "timeout=0.5")
+
+    assert process.returncode == 1
+    assert "Timeout (0:00:01)!" in process.stderr
+    assert "in test_that_blocks" in process.stderr

@@ -1,6 +1,6 @@
 """Fixtures for the scenario tests: all tests of a process use the same folder, so that they can copy prepared worlds."""
 
-import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,8 @@ __all__ = ["git_of_the_module"]
 def tmp_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return an empty folder that has the same path in all tests, because commits contain the URL of the upstream."""
     folder = tmp_path_factory.getbasetemp() / "scenario"
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        # A test leaves hundreds of files. The program deletes them in a third of the time of `shutil.rmtree`.
+        subprocess.run(["rm", "-rf", folder], check=True)
     folder.mkdir()
     return folder

@@ -8,16 +8,19 @@ hooks, refused pushes, damaged repositories, and remotes that are not folders. M
 from __future__ import annotations
 
 import os
-import threading
+import subprocess
+from collections import deque
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, BinaryIO
 
 import pytest
 
+from reconciler.git import object_reader
 from reconciler.git.command import GitCommand, GitResult
+from reconciler.git.errors import MirrorCorruptError
+from reconciler.git.object_reader import _Pipe
 from tests.support.in_process_git.commands import COMMANDS, Invocation, check_repository, push
 from tests.support.in_process_git.objects import ObjectStore, UnsupportedError
 
@@ -31,6 +34,7 @@ def in_process_git(*, enabled: bool = True) -> Iterator[None]:
         if enabled:
             patches.setattr(GitCommand, "run", _run)
             patches.setattr(GitCommand, "start", _start)
+            patches.setattr(object_reader, "_Pipe", _open_pipe)
         yield
 
 
@@ -99,38 +103,34 @@ def _start(self: GitCommand, *arguments: str, **more: Any) -> Iterator[Any]:
         with start_git(self, *arguments, **more) as process:
             yield process
         return
-    with _answer_requests(store) as process:
-        yield process
+    yield _Batch(store)
 
 
-@contextmanager
-def _answer_requests(store: ObjectStore) -> Iterator[SimpleNamespace]:
-    """Run `git cat-file --batch` in a thread, and yield an object with the pipes of a process."""
-    with ExitStack() as pipes:
-        (requests, stdin), (stdout, answers), (stderr, errors) = (
-            (pipes.enter_context(open(read, "rb")), pipes.enter_context(open(write, "wb", buffering=0)))
-            for read, write in (os.pipe() for _ in range(3))
-        )
-        thread = threading.Thread(target=_answer, args=(store, requests, answers, errors), daemon=True)
-        thread.start()
+def _open_pipe(process: _Batch | subprocess.Popen[bytes], timeout_seconds: float) -> _Batch | _Pipe:
+    return process if isinstance(process, _Batch) else _Pipe(process, timeout_seconds)
+
+
+class _Batch:
+    """The answers of `git cat-file --batch`, with the methods of the product's pipe to this process."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+        self._requested = deque[str]()
+        self._content = b""
+
+    def write(self, request: bytes) -> None:
+        self._requested += request.decode().splitlines()
+
+    def read_line(self) -> bytes:
+        object_id = self._requested.popleft()
         try:
-            yield SimpleNamespace(stdin=stdin, stdout=stdout, stderr=stderr)
-        finally:
-            stdin.close()
-            stdout.close()
-            thread.join()
+            found = self._store.find(object_id)
+        except UnsupportedError as error:
+            raise MirrorCorruptError("git cat-file ended early: no reason given") from error
+        if found is None:
+            return f"{object_id} missing".encode()
+        kind, self._content = found
+        return b"%s %s %d" % (object_id.encode(), kind, len(self._content))
 
-
-def _answer(store: ObjectStore, requests: BinaryIO, answers: BinaryIO, errors: BinaryIO) -> None:
-    with answers, errors:
-        for line in requests:
-            object_id = line.decode().rstrip("\n")
-            try:
-                found = store.find(object_id)
-                if found is None:
-                    answers.write(f"{object_id} missing\n".encode())
-                else:
-                    kind, content = found
-                    answers.write(b"%s %s %d\n%s\n" % (object_id.encode(), kind, len(content), content))
-            except (BrokenPipeError, UnsupportedError):
-                return
+    def read_content(self, size: int, limit: int) -> bytes:
+        return self._content if size <= limit else b""

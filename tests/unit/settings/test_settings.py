@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 
 from reconciler.cel import ExpressionLimits
@@ -606,10 +606,10 @@ def test_schema_accepts_the_example_and_refuses_unknown_settings() -> None:
     schema = json.loads(SCHEMA.read_text())
     written = parse_yaml(EVERY_SETTING.read_bytes()).documents[0].data
 
-    jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate(written, schema)
-    with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**written, "poll_second": 1}, schema)
+    jsonschema_rs.meta.validate(schema)
+    jsonschema_rs.validate(schema, written)
+    with pytest.raises(jsonschema_rs.ValidationError):
+        jsonschema_rs.validate(schema, {**written, "poll_second": 1})
 
 
 def test_default_limits_are_equal_to_those_of_the_code() -> None:

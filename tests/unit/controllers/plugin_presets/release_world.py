@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-import jsonschema
+from jsonschema_rs import Draft202012Validator
 
 from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.controllers.results import ControllerResult, GeneratedSource, Variant
@@ -24,7 +24,7 @@ from tests.unit.controllers.plugin_presets.controller_world import (
 
 # Excerpt of the CRD in fluxcd/helm-controller v1.4.0 with the fields that are written. Other fields are refused here.
 SCHEMA = json.loads(Path(__file__).with_name("helm_release_schema.json").read_text())
-VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+VALIDATOR = Draft202012Validator(SCHEMA)
 BOTH = frozenset({"values", "helmrelease"})
 INJECTED = {"greenhouse": {"clusterName": "east", "organizationName": "acme"}}
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
+from jsonschema_rs import Draft202012Validator
 
 from reconciler.controllers.plugin_presets.helm_values import build_values, is_free
 from reconciler.krm.helm_paths import format_option_name, parse_option_name
@@ -395,7 +395,7 @@ ENTRIES = st.builds(build_value, NAMES, VALUES) | st.builds(
 )
 OPTIONS = st.lists(ENTRIES, max_size=7, unique_by=lambda entry: entry["name"])
 GLOBAL = [(f"global.greenhouse.{name}", value) for name, value in INJECTED["greenhouse"].items()]
-REFERENCES = jsonschema.Draft202012Validator(SCHEMA["properties"]["spec"]["properties"]["valuesFrom"])
+REFERENCES = Draft202012Validator(SCHEMA["properties"]["spec"]["properties"]["valuesFrom"])
 
 
 def is_refused(options: list[Data]) -> bool:
@@ -452,6 +452,6 @@ def test_schema_refuses_an_invalid_target_path() -> None:
     data = read_helm_release(run_preset([build_secret_value("a")]))
     data["spec"]["valuesFrom"][0]["targetPath"] = "a b"
 
-    assert [list(validation_error.path) for validation_error in VALIDATOR.iter_errors(data)] == [
+    assert [validation_error.instance_path for validation_error in VALIDATOR.iter_errors(data)] == [
         ["spec", "valuesFrom", 0, "targetPath"]
     ]

@@ -10,8 +10,7 @@ import pytest
 
 from reconciler.krm.schema.validation import KubernetesSchemas, Violation, find_schemas_version, load_kubernetes_schemas
 
-pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
-pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schemas")
+pytestmark = pytest.mark.skipif(not find_schemas_version(), reason="the schemas are an extra: k8s-schemas")
 
 
 def load_schemas(*, strict: bool = True) -> KubernetesSchemas:

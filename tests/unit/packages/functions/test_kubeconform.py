@@ -15,8 +15,7 @@ from reconciler.packages.functions.kubeconform import describe_installed_schemas
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from tests.unit.packages.builders import build_config, list_messages, parse_items, run_function
 
-pytest.importorskip("kubernetes_validate", reason="the schemas are an extra: k8s-schemas")
-pytest.importorskip("jsonschema_rs", reason="the schemas are an extra: k8s-schemas")
+pytestmark = pytest.mark.skipif(not find_schemas_version(), reason="the schemas are an extra: k8s-schemas")
 
 CUSTOM = "apiVersion: example.com/v1\nkind: Custom\nmetadata: {name: a}\nspec: {}\n"
 NO_SCHEMA = (

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import jsonschema
+import jsonschema_rs
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -254,9 +254,9 @@ def test_each_crd_is_a_structural_schema(definition: ComponentSchema, addon: Com
 def test_json_schema_accepts_exactly_the_valid_values(component: ComponentSchema, data: st.DataObject) -> None:
     editor = json.loads(json.dumps(build_json_schema(component.full)))
     value = data.draw(values(component.full))
-    jsonschema.Draft202012Validator.check_schema(editor)
+    jsonschema_rs.meta.validate(editor)
     items = [fault.message for fault in validate_value(value, component.full, ("spec",))]
 
     # JSON Schema does not limit integers to 64 bits.
     if not any("9223372036854775807" in message for message in items):
-        assert jsonschema.Draft202012Validator(editor).is_valid(value) is (not items)
+        assert jsonschema_rs.Draft202012Validator(editor).is_valid(value) is (not items)
