@@ -22,7 +22,7 @@ _LAZY_OPTIONS = {"frozen", "eq", *_FIELD_OPTIONS}
 _GENERATED_NAMES = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__"}
 
 if TYPE_CHECKING:
-    # Type checkers support only this decorator.
+    # Use the decorator of the standard library for type checkers, because they support only this decorator.
     from dataclasses import dataclass
 else:
 
@@ -115,7 +115,7 @@ def _format_tuple(value: str, names: Iterable[str]) -> str:
 
 
 def _compile(name: str, parameters: Sequence[str], lines: Sequence[str], scope: dict[str, Any]) -> Any:
-    # The code contains only names of fields, which are identifiers in the source code of the class.
+    # It is safe to execute this code, because it contains only the names of fields, which are identifiers in a class.
     exec(f"def {name}({', '.join(parameters)}):\n  " + "\n  ".join(lines), scope)  # noqa: S102  # nosec
     return scope[name]
 

@@ -58,7 +58,7 @@ def protect_process() -> None:
 def forbid_memory_access() -> None:
     """Prevent other processes of the same user from reading this process's memory, files and environment.
 
-    Processes of root can still read them. A child process is not protected, unless it calls this function too.
+    Processes of root can still read this data. A child process is not protected, unless it calls this function too.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

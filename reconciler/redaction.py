@@ -13,7 +13,7 @@ from typing import NoReturn
 from reconciler.lazy_dataclasses import dataclass
 
 MASK = "*****"
-# Do not mask values that are shorter than this, because they also occur in ordinary words.
+# Do not mask values with fewer characters, because such values also occur in ordinary words.
 MIN_SECRET_CHARACTERS = 8
 
 _KNOWN_SCHEMES = r"https?|ssh|git|ftps?|file|git\+ssh|ssh\+git"

@@ -22,7 +22,7 @@ ScalarText = Annotated[
 
 
 class FieldSpecEntry(ApiModel):
-    """A selector of fields."""
+    """A selector of fields that a function changes."""
 
     is_open: ClassVar = True
 
@@ -66,13 +66,13 @@ class FunctionConfigObject(KrmObject):
 
 
 class SetLabels(FunctionConfigObject):
-    """Configuration of set-labels."""
+    """Configuration of the function set-labels."""
 
     labels: dict[str, str] = Field({}, description="Labels to set.")
 
 
 class SetAnnotations(FunctionConfigObject):
-    """Configuration of set-annotations."""
+    """Configuration of the function set-annotations."""
 
     annotations: dict[str, ScalarText] = Field({}, description="Annotations to set.")
     additional_annotation_fields: tuple[FieldSpecEntry, ...] = _describe_fields("contain annotations")
@@ -80,7 +80,7 @@ class SetAnnotations(FunctionConfigObject):
 
 
 class SetNamespace(FunctionConfigObject):
-    """Configuration of set-namespace."""
+    """Configuration of the function set-namespace."""
 
     namespace: str = Field("", description="Namespace to set.")
     namespace_matcher: str = Field(
@@ -90,7 +90,7 @@ class SetNamespace(FunctionConfigObject):
 
 
 class SetImage(FunctionConfigObject):
-    """Configuration of set-image."""
+    """Configuration of the function set-image."""
 
     image: dict[str, str] = Field(
         {}, description="Image to change: a mapping with the fields name, newName, newTag and digest."
@@ -99,7 +99,7 @@ class SetImage(FunctionConfigObject):
 
 
 class EnsureNameSubstring(FunctionConfigObject):
-    """Configuration of ensure-name-substring."""
+    """Configuration of the function ensure-name-substring."""
 
     edit_mode: str = Field("", description="Position of the text in a name: prepend or append. The default is prepend.")
     substring: str = Field("", description="Text that each name must contain.")
@@ -108,7 +108,7 @@ class EnsureNameSubstring(FunctionConfigObject):
 
 
 class StarlarkRun(FunctionConfigObject):
-    """Configuration of starlark."""
+    """Configuration of the function starlark."""
 
     source: str = Field("", description="Starlark script.")
 

@@ -103,7 +103,7 @@ def format_plugin_name(preset: str, cluster: str) -> str:
 
 
 class Team(Manifest):
-    """A team. A label of a preset can name it as the owner."""
+    """A team. A label of a preset can name the team as the owner of the preset."""
 
     api_versions: ClassVar = (API_VERSION,)
     is_open: ClassVar = True
@@ -128,7 +128,7 @@ class CatalogSource(ApiModel):
 
 
 class CatalogSpec(ApiModel):
-    """The sources of plugin definitions. The reconciler does not fetch them."""
+    """The Git repositories with plugin definitions. The reconciler does not fetch these repositories."""
 
     is_open: ClassVar = True
 
@@ -136,7 +136,7 @@ class CatalogSpec(ApiModel):
 
 
 class Catalog(Manifest):
-    """A catalog of plugin definitions. It has no effect."""
+    """A catalog of plugin definitions. The reconciler ignores catalogs."""
 
     api_versions: ClassVar = (API_VERSION,)
     scope: ClassVar = "default"
@@ -156,7 +156,7 @@ _CHART_REPOSITORY = check_text(
 
 
 class HelmChart(ApiModel):
-    """The Helm chart. Either helmChart or uiApplication is required."""
+    """The Helm chart that the definition installs. Either helmChart or uiApplication is required."""
 
     is_open: ClassVar = True
 
@@ -166,7 +166,7 @@ class HelmChart(ApiModel):
 
 
 class UiApplication(ApiModel):
-    """The user interface in the dashboard."""
+    """The user interface that the dashboard shows."""
 
     is_open: ClassVar = True
 
@@ -264,7 +264,7 @@ class IgnoredDifference(ApiModel):
 
 
 class WaitForReference(ApiModel):
-    """The Plugin. Use either name or pluginPreset."""
+    """The Plugin to wait for. Use either name or pluginPreset."""
 
     name: str = Field("", description="Name of the Plugin.")
     plugin_preset: str = Field(
@@ -290,7 +290,9 @@ class WaitForItem(ApiModel):
     plugin_ref: WaitForReference
 
     def get_plugin_name(self, cluster: str) -> str:
-        """Return the name of the Plugin that the item refers to. For a preset, it is the Plugin on `cluster`."""
+        """Return the name of the Plugin to wait for. If the item names a preset, return the name of its Plugin on
+        `cluster`.
+        """
         return self.plugin_ref.name or format_plugin_name(self.plugin_ref.plugin_preset, cluster)
 
 
@@ -315,7 +317,7 @@ _WAIT_FOR = Field((), description="Plugins that must be ready before this Plugin
 
 
 class PluginFields(ApiModel):
-    """The spec of the Plugins."""
+    """The spec of each Plugin that the preset creates."""
 
     confidential_fields: ClassVar = frozenset({"optionValues"})
 
@@ -367,7 +369,7 @@ class ClusterOptionOverride(ApiModel):
 
 
 class PluginPresetSpec(ApiModel):
-    """The Plugin and its clusters."""
+    """The Plugin to create, and the clusters on which it is created."""
 
     blank_fields: ClassVar = ("deletionPolicy",)
     field_codes: ClassVar = {"clusterSelector": "SelectorEmpty"}
@@ -437,7 +439,7 @@ class PluginPreset(Manifest):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a name that cannot be the prefix of Plugin names and a label value."""
+        """Yield an issue for a preset name that is not valid as a prefix of Plugin names or as a label value."""
         name = _get_name(data)
         if error := validate_name_segment(name):
             text = f"{{path}} must be a valid prefix of Plugin names: {error}"
@@ -463,7 +465,7 @@ class OpenIgnoredDifference(IgnoredDifference):
 
 
 class OpenWaitForReference(WaitForReference):
-    """The Plugin. Use either name or pluginPreset."""
+    """The Plugin to wait for. Use either name or pluginPreset."""
 
     is_open: ClassVar = True
 
@@ -477,7 +479,7 @@ class OpenWaitForItem(WaitForItem):
 
 
 class PluginSpec(PluginFields):
-    """The definition and the option values."""
+    """The plugin definition and the option values of the Plugin."""
 
     is_open: ClassVar = True
 
@@ -518,6 +520,6 @@ class Plugin(Manifest):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a name that cannot be the name of a folder."""
+        """Yield an issue for an object name that is not valid as the name of a folder."""
         if error := validate_name_segment(_get_name(data)):
             yield FieldIssue(f"{{path}} must be a valid folder name: {error}", ("metadata", "name"), _NAME_INVALID)

@@ -181,7 +181,7 @@ class ValueFromSource(ApiModel):
             SecretKeyReference | str, PlainValidator(_read_secret, json_schema_input_type=SecretKeyReference | str)
         ]
         | None
-    ) = Field(None, description="The Secret.")
+    ) = Field(None, description="The Secret that contains the value of the option.")
     key: str = Field(
         "", description="Key in the Secret. Set this field if the field `secret` contains only the name of the Secret."
     )
@@ -212,7 +212,7 @@ class ValueFromSource(ApiModel):
 
     @property
     def reference(self) -> SecretKeyReference:
-        """The Secret and the key in the current notation."""
+        """The reference to the Secret and the key, in the current notation."""
         if isinstance(self.secret, SecretKeyReference):
             return self.secret
         return SecretKeyReference(name=self.secret or "", key=self.key)

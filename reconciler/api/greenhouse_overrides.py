@@ -34,7 +34,7 @@ _OVERRIDE_TEMPLATES = MessageTemplates(
 
 
 class PluginOverridesSpec(ApiModel):
-    """The reconciler reads only pluginOverrides."""
+    """The spec of an Organization or a Cluster. The reconciler reads only pluginOverrides."""
 
     is_open: ClassVar = True
     confidential_fields: ClassVar = frozenset({"pluginOverrides"})
@@ -69,11 +69,11 @@ class Cluster(_ObjectWithOptions):
 
 
 class Organization(_ObjectWithOptions):
-    """An organization, which is a namespace, and options for all Plugins in it."""
+    """An organization, which is a namespace, and options for all Plugins in this namespace."""
 
 
 class ClusterLabelSelector(LabelSelectorFields):
-    """A label selector that is a whole selection of clusters."""
+    """A label selector that selects clusters, without names of clusters."""
 
     subtree_codes: ClassVar = dict.fromkeys(SELECTOR_FIELDS, SELECTOR_INVALID)
 
@@ -165,7 +165,7 @@ class PluginOverrideTargets(ApiModel):
 
     @cached_property
     def ignored_clusters(self) -> tuple[str, ...]:
-        """Names of the clusters that an item of `cluster_selector` ignores. The other items cannot select them."""
+        """Names of clusters that an item of `cluster_selector` excludes. Other items cannot select these clusters."""
         return tuple(name for selection in self.cluster_selector for name in selection.ignore_clusters)
 
     @property
@@ -193,7 +193,7 @@ class PluginOverrideTargets(ApiModel):
 
 
 class PluginOverrideSpec(PluginOverrideTargets):
-    """The option values, the Plugins and the clusters."""
+    """The option values, and the Plugins and clusters to which they apply."""
 
     is_open: ClassVar = False
     blank_fields: ClassVar = ("mode",)

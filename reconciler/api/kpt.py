@@ -9,7 +9,7 @@ from reconciler.api.manifest import KrmObject, Metadata
 from reconciler.krm.objects import ConditionStatus
 
 UpdateStrategy = Literal["resource-merge", "copy-merge", "fast-forward", "force-delete-replace"]
-"""How a package update merges upstream changes and local changes."""
+"""The method with which an update of a package merges upstream changes and local changes."""
 KPT_API_VERSION = "kpt.dev/v1"
 
 _LABELS = "Labels that the resource must have."
@@ -37,7 +37,7 @@ class KptfileSection(ApiModel):
 
 
 class GitUpstream(KptfileSection):
-    """The Git repository."""
+    """The Git repository of the upstream package."""
 
     repo: str = Field("", description="URL or path of the repository.")
     directory: str = Field("", description="Folder of the package in the repository.")
@@ -45,7 +45,7 @@ class GitUpstream(KptfileSection):
 
 
 class GitLock(GitUpstream):
-    """The Git repository."""
+    """The Git repository and the merged commit of the upstream package."""
 
     commit: str = Field("", description="Commit that the last update merged.")
 
@@ -64,7 +64,7 @@ class KptfileUpstream(KptfileSection):
 
 
 class GenericLock(KptfileSection):
-    """An upstream outside of Git."""
+    """The version of an upstream package that is not stored in Git."""
 
     store_id: str = Field("", alias="storeID", description="ID of the store that contains the package.")
     resource_id: str = Field("", alias="resourceID", description="ID of the package in the store.")
@@ -72,7 +72,7 @@ class GenericLock(KptfileSection):
 
 
 class UpstreamLock(KptfileSection):
-    """The upstream version of the last update. Its commit is the merge base of the next update."""
+    """The upstream version that the last update merged. Its commit is the merge base of the next update."""
 
     type: str = Field("", description="Type of the upstream: git or generic.")
     git: GitLock | None = None
@@ -121,7 +121,7 @@ class FunctionSpec(KptfileSection):
 
 
 class KptfilePipeline(KptfileSection):
-    """Functions of the package."""
+    """Functions that change and validate the resources of the package."""
 
     mutators: tuple[FunctionSpec, ...] = Field(
         (), description="Functions that change resources, in the order of execution."
@@ -138,7 +138,7 @@ class ReadinessGate(KptfileSection):
 
 
 class KptfileInfo(KptfileSection):
-    """Information about the package. The reconciler uses only the readiness gates."""
+    """Information about the package. The reconciler reads only the readiness gates."""
 
     site: str = Field("", description="Home page.")
     emails: tuple[str, ...] = Field((), description="Email addresses of the authors.")
@@ -169,7 +169,7 @@ class KptfileStatus(KptfileSection):
 
 
 class KptfileInventory(KptfileSection):
-    """The inventory for kpt live apply."""
+    """The inventory that the command kpt live apply uses."""
 
     namespace: str = Field("", description="Namespace of the inventory.")
     name: str = Field("", description="Name of the inventory.")

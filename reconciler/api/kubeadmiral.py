@@ -89,7 +89,7 @@ class ClusterFieldRequirement(ApiModel):
 
 
 class ClusterAffinityFields(ApiModel):
-    """Requirements of one term. All must match. A term without requirements matches no cluster."""
+    """Requirements of one term. A cluster must meet all of them. A term without requirements matches no cluster."""
 
     match_expressions: tuple[ClusterRequirementFields, ...] = Field(
         (), description="Requirements on the labels of the cluster."
@@ -204,7 +204,7 @@ class ImageOperationFields(ApiModel):
 
 
 class ImageOverrider(ApiModel):
-    """Changes of images."""
+    """Changes to the images of containers."""
 
     container_names: tuple[str, ...] = Field((), description="Names of the containers. The default is all containers.")
     image_path: Annotated[str, _check_pointer("ImagePathInvalid", is_optional=True)] = Field(
@@ -230,7 +230,7 @@ class ListOverrider(_ContainerOverrider):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if there is nothing to append."""
+        """Yield an issue for the operator `append` without values."""
         if data.get("operator") == "append" and data.get("value") == []:
             yield FieldIssue("{path} must not be empty for append", ("value",), _VALUE_REQUIRED)
 
@@ -258,7 +258,7 @@ class EnvOverrider(_ContainerOverrider):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if there is nothing to add."""
+        """Yield an issue for the operator `addIfAbsent` without values."""
         return _find_empty_value(data)
 
 
@@ -271,7 +271,9 @@ class _MapOverrider(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if there is nothing to add, and for each invalid entry. Entries to delete are not checked."""
+        """Yield an issue for `addIfAbsent` without values, and for each invalid entry. For `delete`, do not check the
+        entries.
+        """
         yield from _find_empty_value(data)
         value = data.get("value")
         if data.get("operator") == "delete" or not isinstance(value, Mapping):
@@ -377,7 +379,7 @@ class PatchOverrider(_PatchFields):
 
 
 class Overriders(ApiModel):
-    """The changes. They are applied in this order. The order in the file has no effect."""
+    """The changes to the resources. They are applied in the order of this table, and not in the order of the file."""
 
     image: tuple[ImageOverrider, ...] = Field((), description="Images of containers.")
     command: tuple[ListOverrider, ...] = Field((), description="Commands of containers.")
@@ -401,7 +403,7 @@ class RuleContent(ApiModel):
 
 
 class RolloutFields(ApiModel):
-    """The waves of a rollout. A changed rule is applied wave by wave."""
+    """The rollout of the rule: a change of the rule is applied to one group of clusters (wave) after the other."""
 
     waves: Annotated[tuple[TargetClusters, ...], *NOT_EMPTY] = Field(
         description="Clusters of each wave. Clusters that belong to no wave come last."
@@ -421,7 +423,7 @@ def _check_rule_name(value: str) -> str:
 
 
 class OverrideRuleFields(RuleContent):
-    """One rule."""
+    """One override rule: the clusters and the changes."""
 
     name: Annotated[NonEmptyText, AfterValidator(_check_rule_name)] | None = Field(
         None,
@@ -453,7 +455,7 @@ class ResourceSelectorFields(ApiModel):
 
 
 class PolicySelectors(ApiModel):
-    """The part of a spec that selects resources."""
+    """The fields of an override policy that select resources."""
 
     is_open: ClassVar = True
 
@@ -466,7 +468,7 @@ class PolicySelectors(ApiModel):
 
 
 class OverridePolicySpec(PolicySelectors):
-    """The resources, and their overrides for clusters."""
+    """The resources that the policy selects, and the overrides for clusters."""
 
     is_open: ClassVar = False
 
@@ -495,7 +497,7 @@ POLICY_TEMPLATES = MessageTemplates(
 
 
 class OverridePolicyManifest(Manifest):
-    """An override policy of either scope."""
+    """An override policy, namespaced or cluster-scoped."""
 
     api_versions: ClassVar = (KUBEADMIRAL_API_VERSION,)
     templates: ClassVar = POLICY_TEMPLATES
@@ -593,14 +595,16 @@ class PlacementPreferences(ApiModel):
 
 
 class PlacementEntry(ApiModel):
-    """One cluster."""
+    """A cluster that gets the resources."""
 
     cluster: NonEmptyText = Field(description="Name of the cluster.")
     preferences: PlacementPreferences | None = None
 
 
 class PropagationPolicySpec(ApiModel):
-    """The clusters of the resources. They must match placement, clusterSelector and clusterAffinity, if set."""
+    """The clusters that get the resources. A cluster must match each of placement, clusterSelector and clusterAffinity
+    that is set.
+    """
 
     ineffective_fields: ClassVar = (
         "autoMigration", "disableFollowerScheduling", "maxClusters", "replicaRescheduling", "replicasStrategy",
@@ -631,7 +635,7 @@ class PropagationPolicySpec(ApiModel):
 
 
 class PropagationPolicyManifest(Manifest):
-    """A propagation policy of either scope."""
+    """A propagation policy, namespaced or cluster-scoped."""
 
     api_versions: ClassVar = (KUBEADMIRAL_API_VERSION,)
     annotation_schemas: ClassVar = {

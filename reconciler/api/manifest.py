@@ -56,7 +56,7 @@ class KrmObject(ApiModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
-        """Record whether the kind has rules across fields. If it has none, `find_issues` is not called."""
+        """Record whether the kind has rules across fields. Without such rules, `find_issues` is not called."""
         super().__pydantic_init_subclass__(**kwargs)
         has_own_rules = cls.find_issues.__func__ is not KrmObject.find_issues.__func__  # type: ignore[attr-defined]
         cls._has_rules = has_own_rules or cls.scope == "cluster"
@@ -84,7 +84,7 @@ class Manifest(KrmObject):
 
 
 def get_metadata_entry(data: Mapping[str, Any], field: Literal["labels", "annotations"], key: str) -> Any:
-    """Return the value of the label or annotation `key`. Return None if the object does not have it."""
+    """Return the value of the label or annotation `key`. Return None if the object has no such label or annotation."""
     metadata = data.get("metadata")
     entries = metadata.get(field) if isinstance(metadata, Mapping) else None
     return entries.get(key) if isinstance(entries, Mapping) else None

@@ -129,7 +129,7 @@ def _describe_condition(text: str) -> Any:
 
 
 class ValidationRule(ExtensibleModel):
-    """A rule about the values."""
+    """A validation rule for the parameters."""
 
     name: str = Field("", description="Name of the rule in messages.")
     expression: NonEmptyText = Field(description="CEL expression that must be true.")
@@ -137,7 +137,7 @@ class ValidationRule(ExtensibleModel):
 
 
 class ValidationRules(ExtensibleModel):
-    """Validation rules for the values."""
+    """Validation rules for the parameters."""
 
     rules: tuple[ValidationRule, ...] = Field((), description="List of rules.")
 
@@ -171,7 +171,7 @@ def _check_kind(value: object) -> object:
 
 
 class ObjectTemplateFields(ApiModel):
-    """A Kubernetes object. It can contain expressions ${…}."""
+    """The template of a Kubernetes object. It can contain expressions ${…}."""
 
     is_open: ClassVar = True
 
@@ -206,7 +206,7 @@ class LoopFields(ExtensibleModel):
 
 
 class ObjectEntry(LoopFields):
-    """An entry that renders objects."""
+    """An entry of a list that contains the template of an object."""
 
     id: Identifier = Field("", description="ID of the object. Addons select the object by this ID.")
     include_when: Any = _describe_condition("Whether to render the object")
@@ -224,14 +224,14 @@ class ObjectEntry(LoopFields):
 
 
 class ResourceEntry(ObjectEntry):
-    """An entry of a component definition."""
+    """An entry of a component definition, which renders one or more objects."""
 
     id: Identifier = Field(description="ID of the object. Addons select the object by this ID.")
     template: ObjectTemplateData
 
 
 class ComponentDefinitionSpec(ExtensibleModel):
-    """The schema of the parameters, and the templates."""
+    """The schema of the parameters, and the templates of the objects."""
 
     subtree_codes: ClassVar = {"schema": "ShorthandFieldType"}
 
@@ -304,7 +304,7 @@ class OrExpression:
 
 
 class TargetSelector(ExtensibleModel):
-    """Labels of the objects, or an expression ${…}."""
+    """Labels that a selected object must have, or an expression ${…} that returns them."""
 
     match_labels: Annotated[Any, OrExpression(Annotated[dict[Any, Any], AfterValidator(_check_target_labels)])] = Field(
         {},
@@ -377,7 +377,7 @@ _WRAPPER_FIELDS = ("id", "includeWhen", "forEach", "var", "resource", "template"
 
 
 class CreationWrapper(ObjectEntry):
-    """An entry of an addon that contains the object in a field."""
+    """An entry of an addon that contains the template of an object in the field `resource` or `template`."""
 
     resource: ObjectTemplateData | None = None
     template: ObjectTemplateData | None = Field(None, description="Alias of resource.")
@@ -427,7 +427,7 @@ class _ObjectOrWrapper:
 
 
 class PatchEntry(LoopFields):
-    """Patches of the selected objects."""
+    """Patch operations on the selected objects."""
 
     subtree_codes: ClassVar = {"target": "TargetInvalid"}
     blank_fields: ClassVar = ("onMissing",)
@@ -469,7 +469,7 @@ AddonNames = tuple[Annotated[NonEmptyText, BeforeValidator(_check_addon_name)], 
 
 
 class AddonRelation(ExtensibleModel):
-    """A relation to another addon."""
+    """Another addon that this addon requires or excludes."""
 
     addon: NonEmptyText = Field(description="Name of the addon.")
     reason: str = Field("", description="Reason, for messages.")
@@ -483,7 +483,7 @@ class LoadOrder(ExtensibleModel):
 
 
 class AddonDependencies(ExtensibleModel):
-    """Relations to other addons."""
+    """Other addons that this addon requires or excludes, and the order of addons."""
 
     requires: tuple[AddonRelation, ...] = Field((), description="Required addons.")
     conflicts_with: tuple[AddonRelation, ...] = Field((), description="Conflicting addons.")
@@ -491,7 +491,7 @@ class AddonDependencies(ExtensibleModel):
 
 
 class AddonSpec(ExtensibleModel):
-    """The schema of the parameters, and the templates."""
+    """The schema of the parameters, and the templates of the objects."""
 
     subtree_codes: ClassVar = {"schema": "ShorthandFieldType", "targets": "TargetInvalid"}
     unsupported_fields: ClassVar = ("outputs",)
@@ -578,14 +578,14 @@ class DeveloperAddons(ExtensibleModel):
 
 
 class DefinitionReference(ExtensibleModel):
-    """The ComponentDefinition."""
+    """The ComponentDefinition of the component type."""
 
     name: NonEmptyText = Field(description="Name of the ComponentDefinition.")
     version: str = Field("", description="Value that the label `version` of the ComponentDefinition must have.")
 
 
 class ComponentTypeSpec(ExtensibleModel):
-    """The definition and the addons."""
+    """The ComponentDefinition and the addons of the component type."""
 
     component_definition_ref: DefinitionReference
     platform_addons: tuple[PlatformAddon, ...] = Field((), description="Addons of all components of this type.")
@@ -594,7 +594,7 @@ class ComponentTypeSpec(ExtensibleModel):
 
 
 class ComponentType(ComponentManifest):
-    """A ComponentDefinition with addons. It defines a kind for developers."""
+    """A ComponentDefinition with addons. It generates a kind of components for developers."""
 
     annotation_schemas: ClassVar = {
         FLATTEN_ANNOTATION: {
@@ -628,7 +628,7 @@ class TypedComponent(ComponentManifest):
 
 
 class ComponentSpec(ExtensibleModel):
-    """The definition, the parameters and the addons."""
+    """The ComponentDefinition, its parameters, and the addons of the component."""
 
     component_definition: NonEmptyText = Field(description="Name of the ComponentDefinition.")
     parameters: FreeMapping = Field({}, description="Parameters that the ComponentDefinition declares.")
@@ -636,13 +636,13 @@ class ComponentSpec(ExtensibleModel):
 
 
 class Component(TypedComponent):
-    """A component without a ComponentType. It names its definition and its addons."""
+    """A component without a ComponentType. It names its ComponentDefinition and its addons."""
 
     spec: ComponentSpec  # type: ignore[assignment]
 
 
 class BindingOwner(ExtensibleModel):
-    """The component."""
+    """The component that the EnvBinding binds."""
 
     component_name: str = Field("", description="Name of the component.")
     namespace: str = Field(
@@ -651,7 +651,7 @@ class BindingOwner(ExtensibleModel):
 
 
 class Endpoint(ExtensibleModel):
-    """An endpoint of the component."""
+    """A network endpoint of the component."""
 
     name: str = Field("", description="Name of the endpoint.")
     host: str = Field("", description="Host name of the endpoint.")
@@ -671,7 +671,7 @@ OverridesByAddon = Annotated[
 
 
 class EnvBindingSpec(ExtensibleModel):
-    """The component, the environment and the overrides."""
+    """The component, its environment, and the overrides for this environment."""
 
     owner: BindingOwner = BindingOwner()
     environment: Annotated[

@@ -46,7 +46,7 @@ class StatusUpstream(ApiModel):
 
 
 class StatusTrees(ApiModel):
-    """The Git trees of the render."""
+    """The IDs of the Git trees of the render."""
 
     base: str = Field(
         "", description="ID of the tree without local changes: the upstream package or the generated files."
@@ -94,7 +94,7 @@ class StatusGate(ApiModel):
 
 
 class StatusInjection(ApiModel):
-    """A completed config injection."""
+    """A config object that was injected into a resource of the package."""
 
     point: str = Field("", description="Condition type of the injection point.")
     file: str = Field("", description="File in the package that receives the content of the object.")
@@ -144,7 +144,7 @@ class StatusStepValue(ApiModel):
 
 
 class StatusStep(ApiModel):
-    """A change of the value. The last step sets the effective value."""
+    """One step in the history of a value. The last step sets the effective value."""
 
     layer: str = Field("", description="Layer that made the change, such as definition-default, preset or addon.")
     instance: str = Field("", description="ID of the addon instance.")
@@ -160,7 +160,7 @@ class StatusStep(ApiModel):
 
 
 class StatusLayer(ApiModel):
-    """The origin of a value."""
+    """A value and the steps that set it."""
 
     file: str = Field("", description=_FILE)
     resource: str = Field("", description=_RESOURCE)
@@ -176,7 +176,7 @@ class StatusLayer(ApiModel):
 
 
 class StatusTemplateProperty(ApiModel):
-    """A property of an effective template."""
+    """A property of the template that applies to the child."""
 
     name: str = Field("", description="Name of the property.")
     source: str = Field("", description="Object that sets the property.")
@@ -186,7 +186,7 @@ class StatusTemplateProperty(ApiModel):
 
 
 class StatusTemplateObject(ApiModel):
-    """An object that the operator creates."""
+    """An object that the operator creates from the template."""
 
     kind: str = Field("", description="Kind of the object.")
     names: tuple[str, ...] = Field(
@@ -198,7 +198,7 @@ class StatusTemplateObject(ApiModel):
 
 
 class StatusTemplate(ApiModel):
-    """The effective template of a child resource."""
+    """The template that applies to a child resource, after the merge with the template of the parent."""
 
     file: str = Field("", description=_FILE)
     resource: str = Field("", description="Child resource, as Kind/namespace/name.")

@@ -245,7 +245,7 @@ class Downstream(ApiModel):
 
 
 class PipelineSelector(FunctionSelector):
-    """Properties that the resources must have."""
+    """Properties that a resource must have to be selected."""
 
     model_config = ConfigDict(extra="ignore")
     is_open: ClassVar = False
@@ -285,7 +285,7 @@ class PipelineFunction(FunctionSpec):
 
 
 class PipelineSpec(ApiModel):
-    """Functions to run before the functions of the package."""
+    """Functions that run before the functions of the package."""
 
     mutators: tuple[PipelineFunction, ...] = Field(
         (), description="Functions that change resources, in the order of execution."
@@ -296,7 +296,7 @@ class PipelineSpec(ApiModel):
 
 
 class InjectedType(ApiModel):
-    """The type of injected objects."""
+    """The type of the objects that are injected."""
 
     group: str | None = Field(
         None,
@@ -327,7 +327,7 @@ _NOT_RESERVED: dict[str, Any] = {"not": {"enum": [*RESERVED_CONTEXT_KEYS]}}
 
 
 class PackageContext(ApiModel):
-    """Changes to package-context.yaml."""
+    """Changes to the package context (package-context.yaml)."""
 
     data: dict[str, str] = Field(
         {},
@@ -370,13 +370,14 @@ RevisionLabels = Annotated[
 
 
 class PackageVariantSpec(ApiModel):
-    """The upstream package, its location, and its changes.
+    """The upstream package, the location of the new package, and the changes to this package.
 
-    Without `updateStrategy` the Kptfile decides. Without `conflictPolicy` the settings decide.
+    If `updateStrategy` is absent, the strategy in the Kptfile applies. If `conflictPolicy` is absent, the policy in the
+    settings applies.
     """
 
     deprecated_lists: ClassVar = ("injectors",)
-    # Some documentation of Porch uses this value.
+    # Accept `adopt`, because some documentation of Porch uses this value.
     deprecated_values: ClassVar = {"adoptionPolicy": {"adopt": "adoptExisting"}}
     blank_fields: ClassVar = ("adoptionPolicy", "deletionPolicy", "updateStrategy", "conflictPolicy")
 
@@ -492,7 +493,7 @@ class FunctionTemplate(PipelineFunction):
 
 
 class PipelineTemplate(ApiModel):
-    """Functions to run before the functions of the package."""
+    """Functions that run before the functions of the package."""
 
     mutators: tuple[FunctionTemplate, ...] = Field(
         (), description="Functions that change resources, in the order of execution."
@@ -519,7 +520,7 @@ class InjectorTemplate(InjectedType):
 
 
 class DownstreamTemplate(ApiModel):
-    """Location of the package, if it differs from the target."""
+    """Location of the package, if this location differs from the target."""
 
     repo: str = Field("", description="Name of the Repository.")
     repo_expr: str = Field(
@@ -544,7 +545,7 @@ class DownstreamTemplate(ApiModel):
 
 
 class PackageContextTemplate(ApiModel):
-    """Changes to package-context.yaml."""
+    """Changes to the package context (package-context.yaml)."""
 
     deprecated_lists: ClassVar = ("dataExprs",)
 
@@ -635,20 +636,22 @@ PackageNames = Annotated[
 
 
 class RepositoryEntry(ApiModel):
-    """A Repository by name."""
+    """A Repository that receives packages, selected by name."""
 
     name: NonEmptyText = Field(description="Name of the Repository.")
     package_names: PackageNames = ()
 
 
 class RepositorySelector(LabelSelectorFields):
-    """Repositories by their labels."""
+    """Repositories that receive packages, selected by labels."""
 
     package_names: PackageNames = ()
 
 
 class ObjectSelector(LabelSelectorFields):
-    """Objects of one kind by their labels. The name of each object is the name of a Repository."""
+    """Objects of one kind, selected by labels. The name of each object is the name of a Repository that receives
+    packages.
+    """
 
     package_names: PackageNames = ()
     api_version: NonEmptyText = Field(description="API group and version of the objects.")
@@ -658,7 +661,7 @@ class ObjectSelector(LabelSelectorFields):
 
 @dataclass(frozen=True)
 class RepositoryList:
-    """A target with a list of Repositories."""
+    """A target that lists its Repositories by name."""
 
     entries: tuple[RepositoryEntry, ...]
 
@@ -678,7 +681,7 @@ _SELECTIONS = ("repositories", "repositorySelector", "objectSelector")
 
 
 class SetTarget(ApiModel):
-    """A target. It has one of repositories, repositorySelector and objectSelector."""
+    """A target of the set. It has exactly one of repositories, repositorySelector and objectSelector."""
 
     deprecated_names: ClassVar = {
         "packageNames": Deprecation("", "Use packageNames in the selector.", type=PackageNames)

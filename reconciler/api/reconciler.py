@@ -17,7 +17,7 @@ RECONCILER_API_VERSION = "reconciler.dev/v1alpha1"
 
 
 class PackageRevisionSetSpec(ApiModel):
-    """The upstreams."""
+    """The upstream packages of the set."""
 
     upstreams: Annotated[tuple[UpstreamSpec, ...], *NOT_EMPTY] = Field(
         description="Upstream packages and their revisions."
@@ -45,7 +45,7 @@ def _check_template_path(value: str) -> str:
 
 
 class MergeRuleParent(ApiModel):
-    """The kind that contains the template for its children."""
+    """The parent kind, whose objects contain the template."""
 
     api_group: str = Field("", description="API group of the kind. An empty value is the core group.")
     kind: NonEmptyText = Field(description="The name of the kind.")
@@ -68,7 +68,7 @@ class MergeRuleParent(ApiModel):
 
 
 class MergeRuleChild(MergeRuleParent):
-    """The kind that inherits the template."""
+    """The child kind, whose objects inherit the template."""
 
     parent_label: NonEmptyText = Field(description="Key of the label with which a child names its parent.")
 
@@ -86,7 +86,7 @@ _PropertyNames = Annotated[
 
 
 class TemplateMergeRuleSpec(ApiModel):
-    """The two kinds and the inherited properties."""
+    """The parent kind, the child kind, and the properties that children inherit."""
 
     blank_fields: ClassVar = ("nullMeans", "emptyMeans")
 
@@ -146,7 +146,7 @@ SPEC_REQUIRED = MessageTemplates(by_field={("missing", "spec"): "{path} must be 
 
 
 class EnvironmentSpec(ExtensibleModel):
-    """The named clusters, and the clusters that the selector matches."""
+    """The clusters of the environment, selected by name and by labels."""
 
     subtree_codes: ClassVar = {"clusterSelector": "SelectorInvalid"}
 
@@ -167,7 +167,7 @@ class Environment(CheckedManifest):
 
 
 class BuildSpec(ApiModel):
-    """Data of any structure. Templates read it as build."""
+    """Build output of any structure. Templates read this data with the variable build."""
 
     is_open: ClassVar = True
 

@@ -63,7 +63,7 @@ class KafkaTemplate(KafkaPoolTemplate):
 
 
 class KafkaBrokers(ApiModel):
-    """The brokers."""
+    """The brokers of the Kafka cluster."""
 
     is_open: ClassVar = True
 
@@ -71,7 +71,7 @@ class KafkaBrokers(ApiModel):
 
 
 class KafkaSpec(ApiModel):
-    """The spec of Strimzi. The reconciler reads only the template."""
+    """The spec that Strimzi defines. The reconciler reads only the template."""
 
     is_open: ClassVar = True
 
@@ -90,7 +90,7 @@ class Kafka(Manifest):
 
 
 class KafkaNodePoolSpec(ApiModel):
-    """The spec of Strimzi. The reconciler reads only the template."""
+    """The spec that Strimzi defines. The reconciler reads only the template."""
 
     is_open: ClassVar = True
 

@@ -648,7 +648,7 @@ def _list_existing_packages(states: Mapping[Target, TargetState]) -> frozenset[P
 
 
 def _fingerprint_engine(settings: Settings) -> str:
-    """Return a text that changes if the program version changes, or a setting that can change rendered packages."""
+    """Return a text that changes with the program version, and with each setting that affects rendered packages."""
     allowed = [*settings.functions.exec, *settings.functions.containers]
     functions_part = f" functions {compute_digest([allowed, settings.functions.image_prefix])}" if allowed else ""
     merge = settings.merge.model_dump(exclude_defaults=True, exclude={"profile"})
@@ -662,8 +662,8 @@ def _fingerprint_engine(settings: Settings) -> str:
 
 def _list_fleet_objects(catalog: Catalog) -> tuple[object, ...]:
     if catalog.unreadable or catalog.findings or catalog.duplicates:
-        # Return the whole catalog, because its findings affect the result too. No other catalog then counts as
-        # identical.
+        # Return the catalog itself, so that no other catalog counts as identical, because its findings affect the
+        # result too.
         return (catalog,)
     return tuple(config_object for kind in _FLEET_KINDS for config_object in catalog.objects_of_kind(*kind))
 

@@ -55,7 +55,9 @@ class DeferredFunctions:
             self.provider.refresh()
 
     def identity(self, name: str) -> str:
-        """Return the identity of the function with this dependency name. Return "" if it cannot be determined now."""
+        """Return the identity of the function with this dependency name. Return "" if the identity cannot be determined
+        now.
+        """
         return self.provider.identity(name)
 
     @property
@@ -77,7 +79,7 @@ class SettingsInputs:
 
     Attributes:
         source: The location of the config.
-        functions: The functions of packages. They are built when a function is requested.
+        functions: The functions of packages, which are built when a function is first requested.
         forges: The forges in the settings.
     """
 
@@ -109,7 +111,7 @@ class SettingsInputs:
         self._cache = Path(settings.cache).expanduser()
 
     def build_config_source(self, commit: str) -> ConfigSource:
-        """Build the reader of the config at a commit. If `commit` is \"\", it reads the current config."""
+        """Build the reader of the config at a commit. If `commit` is \"\", the reader reads the current config."""
         if commit:
             history = self.open_history()
             return history.source_at(history.find_commit(commit))

@@ -39,8 +39,8 @@ class DefinitionConflict:
         claims: The conflicting objects.
         reason: The end of the sentence "the first object …" in messages, e.g. "defines the same object".
         package: The package that all conflicting objects request, or "" if the conflict is not about a package.
-        claimed_location: Function that returns what an object claims, e.g. a Git location. `find_first` ignores an
-            earlier version of an object that has another claim.
+        claimed_location: Function that returns the location that an object claims, e.g. a Git location. `find_first`
+            ignores earlier versions of an object with another claimed location.
     """
 
     claims: tuple[ConfigObject, ...]

@@ -20,8 +20,8 @@ DIRECTORY_MODE = "40000"
 FILE_MODE = "100644"
 EXECUTABLE_MODE = "100755"
 SYMLINK_MODE = "120000"
-# 2000-01-01 in UTC: the date of all commits for which no other date is known. It is constant, so that equal content
-# gives equal commit ids.
+# 2000-01-01 in UTC: the date of all commits for which no other date is known. This date is constant, so that equal
+# content gives equal commit ids.
 FALLBACK_COMMIT_SECONDS = 946_684_800
 SUBMODULE_MODE = "160000"
 

@@ -84,7 +84,7 @@ def _find_line_and_column(text: str, offset: int) -> tuple[int, int]:
 class EvaluationError(Exception):
     """An error in an expression.
 
-    If it occurs during evaluation, the operators `&&`, `||`, `all` and `exists` can ignore it.
+    If the error occurs during evaluation, the operators `&&`, `||`, `all` and `exists` can ignore it.
 
     `offset` is the offset of the error in the expression. It is -1 if the offset is not known yet.
     """

@@ -63,7 +63,8 @@ def find_skipped_paths(upstreams: UpstreamPackages) -> tuple[Finding, ...]:
 _REPOSITORY_END = re.compile(r"\.git(?=/|@|$)")
 # Scheme and host of a URL, or user and host of an SSH address. An @ in this part does not start a ref.
 _URL_START = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://[^/]*|[^/]+:)?")
-# Hosts on which the path of every repository has two segments, so that the package directory starts after these.
+# Hosts on which the path of every repository has two segments, so that the package directory starts after the second
+# segment.
 _TWO_SEGMENT_HOSTS = ("github.com", "bitbucket.org")
 _AMBIGUOUS_MESSAGE = (
     'cannot determine where the URL of the repository ends in "{text}": write REPO.git/DIR@REF, or give only '

@@ -35,7 +35,7 @@ def count_existing(
 ) -> int:
     """Return the number of existing packages to which the deletion limit applies.
 
-    If an earlier pass blocked one of the deletions, return the number of packages in that pass if it is lower.
+    If an earlier pass blocked one of the deletions and had fewer packages, return the number of packages in that pass.
     Therefore, packages that were created later do not raise the limit.
     """
     return min([existing_count, *(blocked_counts[location] for location in deletions if location in blocked_counts)])
@@ -70,7 +70,7 @@ def contains_deletion_hash(message: str, token: str) -> bool:
 
 @dataclass(frozen=True)
 class DeletionDecision:
-    """Decision about deletions. `reason` explains why they are blocked. It is "" if they are allowed.
+    """Decision about deletions. `reason` explains why the deletions are blocked, and is "" if they are allowed.
 
     `existing_count` is the number of packages from which the limit was calculated. `is_confirmed` is True if a person
     has acknowledged exactly these deletions.

@@ -1,4 +1,4 @@
-"""Functions that read nested data and change copies of it.
+"""Functions that read nested data, and that change copies of nested data.
 
 Only the containers on the path are copied. The result shares all other values with the input.
 """

@@ -43,8 +43,8 @@ class ProvenanceStep:
     Values of Secrets are masked, and long values are shortened. ABSENT means that there is no value.
 
     Attributes:
-        path: Path of the leaf. If the leaf is in a document that a string contains, e.g. YAML in a ConfigMap, it is the
-            path of the string.
+        path: Path of the leaf. If the leaf is in a document that a string contains, e.g. YAML in a ConfigMap, the path
+            is that of the string.
         source_name: Name of the policy or other object that made the change.
         source_item: Item in this object, such as a rule.
         embedded_path: Path of the leaf in the document that the string contains. None if the leaf is not in a string.
@@ -181,7 +181,9 @@ def redact_both_values(
 
 
 def redact_value(value: Any, *, hides: bool) -> Any:
-    """Return a value for output. Mask it if `hides` is True or if it contains a Secret. Shorten a long value."""
+    """Return a value for output. Mask the value if `hides` is True or if the value contains a Secret. Shorten a long
+    value.
+    """
     if value is ABSENT or value is None:
         return value
     if hides or contains_secret(value):

@@ -84,7 +84,7 @@ def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:
     spec, git, name = result.model.spec, result.model.spec.git, manifest.key.name
     branch = git.branch or (f"clusters/{name}" if spec.deployment else "main")
     prefix = (f"{name}/" if spec.deployment else "") if git.tag_prefix is None else git.tag_prefix
-    # A tag starts with the prefix, and continues with a package path and a revision. "x" represents this second part.
+    # Check the prefix with "x" as its continuation, because a tag continues with a package path and a revision.
     for field_name, value, ref_name in (("branch", branch, branch), ("tagPrefix", prefix, f"{prefix}x")):
         if error := validate_ref_name(ref_name):
             message = f'spec.git.{field_name} "{value}" is invalid: {error}'

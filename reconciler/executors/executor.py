@@ -105,7 +105,7 @@ class RenderContext:
 
 
 RendererFactory = Callable[[RenderContext], PackageRenderer]
-"""Function that creates a renderer for a render context. It can reuse data of an earlier render context."""
+"""Function that creates a renderer for a render context. The function can reuse data of an earlier render context."""
 
 
 class PendingRenders(Protocol):
@@ -132,5 +132,5 @@ class Executor(Protocol):
         ...
 
     def open_session(self, context: RenderContext) -> AbstractContextManager[ExecutorSession]:
-        """Return a context manager for one pass. At its exit, it releases all workers and connections."""
+        """Return a context manager for one pass. Its exit releases all workers and connections."""
         ...

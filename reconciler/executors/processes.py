@@ -45,7 +45,7 @@ from reconciler.process_protection import forbid_memory_access
 # The minimum number of jobs for this executor. Starting a worker, which parses the config, costs as much as 400
 # renders.
 _MIN_JOBS = 400
-# The maximum size of the file trees that a worker caches. A worker that exceeds it empties its cache.
+# The maximum size of the file trees that a worker caches. A worker that exceeds this size empties its cache.
 _MAX_CACHED_BYTES = 64 << 20
 
 

@@ -138,7 +138,8 @@ class Hosts:
         credentials = forge_host.credentials or own_credentials or ApiCredentials()
         owner, _, name = path.rpartition("/")
         if not forge_host.host:
-            # A repository on this machine has a file path. Its last two segments are the owner and the name.
+            # Use the last two segments of a file path as the owner and the name, because a repository on this machine
+            # has no owner.
             owner = owner.rpartition("/")[2]
         match forge_host.kind:
             case "github" if is_name(owner) and is_name(name):

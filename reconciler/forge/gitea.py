@@ -56,7 +56,7 @@ class Gitea:
         return self._read(ResponseFields(self._client.get(path), f"GET {path}"))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the newest pull request of these branches in any state. Return None if there is none.
+        """Return the newest pull request of these branches in any state. Return None if there is no such pull request.
 
         The method reads the list of all pull requests, because the search by branches returns the oldest pull request.
         Since Gitea 1.24, the list contains only pull requests to the branch `base`.

@@ -59,7 +59,7 @@ class GitHub:
         return self._read(self._fetch_item(number))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the newest pull request of these branches in any state. Return None if there is none."""
+        """Return the newest pull request of these branches in any state. Return None if no pull request exists."""
         # Read several pull requests, because forks of the same owner match this filter, too.
         named = {"head": f"{self._owner}:{head}", "base": base, "state": "all"}
         listed = self._client.get(

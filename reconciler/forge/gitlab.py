@@ -16,7 +16,7 @@ from reconciler.forge.text_escaping import GITLAB_DRAFT, escape_commands, unesca
 
 _MAX_DESCRIPTION_CHARACTERS = 255
 _CHECK = "reconciler"
-# "locked" is an open state, because GitLab uses it while the merge is running.
+# Treat "locked" as open, because a merge request has this state while its merge is running.
 _STATES: dict[str, State] = {"opened": "open", "locked": "open", "closed": "closed", "merged": "merged"}
 
 
@@ -58,7 +58,9 @@ class GitLab:
         return self._read(ResponseFields(self._client.get(path), f"GET {path}"))
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the newest merge request of these branches in any state. Return None if there is none."""
+        """Return the newest merge request of these branches in any state. Return None if there is no such merge
+        request.
+        """
         branches = {"source_branch": head, "target_branch": base, "state": "all"}
         items = self._list({**branches, "sort": "desc", "per_page": 20})
         return self._read(max(items, key=lambda item: item.get_number("iid"))) if items else None
@@ -67,8 +69,8 @@ class GitLab:
         """Open a merge request.
 
         Raises:
-            ForgeRefusedError: GitLab rejected the merge request, for example because one is already open for these
-                branches.
+            ForgeRefusedError: GitLab rejected the merge request, for example because a merge request for these branches
+                is already open.
         """
         body = {
             "source_branch": new.head,
@@ -187,7 +189,7 @@ def _read(item: ResponseFields) -> PullRequest:
         body=unescape_commands(item.get_text("description", default="")),
         head=item.get_text("source_branch"),
         base=item.get_text("target_branch"),
-        # The commit can be null: GitLab returns null if the branch was deleted before GitLab processed the push.
+        # Accept null, because GitLab returns null if the branch was deleted before GitLab processed the push.
         commit=CommitId(item.get_text("sha", default="")),
         state=_STATES.get(item.get_text("state"), "closed"),
         draft=item.get_bool("draft"),

@@ -85,15 +85,15 @@ class Forge(Protocol):
         ...
 
     def find(self, head: str, base: str) -> PullRequest | None:
-        """Return the newest pull request of these branches in any state. Return None if there is none."""
+        """Return the newest pull request of these branches in any state. Return None if no pull request exists."""
         ...
 
     def create(self, new: NewRequest) -> PullRequest:
         """Open a pull request.
 
         Raises:
-            ForgeRefusedError: The forge rejected the pull request, for example because one is already open for these
-                branches.
+            ForgeRefusedError: The forge rejected the pull request, for example because a pull request for these
+                branches is already open.
         """
         ...
 

@@ -70,7 +70,7 @@ class ResponseCache:
         self._lock = Lock()
 
     def get(self, url: str) -> CachedResponse | None:
-        """Return the cached response of a URL. Return None if it is not in the cache."""
+        """Return the cached response of a URL. Return None if the response is not in the cache."""
         with self._lock:
             entry = self._entries.get(url)
             if entry is None:

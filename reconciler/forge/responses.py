@@ -140,7 +140,8 @@ class ResponseFields:
     """The fields of a JSON object in a response. A path is a sequence of field names, such as `("head", "sha")`.
 
     Error messages contain the request `call`, e.g. "GET /pulls". All methods except `find` raise ForgeAnswerError if
-    the value has the wrong type. They also raise it for a null or missing value, unless the caller passes a default.
+    the value has the wrong type. They also raise this error for a null or missing value, unless the caller passes a
+    default.
     """
 
     def __init__(self, value: object, call: str) -> None:

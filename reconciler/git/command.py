@@ -36,7 +36,7 @@ from reconciler.telemetry.progress import progress
 
 TRACKING_PREFIX = "refs/remotes/origin/"
 REMOTE_CONFIG_FILE = "far-side.config"
-# Keep these inherited variables. They contain the paths of certificates and of Git's programs on this machine.
+# Keep these inherited variables, because they contain the paths of certificates and of Git's programs on this machine.
 _MACHINE_VARIABLES = ("GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_EXEC_PATH")
 # Only these Git commands receive credentials of the remote, because only they contact the remote. Only a push receives
 # the credentials for writing.
@@ -266,7 +266,7 @@ def _wait_for_exit(process: subprocess.Popen[bytes]) -> None:
     try:
         process.wait(_GRACE_SECONDS)
     except subprocess.TimeoutExpired:
-        return  # The process is still running. The caller then sends SIGKILL.
+        return  # Return while the process is still running, so that the caller sends SIGKILL.
 
 
 def _build_unset_command(environment: Mapping[str, str]) -> list[str]:

@@ -44,7 +44,9 @@ class CommitHistory(Protocol):
         ...
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
-        """Return the best common ancestor of two commits, as `git merge-base` does. Return None if there is none."""
+        """Return the best common ancestor of two commits, as `git merge-base` does. Return None if there is no such
+        ancestor.
+        """
         ...
 
     def list_commits_between(self, old: CommitId | None, new: CommitId, path: str) -> list[CommitId] | None:

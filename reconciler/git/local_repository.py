@@ -58,7 +58,8 @@ def find_enclosing_repository(folder: Path) -> tuple[Path, str] | None:
 
 
 def _resolve_git_folder(dot_git: Path) -> Path:
-    # In additional work trees and submodules, `.git` is a file that contains the location of the Git folder.
+    # Accept a file too, because in additional work trees and submodules, `.git` is a file with the location of the Git
+    # folder.
     if dot_git.is_dir():
         return dot_git
     text = dot_git.read_text(errors="replace").strip()
@@ -82,7 +83,9 @@ def _read_committed_files(git_folder: Path, path_in_tree: str, options: GitOptio
 
 
 def read_user_identity(folder: Path) -> tuple[str, str] | None:
-    """Return the user name and mail address that Git is configured with in `folder`. Return None if one is missing."""
+    """Return the user name and mail address in the Git configuration of `folder`. Return None if the name or address is
+    missing.
+    """
     # Set user.useConfigOnly, because Git otherwise guesses a name from the host name. A guess must not sign an
     # approval.
     command = ["git", "-c", "user.useConfigOnly=true", "var", "GIT_AUTHOR_IDENT"]

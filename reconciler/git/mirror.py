@@ -167,7 +167,7 @@ class Mirror:
     ) -> None:
         """Fetch refs of the remote with their whole history.
 
-        The fetch also moves rewritten refs and removes deleted ones, so that `refs` then agrees with the remote. Refs
+        The fetch also moves rewritten refs and removes deleted refs, so that `refs` then agrees with the remote. Refs
         of earlier fetches are fetched again, because one repository can be an upstream and a target.
 
         Args:
@@ -386,7 +386,9 @@ class Mirror:
         return self._run_query("merge-base", "--is-ancestor", *ids, accepted_exit_codes=(0, 1)).exit_code == 0
 
     def merge_base(self, first: CommitId, second: CommitId) -> CommitId | None:
-        """Return the best common ancestor of two commits, as `git merge-base` does. Return None if there is none."""
+        """Return the best common ancestor of two commits, as `git merge-base` does. Return None if there is no such
+        ancestor.
+        """
         lines = self._run_query(
             "merge-base", check_object_id(first), check_object_id(second), accepted_exit_codes=(0, 1)
         ).lines

@@ -204,7 +204,7 @@ class ObjectReader:
         return entries
 
     def find_entry(self, tree: TreeId, path: str) -> TreeEntry | None:
-        """Return the entry at `path` below `tree`. Return None if there is none. The path "" means the tree itself."""
+        """Return the entry at `path` below `tree`. Return None if there is no entry. The path "" means the tree."""
         current = TreeEntry(DIRECTORY_MODE, "", ObjectId(tree))
         for name in path.split("/") if path else ():
             children = self.read_tree(TreeId(current.id)) if current.is_tree else ()
@@ -472,7 +472,7 @@ def _parse_commit(commit: CommitId, content: bytes) -> Commit:
     header, _, message = content.partition(b"\n\n")
     fields: dict[bytes, list[bytes]] = {}
     for line in header.split(b"\n"):
-        # A continuation line of a signature starts with a space. Its key is therefore empty, and the line is ignored.
+        # Ignore the continuation lines of a signature: their key is empty, because they start with a space.
         key, _, value = line.partition(b" ")
         fields.setdefault(key, []).append(value)
     if b"tree" not in fields:

@@ -95,7 +95,7 @@ def _check_package_path(path: str, mirror: Mirror) -> str:
 
 
 def _is_surrogate(character: str) -> bool:
-    # Python replaces bytes that are not UTF-8 by surrogates when it decodes the paths of a tree.
+    # Search for surrogates, because Python decodes a byte of a path that is not UTF-8 to a surrogate.
     return "\ud800" <= character <= "\udfff"
 
 

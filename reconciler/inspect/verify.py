@@ -94,7 +94,9 @@ class _Verification:
                 yield from self._list_target_subjects(target, remote)
 
     def _find_target_error(self, target: Target, remote: Remote) -> str:
-        """Return the reason why the packages of a fetched target cannot be listed. Return "" if they can be listed."""
+        """Return the reason why the packages of a fetched target cannot be listed. Return "" if the packages can be
+        listed.
+        """
         if self._options.should_verify_drafts:
             return self._history.unreadable.get(target, "")
         is_branch_missing = (

@@ -216,7 +216,7 @@ class _CauseSearch:
         Args:
             before: The commit before `commits`, which does not have the new value.
             commits: The commits to search, oldest first. The last commit has the new value.
-            has_new_value: Returns whether a render with a commit gives the new value, or None if it is not possible.
+            has_new_value: Returns whether a render with a commit gives the new value, or None if no render is possible.
 
         Returns:
             The last commit without the new value, and the commits after it that can have introduced the new value.
@@ -331,7 +331,9 @@ class _CauseSearch:
         return ChangeReason(kind="config", message=message, objects=self._find_changed_objects(old_config, new_config))
 
     def _find_upstream_reason(self, package: CommittedPackage) -> ChangeReason | None:
-        """Return a reason with the upstream commit that set the value. Return None if the upstream did not set it."""
+        """Return a reason with the upstream commit that set the value. Return None if the upstream did not set the
+        value.
+        """
         commit = self._find_upstream_commit(package.recorded.config)
         return (
             ChangeReason(kind="upstream", message="an upstream commit set the value", commits=(commit,))

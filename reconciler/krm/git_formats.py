@@ -9,7 +9,7 @@ _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>
 _SCP_STYLE = re.compile(r"(?P<authority>(?:[^@:/]*@)?(?:\[[^\]]*\]|[^@:/]+)):(?P<path>.+)\Z", re.DOTALL)
 _PORTS = {"http": "80", "https": "443", "ssh": "22", "git": "9418"}
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-# Unescape only the unreserved characters of RFC 3986. Section 2.3 defines that they are equivalent to their escapes.
+# Unescape only the unreserved characters of RFC 3986, because section 2.3 defines that they equal their escapes.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 

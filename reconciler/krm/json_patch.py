@@ -59,7 +59,7 @@ def apply_to_container(
 
     Args:
         step: The key or index of the value. An index equal to the length of the list appends the value.
-        value: The new value. `remove` does not use it.
+        value: The new value. The operation `remove` does not use this value.
 
     Raises:
         PatchError: The value does not exist, and the operation requires it.

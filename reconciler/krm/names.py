@@ -118,7 +118,7 @@ def validate_ref_name(name: str) -> str | None:
 
 
 def validate_name_segment(name: str) -> str | None:
-    """Return the reason why `name` is invalid as a segment of paths or Git refs. Return None if it is valid."""
+    """Return the reason why `name` is invalid as a segment of paths or Git refs. Return None if `name` is valid."""
     return validate_dns_subdomain(name) or _validate_ref_segment(name)
 
 

@@ -37,7 +37,7 @@ class ObjectKey(NamedTuple):
     def uid(self) -> str:
         """A UUIDv5 computed from group, kind, namespace and name.
 
-        It replaces the Kubernetes UID, because no API server assigns UIDs to config objects.
+        This value replaces the Kubernetes UID, because no API server assigns UIDs to config objects.
         """
         return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.group}/{self.kind}/{self.namespace}/{self.name}"))
 

@@ -258,7 +258,7 @@ def parse_causes(message: str) -> tuple[str, ...]:
 
 
 def parse_templates(message: str) -> tuple[str, ...]:
-    """Return the template changes in the message of a draft commit. Return () if there are none."""
+    """Return the template changes in the message of a draft commit. Return () if there are no template changes."""
     return _parse_section(message, TEMPLATES_TITLE)
 
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from reconciler.krm.objects import ObjectKey
 from reconciler.redaction import redact_urls
 
-# The default for the number of diff lines per file.
+# The default for the maximum number of diff lines per file.
 MAX_DIFF_LINES = 200
 
 MAX_VALUE_CHARACTERS = 60

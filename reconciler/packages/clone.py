@@ -1,7 +1,7 @@
 """Clones: create a package from the files of an upstream package, and add merge comments to its resources.
 
-A merge comment records the upstream identity of a resource. It follows `metadata:` on the same line, e.g. `metadata: #
-kpt-merge: default/web`.
+A merge comment records the upstream identity of a resource. The comment follows `metadata:` on the same line, e.g.
+`metadata: # kpt-merge: default/web`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def add_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[File
 
 
 def read_merge_identity(document: Document) -> tuple[str, str] | None:
-    """Return the namespace and the name in the merge comment of a document. Return None if it has no merge comment."""
+    """Return the namespace and the name in the merge comment of a document. Return None if the document has no merge
+    comment.
+    """
     comment = document.comment(_METADATA) or ""
     if not comment.startswith(MERGE_COMMENT):
         return None
@@ -57,7 +59,9 @@ def read_merge_identity(document: Document) -> tuple[str, str] | None:
 
 @cached(2048)
 def add_comments_to_content(content: bytes, profile: Profile) -> bytes | ParseFailure:
-    """Return the content of a file with a merge comment on every resource, or the failure if it cannot be parsed."""
+    """Return the content of a file with a merge comment on every resource, or the failure if the content cannot be
+    parsed.
+    """
     source = parse_cached(content)
     if isinstance(source, ParseFailure):
         return source

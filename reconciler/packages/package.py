@@ -102,7 +102,7 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
     return ((path, files[path].data) for path in files if path.endswith(KRMIGNORE) and basename(path) == KRMIGNORE)
 
 
-# Maximum number of files whose resources are cached. It equals the number of cached parsed files in
+# Maximum number of files whose resources are cached. This number equals the number of cached parsed files in
 # `packages/parsing.py`.
 _MAX_CACHED_FILES = 2048
 _KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
@@ -231,7 +231,7 @@ def is_kustomization_file(path: str) -> bool:
 
 
 def parse_documents(path: str, content: bytes) -> tuple[Document, ...] | ParseFailure:
-    """Return the documents of a file, or the failure if it cannot be parsed. Files without `.json` are read as YAML."""
+    """Return the documents of a file, or the failure if the parser rejects it. Only `.json` files are read as JSON."""
     if path.endswith(".json"):
         document = parse_json_cached(content)
         return document if isinstance(document, ParseFailure) else (document,)

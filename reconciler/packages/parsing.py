@@ -19,7 +19,9 @@ _MAX_CACHED_EDITS = 1024
 
 @dataclass(frozen=True)
 class ParseFailure:
-    """The reason why a file cannot be parsed. `line` is the line of the error, starting at 1, or 0 if it is unknown."""
+    """The reason why a file cannot be parsed. `line` is the line of the error, starting at 1, or 0 if the line is
+    unknown.
+    """
 
     message: str
     line: int = 0
@@ -44,8 +46,7 @@ def parse_json_cached(content: bytes) -> Document | ParseFailure:
     except RecursionError as error:
         return ParseFailure(str(error))
     except ValueError as error:
-        # The JSON parser reports no line here. Parse the same text as YAML, because the YAML parser rejects it with a
-        # line.
+        # Parse the text as YAML too, because the JSON parser reports no line here, and the YAML parser reports a line.
         as_yaml = parse_cached(content)
         return ParseFailure(str(error), as_yaml.line if isinstance(as_yaml, ParseFailure) else 0)
     try:

@@ -340,7 +340,7 @@ class _RenderRun:
                 return f'resource at path "{item.path}" and index "{item.index}" already exists'
             if basename(item.path) == KPTFILE and (item.index or item.kind != "Kptfile"):
                 return f'the Kptfile "{item.file}" must not contain any other resource'
-            # A file from which resources were read has a valid path. Check the path of all other files.
+            # Check only the paths of other files, because a file from which resources were read has a valid path.
             if item.file not in self._read_files and (error := self._find_path_error(item)):
                 return error
             locations.add((item.file, item.index))

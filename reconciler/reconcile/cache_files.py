@@ -61,7 +61,7 @@ class FirstSeenTimes:
         return {package: seconds for package, (_, seconds) in updated.items()}
 
     def store(self) -> None:
-        """Write changed times to the cache file. If this fails, log the error and do not raise it."""
+        """Write changed times to the cache file. If the write fails, log the error and do not raise it."""
         if not self._has_changed:
             return
         try:
@@ -133,7 +133,7 @@ class KnownHeads:
             self._new[str(target.key)] = known
 
     def store(self) -> None:
-        """Write recorded heads to the file. If this fails, log the error and do not raise it."""
+        """Write recorded heads to the file. If the write fails, log the error and do not raise it."""
         if not self._new:
             return
         try:

@@ -435,7 +435,7 @@ class RevisionTagger:
         return [self._find_tag(remote, request) for request in requests]
 
     def _find_tag(self, remote: Remote, request: _TagRequest) -> _TagStatus:
-        """Return the existing tag, or the reason why the tag cannot be created. Return None if it can be created."""
+        """Return the existing tag, or the reason why the tag cannot be created. Return None if creation is possible."""
         if not is_ref_name(request.ref):
             return _TagFailure(PassCodes.REVISION_TAG_REFUSED, "Git does not allow this tag name")
         existing = remote.refs.get(request.ref)
@@ -474,7 +474,7 @@ class RevisionTagger:
             for written, tags in existing.values()
         ]
         outcomes = push_states(remote, states, self._state_ref)
-        # Do not retry if another writer moved a state first. The next pass records the missing tags.
+        # Do not retry if another writer moved a state first, because the next pass records the missing tags.
         return any(isinstance(outcome, PushDone | PushStale) for outcome in outcomes.values())
 
 

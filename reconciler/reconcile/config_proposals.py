@@ -1,4 +1,6 @@
-"""Plans, writes and pushes config proposals: changes of the config that replace upstream revisions with newer ones."""
+"""Plans, writes and pushes config proposals: changes of the config that replace upstream revisions with newer
+revisions.
+"""
 
 from __future__ import annotations
 

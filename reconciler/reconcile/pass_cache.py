@@ -1,4 +1,4 @@
-"""Plans that the service caches in memory between passes. Without them, a pass plans all targets again."""
+"""Plans that the service caches in memory between passes. Without these plans, a pass plans all targets again."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class PassCache:
         claims: TargetClaims,
         read_requests: Callable[[CachedTarget], TargetRequests],
     ) -> TargetPlan | None:
-        """Return the cached plan of a target. Return None if there is none, or if an input of the plan has changed."""
+        """Return the cached plan of a target. Return None if no plan is cached, or if an input has changed."""
         cached = self._targets.get(target.key)
         if cached is None or not _has_same_refs(cached, target, refs):
             return None
@@ -98,7 +98,9 @@ class PassCache:
         claims: TargetClaims,
         read_requests: Callable[[CachedTarget], TargetRequests],
     ) -> Mapping[str, PackageOutcome]:
-        """Return the cached outcomes that are still valid, by package. Use this if the target must be planned again."""
+        """Return the cached outcomes that are still valid, by package. Use this method if the target must be planned
+        again.
+        """
         cached = self._targets.get(target.key)
         if cached is None or not _has_same_refs(cached, target, refs) or read_requests(cached) != cached.pull_requests:
             return {}
@@ -135,6 +137,6 @@ class PassCache:
 
 
 def _has_same_refs(cached: CachedTarget, target: Target, refs: Mapping[str, CommitId]) -> bool:
-    """Return whether the definition and all refs of a target are equal to the cached ones."""
+    """Return whether the definition and all refs of a target are equal to the cached definition and refs."""
     is_same = cached.target is target or cached.target == target
     return is_same and all(refs.get(name) == commit for name, commit in cached.refs.items())

@@ -159,7 +159,7 @@ class PassContext:
         self._services.report_progress(stage, done, total)
 
     def get_remote(self, url: str) -> Remote | None:
-        """Return the remote with a URL. Return None if it cannot be used.
+        """Return the remote with a URL. Return None if the remote cannot be used.
 
         If `should_treat_missing_as_empty` is on, return an empty remote for a missing repository.
         """
@@ -207,7 +207,7 @@ class PassContext:
         return remote.read_blob(blob)
 
     def latest_commit_seconds(self) -> int:
-        """Return the latest date of the config commit and the upstream commits, or 2000-01-01 if there is none."""
+        """Return the latest date of the config commit and the upstream commits, or 2000-01-01 if no date exists."""
         dates = [variant.source.committer_seconds for variant in self._controller_result.variants]
         return max([self.config.seconds, *dates]) or FALLBACK_COMMIT_SECONDS
 

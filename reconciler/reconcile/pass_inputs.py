@@ -46,7 +46,9 @@ class FunctionIdentities(Protocol):
         ...
 
     def identity(self, name: str) -> str:
-        """Return the identity of the function with this dependency name. Return "" if it cannot be determined now."""
+        """Return the identity of the function with this dependency name. Return "" if the identity cannot be determined
+        now.
+        """
         ...
 
     @property

@@ -181,7 +181,7 @@ class PushPublisher:
         return self.status_outcome
 
     def _try_to_write_status(self, plan: FleetPlan, remote: Remote) -> PushOutcome:
-        """Write the status. Return errors as an outcome, because the pass must continue after them."""
+        """Write the status. Return errors as an outcome, because the pass must continue after an error."""
         try:
             return self._write_status(plan, remote)
         except GitError as error:

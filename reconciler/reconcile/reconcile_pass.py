@@ -79,7 +79,7 @@ def push_plans(
 
 
 def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple[TargetPlan, GitError]]:
-    """Write the plans of one remote. If this fails, write each plan separately, so that only one plan fails."""
+    """Write the plans of one remote. If the write fails, write each plan separately, so that only one plan fails."""
     remote, plans = group
     written = _try_to_write(context, remote, plans)
     if not isinstance(written, GitError):
@@ -87,7 +87,8 @@ def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple
     if len(plans) == 1 or isinstance(
         written, MirrorBusyError | CacheUnusableError | GitTimeoutError | SigningFailedError
     ):
-        # Do not write each plan separately. These errors affect the whole mirror, so that each write would fail.
+        # Do not write each plan separately, because these errors affect the whole mirror, so that each write would
+        # fail.
         return [(plan, written) for plan in plans]
     results: list[WrittenPlan | tuple[TargetPlan, GitError]] = []
     for plan in plans:
@@ -222,8 +223,8 @@ def decide_and_publish(
             )
     _log_moves(pushed)
     plans = progress.build_final_plans()
-    # Plan the targets of other shards only in the leader shard. It reports the status and proposes config changes for
-    # all shards.
+    # Plan the targets of other shards only in the leader shard, which reports the status and proposes config changes
+    # for all shards.
     with phase("plan"):
         other_shards = context.plan_other_shards(plans.values()) if shard.is_leader else OtherShardPlans()
     all_plans = {**plans, **{plan.target.key: plan for plan in other_shards.plans}}
@@ -381,7 +382,7 @@ def plan_fleet(
     """Plan the whole fleet, and write no commits.
 
     `reference` contains the plan of another config with the same remotes. The plans of targets with equal inputs are
-    copied from it.
+    copied from this plan.
     """
     if reference:
         plans = prepared.context.plan_changed_targets(prepared.targets, reference[0].context, reference[1].targets)

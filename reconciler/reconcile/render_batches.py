@@ -1,7 +1,7 @@
 """Decides about many targets, and sends their renders to an executor in batches.
 
 Each target is first decided without renders, to collect the renders that it needs. If the target needs no render, this
-decision is used. If it needs renders, the target is decided again after the executor has returned them.
+decision is used. If the target needs renders, it is decided again after the executor has returned these renders.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class RenderBatches:
 
         Args:
             executor: The executor. If None, all packages are rendered in this process.
-            create_context: Creates the context that the executor needs. It is called before the first job.
+            create_context: Creates the context that the executor needs. This function is called before the first job.
             record_render: Called with each render that the executor returns.
         """
         self._executor = executor
@@ -118,7 +118,7 @@ class RenderBatches:
         return not jobs or self._session is not None or self._executor is None or self._executor.should_distribute(jobs)
 
     def _decide_without_renders(self, target: PreparedTarget, jobs: list[Job]) -> DecidedTarget | TargetPlan | None:
-        """Return the decision about a target. If it needs renders, add them to `jobs` and return None."""
+        """Return the decision about a target. If the target needs renders, add them to `jobs` and return None."""
         before = len(jobs)
 
         def add_job(variant: Variant, inputs: RenderInputs) -> PackageRender:

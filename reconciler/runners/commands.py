@@ -36,8 +36,8 @@ from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec
 # other signal means that the function crashed.
 KILL_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
 _LIMIT_PROGRAM = str(Path(__file__).with_name("exec_with_limits.py"))
-# The only environment variables of a function. With them, scripts find their interpreter and write the same text on
-# every machine.
+# The only environment variables of a function, so that scripts find their interpreter and write the same text on every
+# machine.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
 
 
@@ -126,7 +126,7 @@ def _create_empty_folder() -> TemporaryDirectory[str]:
 
 
 def run_limited(name: str, spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:
-    """Run a process. If it cannot start or exceeds the time limit, raise InterruptedFunctionError."""
+    """Run a process. If the process cannot start or exceeds the time limit, raise InterruptedFunctionError."""
     try:
         return run_process(spec, stdin, limits)
     except ProcessTimeoutError as error:

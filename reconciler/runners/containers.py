@@ -174,7 +174,11 @@ class ContainerFunctions:
         self._interrupted_calls = interrupted_calls
 
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable:
-        """Return the function for an image, or the reason if it is not allowed. Raises InterruptedFunctionError."""
+        """Return the function for an image, or the reason if the image is not allowed.
+
+        Raises:
+            InterruptedFunctionError: The container runtime cannot run, or its process was interrupted.
+        """
         reference = resolve_image_reference(spec, self._prefix)
         if reference is None:
             return FunctionUnavailable(
@@ -229,7 +233,7 @@ class _Container:
     def __call__(
         self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
     ) -> FunctionOutput:
-        """Run the image. Raises InterruptedFunctionError."""
+        """Run the image. Can raise InterruptedFunctionError."""
         stdin = format_request(items, config).encode()
         key = f"{self.reference} {hashlib.sha256(stdin).hexdigest()}"
         return self.interrupted_calls.call(
@@ -239,8 +243,7 @@ class _Container:
     def _run(self, stdin: bytes) -> ProcessResult:
         result = self.engine.run(self.reference, stdin)
         if result.exit_code - _SIGNAL_CODE_OFFSET in KILL_SIGNALS and not result.is_too_large:
-            # Include the memory limit in the message. It is a possible cause, and the exit code does not show the
-            # cause.
+            # Include the memory limit in the message, because it is a possible cause that the exit code does not show.
             raise InterruptedFunctionError(
                 f"{self.reference} was killed (exit code {result.exit_code}); its memory limit is"
                 f" {self.limits.memory_bytes} bytes"

@@ -57,7 +57,7 @@ class CombinedFunctionProvider:
         return self._builtin.limits
 
     def find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
-        """Return the function for a pipeline entry. If it is not available, return the reason.
+        """Return the function for a pipeline entry. If the function is not available, return the reason.
 
         Raises:
             InterruptedFunctionError: The function cannot be determined now.
@@ -68,7 +68,9 @@ class CombinedFunctionProvider:
         return match
 
     def identity(self, trace_key: str) -> str:
-        """Return the identity of an external function, e.g. a digest. Return "" if it cannot be determined now."""
+        """Return the identity of an external function, e.g. a digest. Return "" if the identity cannot be determined
+        now.
+        """
         try:
             match = self.find(parse_function_trace_key(trace_key))
         except InterruptedFunctionError:

@@ -99,7 +99,7 @@ def _start(spec: ProcessSpec) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    # The process ID still identifies this group, because `wait` was not called yet for the process.
+    # Kill the group by the process ID, which is still valid because `wait` was not called yet for the process.
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):

@@ -71,7 +71,7 @@ def _get_address_space_size() -> int:
 def _limit_cpu(seconds: int) -> None:
     """Configure the kernel to end this process after `seconds` of CPU time.
 
-    A timer ends the process. A resource limit that is two seconds higher ends it if the timer fails.
+    A timer ends the process. If the timer fails, a resource limit ends the process two seconds later.
     """
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_PROF, seconds)

@@ -93,9 +93,9 @@ class _ScriptWorker:
 class ScriptProcess:
     """Evaluates scripts in one separate process, one call at a time.
 
-    The process has its own session, an empty environment, and no file descriptors except its pipes. The kernel ends it
-    when a call exceeds its limit of CPU time or memory, or when the parent process ends. If a call takes longer than
-    `timeout_seconds`, the process is killed. The next call then starts another process.
+    The process has its own session, an empty environment, and no file descriptors except its pipes. The kernel ends the
+    process when a call exceeds its limit of CPU time or memory, or when the parent process ends. If a call takes longer
+    than `timeout_seconds`, the process is killed. The next call then starts another process.
     """
 
     def __init__(self, timeout_seconds: float) -> None:
@@ -148,7 +148,7 @@ class ScriptProcess:
             raise
 
     def _get_worker(self, limits: FunctionLimits) -> _ScriptWorker:
-        """Return a process that is ready for a call. Start a new process if the current one cannot be used."""
+        """Return a process that is ready for a call. Start a new process if the current process cannot be used."""
         worker = self._worker
         if worker is not None and (
             worker.owner != os.getpid()

@@ -12,7 +12,7 @@ from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials
 
 
 class RemoteSettings(SettingsGroup):
-    """Limits for the remotes on one host or below a path on it. An omitted limit is taken from the group `git`."""
+    """Limits for the remotes on one host, or below a path on one host. The group `git` has the default values."""
 
     url: UrlWithoutCredentials
     max_refs_per_push: Annotated[int, Field(ge=3, le=10_000)] | None = None

@@ -18,7 +18,7 @@ class ConfigSettings(SettingsGroup):
 
 
 class FleetSettings(SettingsGroup):
-    """Repository for all clusters that have no Repository object. It is also the default repository for the status."""
+    """Repository for all clusters that have no Repository object, and the default repository for the status."""
 
     url: UrlWithoutCredentials = declare(
         "",

@@ -80,7 +80,7 @@ class RuleSettings(SettingsGroup):
     @field_validator("strict")
     @classmethod
     def _check_codes(cls, value: list[str]) -> list[str]:
-        # Import here, so that commands that do not run controllers do not load them.
+        # Import here, so that commands that do not run controllers do not load the controllers.
         from reconciler.controllers.kafka_templates import codes as templates
         from reconciler.controllers.override_policies import codes as overrides
 

@@ -324,7 +324,7 @@ def reverse(budget: ExpressionBudget, text: str) -> str:
 def replace(budget: ExpressionBudget, text: str, part: str, by: str, limit: int = -1) -> str:
     """Evaluate `text.replace(part, by, limit)`.
 
-    It replaces the first `limit` occurrences, or all if `limit` is negative.
+    The first `limit` occurrences are replaced, or all occurrences if `limit` is negative.
     """
     budget.scan(len(text))
     count = text.count(part)

@@ -121,6 +121,6 @@ def build_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
 def build_unreported_duplicate_findings(objects: Sequence[ConfigObject]) -> list[Finding]:
     """Return one error for each of several objects that have the same name in different namespaces.
 
-    Return no error for objects in one namespace, because the catalog reports them.
+    Return no error for objects in the same namespace, because the catalog reports these duplicates.
     """
     return build_duplicate_findings(objects) if len({manifest.key for manifest in objects}) > 1 else []

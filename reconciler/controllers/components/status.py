@@ -109,7 +109,9 @@ def build_rejected_status(manifest: ConfigObject, error: Finding) -> ConfigStatu
 
 
 def build_binding_status(packages: ComponentPackages) -> ConfigStatus:
-    """Return the status of an EnvBinding without conditions. They are added later from the results of the packages."""
+    """Return the status of an EnvBinding without conditions. The conditions are added later from the results of the
+    packages.
+    """
     binding = packages.resolved_binding.binding.manifest
     fields = {
         "component": {
@@ -137,7 +139,7 @@ def build_definition_statuses(index: DefinitionIndex, catalog: Catalog) -> Itera
 
 
 def _build_unusable_condition(manifest: ConfigObject, findings: Sequence[Finding], reason: str) -> Condition:
-    """Return the condition of an unusable object. The message contains the errors, or `reason` if there are none."""
+    """Return the condition of an unusable object. The message contains the errors, or `reason` if there is no error."""
     own_findings = [finding for finding in findings if finding.location.object == str(manifest.key)]
     return (
         _build_error_condition(own_findings)

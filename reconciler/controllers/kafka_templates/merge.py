@@ -32,8 +32,8 @@ NAMED_LISTS: Mapping[str, str] = {
 class TemplateProperty:
     """One property of an effective template, and whether its value comes from the parent or the child.
 
-    `inherited` is the value of the parent, and `own` is the value of the child. Both are ABSENT if the value is missing
-    or null. `is_null` is True if the value of the child is null. Then the value of the parent is inherited.
+    `inherited` is the value of the parent, and `own` is the value of the child. A value that is missing or null is
+    ABSENT. `is_null` is True if the value of the child is null. Then the value of the parent is inherited.
     """
 
     name: str

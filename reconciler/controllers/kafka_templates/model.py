@@ -42,7 +42,7 @@ class RuleSide:
     versions: tuple[str, ...] = ()
 
     def is_kind_of(self, resource: PackageResource) -> bool:
-        """Return whether a resource has this kind. The version of its API does not matter."""
+        """Return whether a resource has this kind, in any API version."""
         return (resource.group, resource.kind) == (self.group, self.kind)
 
     def can_merge_version_of(self, resource: PackageResource) -> bool:

@@ -169,7 +169,7 @@ def build_parent_key(child: TemplateResource) -> ObjectKey | None:
 
 
 def merge_child_template(child: TemplateResource, parent: TemplateResource | None) -> tuple[TemplateProperty, ...]:
-    """Return the merged properties of a child. If it has no parent, all properties are from the child."""
+    """Return the merged properties of a child. If the child has no parent, all properties are from the child."""
     rule = child.rule
     inherited = get_value(parent.resource.data, rule.parent.path) if parent else ABSENT
     return merge_templates(rule.properties, inherited, get_value(child.resource.data, rule.child.path))

@@ -1,4 +1,6 @@
-"""Selection of the override policies for a resource, and removal of its labels and annotations for this selection."""
+"""Selection of the override policies of a resource, and removal of the labels and annotations that control the
+selection.
+"""
 
 from __future__ import annotations
 

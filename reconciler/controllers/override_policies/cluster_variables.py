@@ -47,7 +47,8 @@ def fill_with_samples(data: Any) -> tuple[Any, tuple[InvalidVariable, ...]]:
 
 
 def resolve_variables(data: Any, cluster: Cluster) -> tuple[Any, tuple[InvalidVariable, ...]]:
-    """Replace every variable in the data by its value for a cluster. Return the data and the variables without a value.
+    """Replace every variable in the data by its value for a cluster. Return the data, and the variables that have no
+    value.
 
     If a string consists of only one variable, the value may also be a number or a boolean. In a longer string, each
     value must be a string.

@@ -146,7 +146,7 @@ def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEff
         if created
         else ()
     )
-    # In a mapping, `add` also replaces a value.
+    # Use `add`, because `add` also replaces an existing value of a mapping.
     changed = _apply_to_copy(data, "add", path, item.value)
     return OverrideEffect(changed, issues + _check_dropped_keys(old, item.value, path))
 

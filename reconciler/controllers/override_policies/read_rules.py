@@ -57,7 +57,7 @@ from reconciler.memory import cached
 READING_CODES = {**PolicyCodes.by_name, "SelectorInvalid": ControllerCodes.SELECTOR_INVALID}
 """The finding codes that the models of policies name."""
 _TEXT_FIELDS = ("targetClusters", "overriders")
-# Every resource of a package uses the same few texts.
+# Cache the parsed texts, because all resources of a package use the same few texts.
 _MAX_CACHED_TEXTS = 1024
 
 

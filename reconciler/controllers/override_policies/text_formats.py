@@ -265,7 +265,7 @@ def _convert_to_strings(data: Any) -> Any:
 
 
 class _DateTime(str):
-    """A date or time in the text, as a string. An edit can keep this value, but a policy cannot set one."""
+    """A date or time in the text, as a string. An edit can keep such a value, but a policy cannot set one."""
 
     __slots__ = ()
 

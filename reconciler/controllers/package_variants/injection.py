@@ -22,8 +22,8 @@ from reconciler.packages.package import Package, parse_documents
 from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached
 
 INJECTION_ANNOTATION = "kpt.dev/config-injection"
-# The renderer writes both annotations. In a package that the renderer reads, one annotation is enough, because packages
-# from Porch contain only the second annotation.
+# The renderer writes both annotations, but accepts a package with only one of them, because packages from Porch contain
+# only the second annotation.
 INJECTED_ANNOTATIONS = ("kpt.dev/injected-resource-name", "kpt.dev/injected-resource")
 CONDITION_PREFIX = "config.injection."
 _ANNOTATION_VALUES = ("required", "optional")
@@ -101,7 +101,7 @@ def find_injection_points(files: FileTree) -> InjectionPoints:
 
 @cached(_CACHED_FILES)
 def _find_points_in_file(path: str, content: bytes) -> tuple[InjectionPoint | str, ...] | ParseFailure:
-    """Return the injection points of one file, and an error text for each invalid one.
+    """Return the injection points of one file, and an error text for each invalid injection point.
 
     Return the parse error if the file cannot be parsed.
     """

@@ -157,7 +157,8 @@ def _build_upstream(namespace: str, revision: ResolvedRevision, inputs: PackageV
 
 
 def _locate(owner: PackageOwner, manifest: ConfigObject, *fields: str) -> SourceLocation:
-    # The path exists only in a PackageVariant. If a set generated the PackageVariant, use the location of the set.
+    # Use the location of the set if a set generated the PackageVariant, because the path exists only in a
+    # PackageVariant.
     return manifest.location_of(("spec", *fields)) if manifest.key == owner.key else manifest.location
 
 

@@ -61,7 +61,7 @@ class SetSnapshot(SelectableObjects, Protocol):
     """The objects in the namespace of a PackageVariantSet, which the set can use."""
 
     def find_repository(self, name: str) -> ObjectMetadata | None:
-        """Return the Repository with this name. Return None if it does not exist."""
+        """Return the Repository with this name. Return None if the Repository does not exist."""
         ...
 
     def describe_upstream(self, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
@@ -72,7 +72,7 @@ class SetSnapshot(SelectableObjects, Protocol):
         ...
 
     def find_revision_set(self, name: str) -> Mapping[str, Any] | None:
-        """Return the manifest of the PackageRevisionSet with this name. Return None if it does not exist."""
+        """Return the manifest of the PackageRevisionSet with this name. Return None if this set does not exist."""
         ...
 
 

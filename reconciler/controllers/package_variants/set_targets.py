@@ -49,12 +49,12 @@ class ObjectMetadata(Protocol):
 
     @property
     def labels(self) -> Mapping[str, str]:
-        """The labels of the object. {} if it has none."""
+        """The labels of the object. {} if the object has no labels."""
         ...
 
     @property
     def annotations(self) -> Mapping[str, str]:
-        """The annotations of the object. {} if it has none."""
+        """The annotations of the object. {} if the object has no annotations."""
         ...
 
 
@@ -109,7 +109,9 @@ class ExpressionInputs:
             raise TemplateError(f"template.{format_path(expression.path)}: {error}") from error
 
     def evaluate_map(self, entries: Sequence[MapExpr], path: DataPath) -> dict[str, str]:
-        """Return the map that the entries of the list at `path` define. A later entry overrides an earlier one."""
+        """Return the map that the entries of the list at `path` define. A later entry overrides an earlier entry with
+        the same key.
+        """
         return {
             self._evaluate_either(entry.key, entry.key_expr, (*path, index, "keyExpr")): self._evaluate_either(
                 entry.value or "", entry.value_expr, (*path, index, "valueExpr")

@@ -158,7 +158,8 @@ def _stall(variant: Variant | StalledVariant, message: str, catalog: Catalog) ->
 
 
 def _locate(variant: Variant | StalledVariant, catalog: Catalog) -> SourceLocation:
-    # The path exists only in a PackageVariant. If a set generated the PackageVariant, use the location of the set.
+    # Use the location of the set if a set generated the PackageVariant, because the path exists only in a
+    # PackageVariant.
     manifest = catalog.get(variant.owner.parent or variant.owner.key)
     assert manifest is not None, "the config contains every owner of a package variant"
     return manifest.location if variant.owner.parent else manifest.location_of(("spec", "upstream"))

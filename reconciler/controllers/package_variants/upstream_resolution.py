@@ -440,7 +440,9 @@ class _Lookup:
         return UnresolvedUpstream("UpstreamNotFound", f"{message}; {self._suggest_revisions()}")
 
     def _suggest_revisions(self) -> str:
-        """Return a hint for an error message: the existing revisions, or the expected tag prefix if there are none."""
+        """Return a hint for an error message: the existing revisions, or the expected tag prefix if there are no
+        revisions.
+        """
         names = {
             name.removeprefix(f"{prefix}/")
             for prefix in self._list_tag_prefixes()

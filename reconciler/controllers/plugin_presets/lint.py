@@ -1,4 +1,5 @@
-"""Warnings about valid but suspicious config: presets, PluginOverrides, option expressions, owner labels and Catalogs.
+"""Warnings about valid config that is probably wrong: presets, PluginOverrides, option expressions, owner labels and
+Catalogs.
 
 Owner labels are checked only if the config contains Teams. A Catalog with overrides causes a warning, because the
 controller ignores these overrides.

@@ -33,7 +33,7 @@ class OptionLayer:
     source: str
 
 
-# The order of this tuple defines the precedence: a layer replaces the values of all earlier layers.
+# The order of this tuple is the precedence of the layers: a layer replaces the values of all earlier layers.
 LAYERS: Final = (
     OptionLayer("definition-default", "options[].default of the plugin definition"),
     OptionLayer("default-generic", "PluginOverrides with mode Default, for all"),
@@ -59,8 +59,8 @@ DEFAULTS_LAYER, PRESET_OPTIONS, PLUGIN_OPTIONS, ORGANIZATION_OPTIONS = (
 )
 CLUSTER_OPTIONS, PRESET_CLUSTER_OPTIONS, INJECTED_LAYER = "cluster", "preset-cluster", "injected"
 LAYER_RANK: Final[Mapping[str, int]] = {layer.id: rank for rank, layer in enumerate(LAYERS)}
-# These layers set options for specific definitions. Therefore, an option that the definition does not declare is a
-# warning. In all other layers, it is only an info.
+# These layers set options for specific definitions. Therefore, an option that the definition does not declare causes a
+# warning, and in all other layers only an info.
 DEFINITION_AWARE_LAYERS: Final = frozenset({
     PRESET_OPTIONS, PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, "default-definition", "default-cluster-definition",
     "override-definition", "override-cluster-definition",

@@ -1,4 +1,4 @@
-"""The Plugin object: its release, metadata and spec. A part of the metadata is propagated from its preset."""
+"""The Plugin object: its release, metadata and spec. A part of the metadata is copied from the preset of the Plugin."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DEFINITION_LABELS = {
     DEFINITION: f"{GROUP}/plugindefinition", CLUSTER_DEFINITION: f"{GROUP}/clusterplugindefinition",
 }  # fmt: skip
 LEGACY_LABEL = f"{GROUP}/plugin"
-# These fields of a preset are copied to its Plugins without changes.
+# Fields of a preset that are copied to its Plugins without changes.
 _COPIED_FIELDS = ("deletionPolicy", "ignoreDifferences")
 _REPLACED_FIELDS = ("pluginDefinitionRef", "pluginDefinitionName", "optionValues")
 

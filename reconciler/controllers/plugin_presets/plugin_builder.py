@@ -137,8 +137,8 @@ class PluginBuilder:
     def _find_uncertainty(self, request: PluginRequest, overrides: list[OverrideLayer]) -> FailedPlugin | None:
         """Return a failure if an invalid or unreadable object may affect the Plugin. The Plugin then stays unchanged.
 
-        An invalid PluginOverride causes a failure only if the last render of the Plugin used this PluginOverride. The
-        failure is necessary, because otherwise the Plugin would lose the values of the PluginOverride.
+        An invalid PluginOverride causes a failure only if the last render of the Plugin used this PluginOverride.
+        Without the failure, the Plugin would lose the values of the PluginOverride.
         """
         if reason := self._snapshot.explain_unknown_overrides(request.key.namespace, request.cluster_name):
             return FailedPlugin(

@@ -142,7 +142,7 @@ class PresetSnapshot:
     def explain_unknown_overrides(self, namespace: str, cluster: str) -> str:
         """Return the reason why the `pluginOverrides` of the Organization or the Cluster cannot be determined.
 
-        Return "" if they can be determined.
+        Return "" if the `pluginOverrides` can be determined.
         """
         for key in (ObjectKey(GROUP, ORGANIZATION, "", namespace), ObjectKey(GROUP, CLUSTER, namespace, cluster)):
             if key in self.catalog.duplicates:

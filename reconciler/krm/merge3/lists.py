@@ -32,7 +32,9 @@ class ElementKeys:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
     def get_identity(self, element: Any) -> ElementIdentity | None:
-        """Return the key values of an element. Return None if it has none, or if one value is a collection."""
+        """Return the key values of an element. Return None if the element has no key values, or if one value is a
+        collection.
+        """
         if not self.fields:
             is_scalar = element is not None and not isinstance(element, dict | list)
             return (_format_scalar(element),) if is_scalar else None
@@ -205,7 +207,7 @@ def order_like_local(merged: Mapping[K, Any], local: Iterable[K | None]) -> list
     return [None] * local_keys.count(None) + remaining_keys + [key for key in merged if key not in remaining_key_set]
 
 
-# The value of each key field of an element. The value is "" if the element does not contain the field.
+# The value of each key field of an element, or "" for a field that the element does not contain.
 _KeyValues = tuple[str, ...]
 
 

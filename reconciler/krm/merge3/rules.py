@@ -68,13 +68,17 @@ class MergeRules:
     """
 
     removes_emptied_collections: bool = True
-    """D1: a mapping or list that one side removed, and that is empty after the merge, is removed. kpt can keep it."""
+    """D1: a mapping or list that one side removed, and that is empty after the merge, is removed. kpt can keep the
+    empty value.
+    """
     keeps_edited_elements: bool = True
     """D3: an element that upstream removed and the local side changed is kept. kpt keeps only its changed fields."""
     keeps_removals: bool = True
     """D4: an element that the local side removed and upstream changed is removed. kpt restores the changed fields."""
     keeps_local_elements: bool = True
-    """D5: if upstream removes a whole list, the elements that the local side added are kept. kpt removes them."""
+    """D5: if upstream removes a whole list, the elements that the local side added are kept. kpt removes these
+    elements.
+    """
     strict_keys: bool = True
     """D6: a missing key field has the default value of the API server, e.g. `protocol: TCP`.
 
@@ -89,7 +93,9 @@ class MergeRules:
     resolves_aliases: bool = True
     """D12: an alias is merged as the value of its anchor. kpt removes a field whose value is an alias."""
     merges_comments: bool = True
-    """D13: comments are merged three ways. kpt uses the comment of the side whose value is used, or removes it."""
+    """D13: comments are merged three ways. kpt uses the comment of the side whose value is used, or removes the
+    comment.
+    """
     keeps_upstream_order: bool = True
     """D14: new keys are inserted at the same position as in upstream. kpt appends new keys in alphabetical order."""
     infers_names: bool = True
@@ -101,7 +107,8 @@ class MergeRules:
     `MergeError`. This switch is not a deviation from kpt.
     """
     merges_scalar_lists: bool = False
-    """Whether a list of scalars is merged item by item and not replaced as a whole. It is not a deviation from kpt.
+    """Whether a list of scalars is merged item by item and not replaced as a whole. This switch is not a deviation from
+    kpt.
 
     Use this switch to revert generated changes in a file with local changes. The local list then does not restore items
     that were removed from the generated list.
@@ -109,8 +116,8 @@ class MergeRules:
     merges_unattached_lines: bool = False
     """Whether comments that belong to no value, blank lines and the order of keys are merged line by line.
 
-    Use it if both sides contain local changes. The formatting of `updated` is then not preserved. This switch is not a
-    deviation from kpt.
+    Use this switch if both sides contain local changes. The formatting of `updated` is then not preserved. This switch
+    is not a deviation from kpt.
     """
     winner: Winner = "upstream"
 

@@ -37,7 +37,7 @@ class MergeSchema:
     keys: tuple[str, ...] | None = None
     defaults: Mapping[str, str] = field(default_factory=dict)
     is_closed: bool = False
-    """Whether the schema is complete. If it is, lists without keys and fields without a schema are atomic (D22)."""
+    """Whether the schema is complete. If true, lists without keys and fields without a schema are atomic (D22)."""
 
     def find_field(self, name: str) -> MergeSchema:
         """Return the merge schema for the value of field `name` of a mapping."""

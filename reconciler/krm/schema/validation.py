@@ -182,7 +182,8 @@ def _create_violation(error: jsonschema_rs.ValidationError) -> Violation:
         case "additionalProperties", {"unexpected": names}:
             return Violation(path, "unknown", tuple(names))
         case "falseSchema", _ if path:
-            # The schema `false` forbids the field at `path`. Report it as an unknown field of its parent object.
+            # Report the field at `path` as an unknown field of its parent object, because the schema `false` forbids
+            # this field.
             return Violation(path[:-1], "unknown", (str(path[-1]),))
         case "format", {"format": name}:
             return Violation(path, "format", (name,), value)
@@ -207,7 +208,8 @@ def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
 
 
 def _is_allowed_null(violation: Violation) -> bool:
-    # Ignore this violation. Kubernetes accepts null, but `oneOf` rejects null if several alternatives allow null.
+    # Ignore this violation, because Kubernetes accepts null, but `oneOf` rejects null if several alternatives allow
+    # null.
     return violation.rule == "one-of" and violation.value is None
 
 

@@ -144,7 +144,7 @@ def _is_reliable_line(line: str) -> bool:
 
 
 def format_json(value: Any) -> str:
-    """Return `value` as JSON on one line. Use it for YAML files that are written in JSON syntax.
+    """Return `value` as JSON on one line. Use this function for YAML files that are written in JSON syntax.
 
     Raises:
         YamlError: JSON does not support the value (code YamlValue).

@@ -330,7 +330,8 @@ def find_setter(resource: str, pointer: str, package: ReRenderedPackage) -> str:
 
 
 def _find_values_at(explanation: PackageExplanation, location: str) -> tuple[ExplainedValue, ...]:
-    """Return the values at a location and below it. If there are none, return the value that contains the location.
+    """Return the values at a location and below it. If there are no such values, return the value that contains the
+    location.
 
     Args:
         location: A JSON pointer, or the name of an option.

@@ -140,7 +140,7 @@ def _format_origin(step: ValueStep) -> str:
 
 
 def _format_location(file: str, line: int, field: str, commit: str = "") -> str:
-    """Return a location such as ` (config/web.yaml:12 spec.replicas)`, or "" if no part of it is known."""
+    """Return a location such as ` (config/web.yaml:12 spec.replicas)`, or "" if no part of the location is known."""
     position = f"{file}:{line}" if file and line else file
     location = " ".join(part for part in (position, field) if part)
     parts = [part for part in (location, f"commit {shorten_id(commit)}" if commit else "") if part]

@@ -38,7 +38,7 @@ class CommitInfo:
 
     Attributes:
         seconds: The author time of the commit, in seconds since 1970.
-        merge_commit: The merge commit that added the commit to the branch. "" if no merge commit added it.
+        merge_commit: The merge commit that added the commit to the branch. "" if no merge commit added the commit.
     """
 
     __pydantic_config__ = DATACLASS_CONFIG

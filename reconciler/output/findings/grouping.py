@@ -73,7 +73,7 @@ def _find_direct_cause(
 
 
 def _follow_causes(finding: Finding, causes: Mapping[Finding, Finding]) -> Finding:
-    """Return the last finding in the chain of causes. For a cycle, return the finding that sorts first."""
+    """Return the last finding in the chain of causes. For a cycle, return the first finding in the sort order."""
     chain = [finding]
     while (cause := causes.get(chain[-1])) is not None:
         if cause in chain:

@@ -73,7 +73,7 @@ class FleetClusters:
         }
 
     def find_common_label(self, names: Collection[str]) -> str:
-        """Return a label that only these clusters have, such as `region=eu`. Return "" if there is none.
+        """Return a label that only these clusters have, such as `region=eu`. Return "" if there is no such label.
 
         A label with two or three values can also describe the clusters, such as `region=eu or region=us`.
         """

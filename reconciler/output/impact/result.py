@@ -237,7 +237,9 @@ def _build_package(package: AffectedPackage, first: AffectedPackage) -> Affected
 
 
 def _list_causes(group: ImpactGroup) -> list[str]:
-    """Return the config changes that cause a group of changes. If there are none, return the causes of the draft."""
+    """Return the config changes that cause a group of changes. If there are no such config changes, return the causes
+    of the draft.
+    """
     changes = {change.key: change for package in group for change in package.config_changes}
     return [changes[key].summary for key in sorted(changes)] or list(group[0].causes)
 

@@ -60,7 +60,7 @@ class TargetNames:
 
 
 def _replace_name(text: str, name: str, mark: str) -> str:
-    """Replace the name if no letter and no digit is directly before or after it."""
+    """Replace the name if no letter and no digit is directly before or after the name."""
     # Do not use regular expressions. A pattern for each of 10,000 owners would take longer than the rest of the report.
     return "".join(_split_at_name(text, name, mark)) if name in text else text
 
@@ -145,7 +145,7 @@ class ReportTarget:
 
 
 SerializedTarget = Annotated[ReportTarget, PlainSerializer(str, return_type=str)]
-"""A package on a cluster. JSON data contains it as `CLUSTER/PACKAGE`."""
+"""A package on a cluster. JSON data contains the text `CLUSTER/PACKAGE`."""
 
 
 @dataclass(frozen=True)

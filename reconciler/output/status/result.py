@@ -97,7 +97,7 @@ def read_status_result(summary: Mapping[str, Any]) -> StatusResult:
         LookupError: The totals are missing.
     """
     totals = dict(summary["totals"])
-    # Earlier versions stored the number of targets with the key `destinations`.
+    # Read the key `destinations` too, because earlier versions stored the number of targets with this key.
     totals.setdefault("targets", totals.pop("destinations", None))
     return StatusResult(
         metadata=create_cli_metadata(),

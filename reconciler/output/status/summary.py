@@ -137,7 +137,7 @@ def format_totals(totals: Mapping[str, int]) -> str:
 
 
 def count_targets(totals: Mapping[str, int]) -> int:
-    """Return the number of targets. Earlier versions stored it with the key `destinations`."""
+    """Return the number of targets. Earlier versions stored this number with the key `destinations`."""
     return totals["targets"] if "targets" in totals else totals["destinations"]
 
 

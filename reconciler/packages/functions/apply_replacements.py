@@ -47,7 +47,8 @@ _STRICT = (0, 1, 2)
 # In this version and later, fields of target selectors such as `name` are regular expressions, `sourceValue` exists,
 # and a path can continue in a string that contains JSON or YAML.
 _PATTERNS = (0, 1, 3)
-# Maximum number of cached pattern matches. It is sufficient for all packages that are rendered at the same time.
+# Maximum number of cached pattern matches. This number is sufficient for all packages that are rendered at the same
+# time.
 _MAX_CACHED_MATCHES = 4096
 # The number of steps that are subtracted from the budget for finding and writing one field.
 _WRITE_STEPS = 10

@@ -91,7 +91,9 @@ def _find_comment_error(document: Document, path: DataPath, comment: str, budget
 
 @cached(4096)
 def parse_plain_scalar(text: str) -> Any:
-    """Return the YAML value of a text without quotes, e.g. "1" -> 1. Return the text if it is not a valid scalar."""
+    """Return the YAML value of a text without quotes, e.g. "1" -> 1. Return the text unchanged if it is not a valid
+    scalar.
+    """
     parsed = parse_cached(text.encode())
     if isinstance(parsed, ParseFailure) or len(parsed.documents) != 1:
         return text

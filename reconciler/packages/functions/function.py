@@ -85,7 +85,7 @@ class Item(KrmResource):
         package: The path of the package, relative to the root package.
         path: The path of the file, relative to the package. "" if a new resource has no location yet.
         index: The position of the document in the file. -1 if a new resource has no location yet.
-        data: The content of the resource. Do not change it. Change a `copy`, and return `item.with_data(copy)`.
+        data: The content of the resource. Do not change this data. Change a `copy`, and return `item.with_data(copy)`.
         id: Identifies a resource that the function received. None for a new resource.
         base: The document from which the resource was read. None for a new resource.
     """
@@ -356,13 +356,14 @@ def quote_as_json(text: str) -> str:
 
 
 def read_string_map(data: Any) -> dict[str, str]:
-    """Return the scalar values of a mapping as strings. Mappings and lists in it are omitted."""
+    """Return the scalar values of a mapping as strings. Mappings and lists in this mapping are omitted."""
     texts = {key: format_scalar(value) for key, value in data.items()} if isinstance(data, Mapping) else {}
     return {str(key): text for key, text in texts.items() if text is not None}
 
 
 def read_config_strings(data: Any, field: str, *, strict: bool = False) -> dict[str, str]:
-    """Read a mapping of strings from the configuration of a function. Return an empty mapping if it is missing.
+    """Read a mapping of strings from the configuration of a function. Return an empty mapping if the mapping is
+    missing.
 
     Args:
         field: The name of the mapping for error messages.

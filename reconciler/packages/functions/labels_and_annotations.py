@@ -38,7 +38,7 @@ _AFFINITY_TERMS = tuple(
 )
 # Results are cached by resource, because the labels of a resource do not depend on other resources.
 _MAX_CACHED_ITEMS = 4096
-# The nesting depth of labels in a pod template. It is used to estimate the size of the YAML text.
+# The nesting depth of labels in a pod template. This depth is used to estimate the size of the YAML text.
 _TYPICAL_DEPTH = 4
 Kind = tuple[str | None, str]
 _REPLICAS: tuple[Kind, ...] = ((None, "Deployment"), (None, "ReplicaSet"), (None, "DaemonSet"), ("apps", "StatefulSet"))
@@ -53,7 +53,7 @@ class _Rule:
 
     Attributes:
         kinds: The kinds as (group, kind). All kinds if empty.
-        container: The path of the mapping that contains the label field, as in FieldSpec. It must exist.
+        container: The path of the mapping that contains the label field, as in FieldSpec. This mapping must exist.
         labels: The path of the label field in this mapping.
         create: Whether to create missing labels. If false, only existing labels change.
     """

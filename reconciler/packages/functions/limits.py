@@ -51,7 +51,9 @@ class LimitError(ValueError):
 
 
 class FunctionBudget:
-    """The steps and bytes that functions can still use in one render. Subtract from it before allocating memory."""
+    """The steps and bytes that functions can still use in one render. Subtract from the budget before allocating
+    memory.
+    """
 
     __slots__ = ("limits", "remaining_bytes", "remaining_steps")
 

@@ -19,8 +19,8 @@ from reconciler.packages.functions.limits import DEFAULT_LIMITS, FunctionLimits
 
 _ANY_NUMBER = 1_000_000
 _VERSION = re2.compile(r"[=^~]?\s*v?(\d+)(?:\.(\d+|[x*]))?(?:\.(\d+|[x*]))?")
-# Maximum number of cached parse results of images and versions. It is sufficient for all packages that are rendered at
-# the same time.
+# Maximum number of cached parse results of images and versions. This number is sufficient for all packages that are
+# rendered at the same time.
 _MAX_CACHED_TEXTS = 1024
 _MOVING_TAGS = ("", "latest", "unstable")
 
@@ -159,7 +159,7 @@ def is_function_trace_key(key: str) -> bool:
 
 
 def format_function_trace_key(spec: FunctionSpec) -> str:
-    """Return the key of a function in a render trace. `parse_function_trace_key` converts it back."""
+    """Return the key of a function in a render trace. `parse_function_trace_key` is the reverse function."""
     kind, reference = ("exec", spec.exec) if spec.exec else ("image", spec.image)
     parts = (_FUNCTION, kind, reference, *([spec.tag] if spec.tag else []))
     return " ".join(part.replace("%", "%25").replace(" ", "%20") for part in parts)

@@ -17,7 +17,7 @@ from reconciler.memory import cached
 from reconciler.packages.functions.function import copy_plain_data, format_scalar
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
 
-# Maximum number of cached field paths. It is sufficient for all packages that are rendered at the same time.
+# Maximum number of cached field paths. This number is sufficient for all packages that are rendered at the same time.
 _MAX_CACHED_PATHS = 1024
 
 

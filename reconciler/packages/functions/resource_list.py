@@ -75,7 +75,7 @@ def build_resource_list(items: Sequence[Item], config: FunctionConfig | None) ->
 
 
 def read_returned_items(items: Sequence[Item], returned: Any, *, sort_new_keys: bool = True) -> tuple[Item, ...] | str:
-    """Read the items of the ResourceList that a function returned. Return an error message if it is invalid.
+    """Read the items of the ResourceList that a function returned. Return an error message if the list is invalid.
 
     A returned item replaces the input item with the same id. Items without an id, or with a repeated id, are new.
 
@@ -145,7 +145,8 @@ def _read_location(annotations: Mapping[str, Any], item: Item | None) -> tuple[s
     path = _find_changed_text(annotations, PATH_ANNOTATIONS, item.path if item else "")
     index = _find_changed_text(annotations, INDEX_ANNOTATIONS, str(item.index) if item else "")
     normalized_path = normpath(path).lstrip("/") if path else ""
-    # Keep a path outside of the package unchanged. It is rejected later, with the original path in the message.
+    # Keep a path outside of the package unchanged, because a later check rejects it with the original path in the
+    # message.
     return path if normalized_path.startswith("../") else normalized_path, int(index) if _INDEX.fullmatch(index) else -1
 
 
@@ -177,7 +178,7 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
     other_metadata = {key: value for key, value in metadata.items() if key != "annotations"}
     if other_metadata or item is None or isinstance(item.data.get("metadata"), Mapping):
         return {**entry, "metadata": other_metadata}
-    # Remove `metadata`, because the input item, e.g. a Kustomization, had none. It was added for internal annotations.
+    # Remove `metadata` if the input item, e.g. a Kustomization, had no metadata: it was added for internal annotations.
     other_fields = {key: value for key, value in entry.items() if key != "metadata"}
     return other_fields | ({"metadata": None} if "metadata" in item.data else {})
 
@@ -185,7 +186,8 @@ def _remove_internal_annotations(entry: dict[str, Any], item: Item | None) -> di
 def order_keys_like(new: Any, old: Any, *, sort_new_keys: bool = True) -> Any:
     """Return `new` with its keys in the order of `old`. New keys follow the keys of `old`.
 
-    If `sort_new_keys` is true, new keys are sorted as in kpt. If it is false, they have the order of `new`.
+    If `sort_new_keys` is true, new keys are sorted as in kpt. If `sort_new_keys` is false, new keys have the order of
+    `new`.
     """
     if isinstance(new, dict):
         old_mapping = old if isinstance(old, dict) else {}
@@ -312,7 +314,8 @@ def _format_entry(item: Item, data: Any) -> str:
         documents = parse_yaml(text).documents
     except YamlError:
         documents = ()
-    # YAML directives, or line breaks other than "\n", can make the indented text invalid or change its data.
+    # Format the data again if YAML directives, or line breaks other than "\n", made the indented text invalid or
+    # changed its data.
     return text if [document.data for document in documents] == [[data]] else _indent_as_entry(emit(data))
 
 
@@ -333,7 +336,7 @@ def _parse_output(text: bytes, max_bytes: int) -> _ParsedOutput | str:
 
 
 def _parse_json(text: bytes) -> _ParsedOutput | str | None:
-    """Parse the text as JSON. Return an error message if it is invalid, or None if it can be YAML instead."""
+    """Parse the text as JSON. Return an error message if the text is invalid, or None if the text can be YAML."""
     if not text.lstrip().startswith(b"{"):
         return None
     try:

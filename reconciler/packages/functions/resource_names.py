@@ -180,9 +180,9 @@ def set_name_prefix(items: Sequence[Item], config: FunctionConfig | None, contex
 
     A name has the old prefix if it is the old prefix, or if it starts with the old prefix and a dash.
 
-    The new prefix is the configured prefix. If no prefix is configured, it is the package name from the package
-    context. For an invalid configuration, the output contains a result with the severity `error`, but is not marked as
-    failed. The original function also exits with 0 in this case.
+    The new prefix is the configured prefix. If no prefix is configured, the new prefix is the package name from the
+    package context. For an invalid configuration, the output contains a result with the severity `error`, but is not
+    marked as failed. The original function also exits with 0 in this case.
     """
     prefixes = _read_prefixes(items, config, context)
     if isinstance(prefixes, str):

@@ -216,7 +216,8 @@ def _matches_subject(subject: Mapping[str, Any], rule: str, accounts: set[str], 
 
 
 def _get_upstream_value(item: Item, path: DataPath) -> str:
-    """Return the upstream namespace of a resource, or the upstream name of a Namespace. Return "" if it is unknown.
+    """Return the upstream namespace of a resource, or the upstream name of a Namespace. Return "" if this name is
+    unknown.
 
     The annotation `internal.kpt.dev/upstream-identifier` contains this value.
     """
@@ -229,14 +230,16 @@ def _get_upstream_value(item: Item, path: DataPath) -> str:
 def _find_ambiguity(
     visible_items: Sequence[Item], slots: Sequence[_Slot], behavior: _Behavior, settings: _NamespaceConfig
 ) -> str:
-    """Return an error message if it is not clear which old namespace is to be replaced. Return "" if it is clear."""
+    """Return an error message if it is not clear which old namespace is to be replaced. Return "" if the old namespace
+    is clear.
+    """
     if behavior.origins and not settings.matcher:
         origins = sorted({slot.origin for slot in slots if slot.path == ("metadata", "namespace") and slot.origin})
         if len(origins) > 1:
             return (
                 "unable to use origin `namespace` to match. expect a single upstream namespace, "
                 f"found [{' '.join(origins)}]. please switch to use `namespaceMatcher`"
-                "to specify the namespace value you want to change"  # The message of kpt also has no space here.
+                "to specify the namespace value you want to change"  # Omit the space, as in the message of kpt.
             )
     if behavior.one_namespace and len(_list_candidates(visible_items, slots, settings)) > 1:
         return f"more than one namespace is in use: {', '.join(_list_candidates(visible_items, slots, settings))}"

@@ -404,8 +404,8 @@ def list_setters(items: Sequence[Item], config: FunctionConfig | None, context: 
     for setter in (*_find_configured_setters(items, context), *uses):
         listed = setters.get((setter.name, setter.type == _LIST))
         setters[setter.name, setter.type == _LIST] = _combine_uses(listed, setter) if listed else setter
-    # One setter can have two results, because it can be a list in one field and a scalar in another field. The list
-    # comes first.
+    # Return the list first, because one setter can have two results: a list in one field, and a scalar in another
+    # field.
     ordered = sorted(setters.values(), key=lambda setter: (setter.name, setter.type != _LIST))
     results = [
         FunctionResult(f"Name: {setter.name}, Value: {setter.value}, Type: {setter.type}, Count: {setter.count}")

@@ -1,6 +1,7 @@
 """The function `starlark`: run a script on the resource list.
 
-A script runner evaluates the script, possibly in another process. It receives one JSON text and returns one JSON text.
+A script runner evaluates the script, possibly in another process. The script runner receives one JSON text and returns
+one JSON text.
 """
 
 from __future__ import annotations

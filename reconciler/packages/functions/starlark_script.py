@@ -1,6 +1,7 @@
 """Evaluate a Starlark script. Input and output are one JSON text each, so that any process can evaluate a script.
 
-A script process imports this module when it starts. It imports `starlark_modules` only when a script loads a module.
+A script process imports this module when it starts. This module imports `starlark_modules` only when a script loads a
+module.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from reconciler.packages.functions.starlark_syntax import (
 _MAX_POLLS = 10_000
 _MAX_CALL_DEPTH = 200
 _MAX_LOG_CHARACTERS = 10_000
-# Maximum number of cached scripts. It is sufficient for all packages that are rendered at the same time.
+# Maximum number of cached scripts. This number is sufficient for all packages that are rendered at the same time.
 _MAX_CACHED_SCRIPTS = 256
 # Define set() as a function that returns a dictionary, because the interpreter has no sets.
 _PRELUDE = """

@@ -38,7 +38,7 @@ _TOKENS = re2.compile(
     r'"""(?s:\\.|.)*?"""|' + r"'''(?s:\\.|.)*?'''|" + r'"(?:\\.|[^"\\\n])*"|' + r"'(?:\\.|[^'\\\n])*'"
     r"|#[^\n]*|\\\r?\n|\n[ \t]*|[ \t\r]+|[A-Za-z_0-9]+|[^\sA-Za-z_0-9]"
 )
-# Maximum number of cached check results. It equals the number of cached scripts in `starlark_script.py`.
+# Maximum number of cached check results. This number equals the number of cached scripts in `starlark_script.py`.
 _MAX_CACHED_SCRIPTS = 256
 _OPEN, _CLOSE, _SEPARATORS = "([{", ")]}", ",;"
 

@@ -157,7 +157,7 @@ class Kptfile:
 
 @cached(_MAX_CACHED_KPTFILES)
 def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding, ...]:
-    """Return the Kptfile in `content`. If it cannot be read, return a finding for each error.
+    """Return the Kptfile in `content`. If the Kptfile cannot be read, return a finding for each error.
 
     `file` is the path that the findings contain.
     """

@@ -13,7 +13,9 @@ MergeOutcome: TypeAlias = tuple[Any, tuple[Conflict, ...]]
 
 
 class SideValues(NamedTuple):
-    """One value in the origin, updated and local Kptfile of a merge. It is ABSENT on a side without this value."""
+    """One value in the origin, updated and local Kptfile of a merge. The value is ABSENT on a side that does not
+    contain it.
+    """
 
     origin: Any
     updated: Any
@@ -35,7 +37,7 @@ class SideValues(NamedTuple):
 
 
 def choose_side(sides: SideValues, winner: ChosenSide) -> MergeOutcome:
-    """Return the value of the side that changed it.
+    """Return the value of the side that changed the value.
 
     If both sides changed the value differently, return the value of `winner` and a conflict.
     """

@@ -25,7 +25,8 @@ class MergeEntry(PackageResource):
     def identity(self) -> IdentityKey:
         """Group, kind, namespace and name of the resource in the upstream package.
 
-        They are read from the merge comment if the document has one, because a local function can rename the resource.
+        These values are read from the merge comment if the document has a merge comment, because a local function can
+        rename the resource.
         """
         namespace, name = read_merge_identity(self.document) or (self.namespace, self.name)
         return self.group, self.kind, namespace, name
@@ -142,7 +143,7 @@ def find_duplicate_entries(entries: Iterable[MergeEntry]) -> Iterator[tuple[Merg
 
 
 def get_move_key(entry: MergeEntry) -> IdentityKey | None:
-    """Return the identity that is used to find a resource in other files. Return None if it has no name."""
+    """Return the identity that is used to find a resource in other files. Return None if the resource has no name."""
     return entry.plain_identity if entry.plain_identity[3] else None
 
 

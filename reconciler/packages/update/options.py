@@ -45,7 +45,7 @@ class MergeOptions:
     match_positions: bool = False
     """Whether to match a resource by its position in the file if its name or kind differs in origin and updated.
 
-    Use it only if `updated` is the output of the functions of the package `origin`.
+    Use this switch only if `updated` is the output of the functions of the package `origin`.
     """
 
 
@@ -101,6 +101,6 @@ def build_merge_options(profile: Profile, deviations: Mapping[str, bool]) -> Mer
     options = MergeOptions() if profile == "safe" else create_compat_options()
     rule_switches = {name: deviations[number] for number, name in _RULE_SWITCHES.items() if number in deviations}
     file_switches = {name: deviations[number] for number, name in _FILE_SWITCHES.items() if number in deviations}
-    # mypy cannot check the keys. Each key is the name of a field of type bool.
+    # Ignore the types, because mypy cannot check the keys. Each key is the name of a field of type bool.
     rules = replace(options.rules, **rule_switches)  # type: ignore[arg-type]
     return replace(options, rules=rules, **file_switches)  # type: ignore[arg-type]

@@ -180,7 +180,7 @@ class ResourceFiles:
 
 
 def _find_file_error(path: str, content: bytes) -> _FileError | None:
-    """Return the reason why a file cannot be merged resource by resource. Return None if it can be merged."""
+    """Return the reason why a file cannot be merged resource by resource. Return None if the file can be merged."""
     parsed = parse_cached(content)
     if isinstance(parsed, ParseFailure):
         return CommonCodes.YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
@@ -251,7 +251,7 @@ class PlacedResource:
 def write_file(sides: MergeSides, path: str, resources: Sequence[PlacedResource], options: MergeOptions) -> File | None:
     """Write the merged resources of the file `path`. Return None if the file has no resources.
 
-    The result is an edit of the local file. If there is no local file, it is an edit of the upstream file.
+    The result is an edit of the local file. If there is no local file, the result is an edit of the upstream file.
     """
     placed_by_group = {id(resource.group): resource for resource in resources if resource.path == path}
     if not placed_by_group:

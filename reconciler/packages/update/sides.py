@@ -32,7 +32,9 @@ class UpdateResult:
         return bool(select_errors(self.findings))
 
     def with_details(self, conflicts: Iterable[Conflict] = (), findings: Iterable[Finding] = ()) -> UpdateResult:
-        """Return this result with more conflicts and findings. The new ones are inserted before the existing ones."""
+        """Return this result with more conflicts and findings. The new conflicts and findings come before the existing
+        conflicts and findings.
+        """
         return replace(self, conflicts=(*conflicts, *self.conflicts), findings=(*findings, *self.findings))
 
 
@@ -46,8 +48,7 @@ def combine_results(results: Iterable[UpdateResult]) -> UpdateResult:
     )
 
 
-# A Kptfile that does not contain this text has no upstream and is not parsed. Most Kptfiles of subpackages do not
-# contain it.
+# Do not parse a Kptfile that does not contain this text, because it has no upstream. Most subpackages have no upstream.
 _UPSTREAM = b"upstream"
 
 

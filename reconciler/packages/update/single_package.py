@@ -70,8 +70,9 @@ def merge_package_kptfile(
 ) -> UpdateResult:
     """Merge the Kptfile of a package. The result has no file if the package has no Kptfile after the merge.
 
-    If upstream deleted the Kptfile, the local Kptfile is deleted too. It is kept if it has local changes or belongs to
-    the root package. The profile `compat` keeps every local Kptfile, without the fields that came from upstream.
+    If upstream deleted the Kptfile, the local Kptfile is deleted too. The Kptfile is kept if it has local changes or
+    belongs to the root package. The profile `compat` keeps every local Kptfile, without the fields that came from
+    upstream.
     """
     path = join_path(package, KPTFILE)
     origin, updated, local = (side.get(path) for side in sides)

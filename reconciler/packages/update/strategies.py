@@ -142,7 +142,7 @@ def _find_local_changes(unit: UpdateUnit, package: str) -> Iterator[str]:
         return
     scope, kptfile = unit.scopes[package], join_path(package, KPTFILE)
     for path in list_changed_files(scope.origin, scope.local):
-        # Ignore a generated Kptfile. A clone generates the Kptfile if the upstream package has none.
+        # Ignore a generated Kptfile, which a clone creates if the upstream package has no Kptfile.
         is_generated = path == kptfile and path not in scope.origin and is_minimal_kptfile(scope.local[path].data)
         if not is_generated or package != unit.package:
             yield path

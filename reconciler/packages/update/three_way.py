@@ -96,7 +96,8 @@ def update_package(
         origin: The merge base: the upstream package of the last clone or update.
         updated: The new version of the upstream package.
         local: The package on the branch, with its local changes.
-        lock: The new upstream for the root Kptfile. If it is set, resources in changed files also get merge comments.
+        lock: The new upstream for the root Kptfile. If the lock is set, resources in changed files also get merge
+            comments.
     """
     result = update_package_tree(MergeSides(origin, updated, local), strategy, options, is_locked=lock is not None)
     if not result.has_failed and lock:

@@ -39,7 +39,7 @@ class UpstreamComparison:
 def compare_with_upstream(
     local: FileTree, fetcher: PackageFetcher, ref: str = ""
 ) -> UpstreamComparison | tuple[Finding, ...]:
-    """Compare a package with its upstream package. Return findings if this is not possible.
+    """Compare a package with its upstream package. Return findings if the comparison is not possible.
 
     A subpackage with its own upstream is compared with that upstream. `ref` also applies to this subpackage if it has
     the same repository and ref as the root package.
@@ -108,7 +108,7 @@ def _select_files(files: FileTree, paths: tuple[str, ...], local: FileTree) -> F
 
 
 def _add_merge_comments(path: str, file: File, local: File | None) -> File:
-    """Return the file with the merge comments of the local file, so that they are not shown as differences."""
+    """Return the file with the merge comments of the local file, so that these comments are not differences."""
     if local is None or not is_resource_file(path):
         return file
     content = add_comments_to_content(file.data, "compat" if UPSTREAM_IDENTIFIER.encode() in local.data else "safe")

@@ -18,7 +18,7 @@ def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> Up
     origin, updated, local = (side.get(path) for side in sides)
     if options.remember_deletions:
         return merge_whole_file(sides, path, "local", "D16")
-    # kpt does not merge paths that contain ".git". The local file stays.
+    # Keep the local file, because kpt does not merge paths that contain ".git".
     if ".git" in path:
         return create_single_file_result(path, local)
     if local is not None and local != origin:
@@ -27,7 +27,8 @@ def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> Up
 
 
 def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str) -> UpdateResult:
-    """Return the file of the side that changed it. If both sides changed it, return the winner's file and a conflict.
+    """Return the file of the side that changed the file. If both sides changed it, return the winner's file and a
+    conflict.
 
     If upstream deleted a file with local changes, the file is kept. If the file was deleted locally, it stays deleted.
     """
@@ -50,7 +51,7 @@ def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str
 
 
 def resolve_one_sided(origin: File | None, updated: File | None, local: File | None) -> tuple[File | None] | None:
-    """Return the merged file, or None if both sides changed it differently.
+    """Return the merged file, or None if both sides changed the file differently.
 
     A merged file is in a tuple with one element. `(None,)` means that the file is deleted.
     """

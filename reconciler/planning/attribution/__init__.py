@@ -1,6 +1,6 @@
 """Explanations of a plan: the provenance of a value, renders from recorded inputs, impact, and validation.
 
-Nothing here decides about a draft.
+This package makes no decisions about drafts.
 """
 
 from typing import TYPE_CHECKING

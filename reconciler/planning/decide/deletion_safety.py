@@ -72,8 +72,8 @@ def find_unproven_deletions(
 ) -> tuple[Finding, ...]:
     """Return an error for each recorded config file that does not prove that its missing objects were deleted.
 
-    Files outside of `config.directory` have one common error. It is reported only if they contain more than
-    `max_percent` of all recorded objects.
+    Files outside of `config.directory` have one common error. This error is reported only if these files contain more
+    than `max_percent` of all recorded objects.
     """
     recorded = _collect_recorded_objects(states)
     missing = {

@@ -308,8 +308,8 @@ def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[Objec
 
 
 def _are_nested_targets(package: _UnrequestedPackage, repository: str, other: str) -> bool:
-    # Do not wait for a new package that contains the old one or is inside it. Such a package can be created only after
-    # the removal of the old one.
+    # Do not wait for a new package that contains the old package or is inside the old package, because such a package
+    # can be created only after the removal of the old package.
     return repository == package.snapshot.target.name and are_paths_nested(other, package.package)
 
 

@@ -156,8 +156,8 @@ class RolloutTracker:
         if fingerprint is None:
             return ProgressPending(package, has_retreated) if rule in record.rule_texts else None
         if fingerprint != current.digest:
-            # The last render used another version of the rule. The progress is unknown until this pass has rendered the
-            # package.
+            # Report unknown progress, because the last render used another version of the rule, and this pass renders
+            # the package later.
             return ProgressUnknown(package)
         if record.outcome.get("kind") == "blocked" or not _is_published(
             record, target.snapshot.observe_package(package)

@@ -229,7 +229,7 @@ def resolve_claims(claims: TargetClaims, state: TargetState) -> tuple[dict[str, 
     """Return one variant for each package, and the outcomes of the variants that do not get their package.
 
     If several variants request one package, or nested packages, the recorded owner gets the package. If there is no
-    recorded owner, the first owner in alphabetical order gets it.
+    recorded owner, the first owner in alphabetical order gets the package.
     """
     winners: dict[str, Variant] = {}
     assigned = PackagePathIndex()
@@ -372,7 +372,7 @@ def find_missing_target(
 
     Args:
         last_known_head: The cached head of the branch at the previous URL. If the branch at the new URL does not
-            contain this commit, it is an outdated copy.
+            contain this commit, this branch is an outdated copy.
     """
     recorded = (state.url, state.branch, state.directory)
     current = (target.display_url, target.branch, target.directory)

@@ -123,7 +123,7 @@ def _write_texts(
 ) -> DraftTexts | Blocked | None:
     """Return the status file and the commit message of a draft. Return None if the outcome is not a draft.
 
-    If they cannot be written, return the outcome that replaces the draft.
+    If these texts cannot be written, return the outcome that replaces the draft.
     """
     if not isinstance(outcome, Draft):
         return None

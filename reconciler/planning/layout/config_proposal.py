@@ -219,7 +219,7 @@ def _compute_next_revision(
 def _keep_written_revisions(
     revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
 ) -> dict[str, ProposedRevision]:
-    """Return the revisions, in which recorded revisions replace newly proposed ones.
+    """Return the revisions, in which recorded revisions replace newly proposed revisions.
 
     This is necessary while the proposal branch has local changes, because no new revision is written to such a branch.
     """
@@ -362,7 +362,7 @@ def parse_proposal_state(files: Mapping[str, bytes]) -> ProposalState:
                 f"the state has format {data['format']}, but this version of the reconciler supports only "
                 f"formats up to {STATE_FORMAT}"
             )
-        # Format 1 has the key `offers` instead of `revisions`.
+        # Read the key `offers` too, because format 1 has this key instead of `revisions`.
         recorded = data["revisions"] if "revisions" in data else data["offers"]
         revisions = {name: ProposedRevision(entry["revision"], entry["stage"]) for name, entry in recorded.items()}
         return ProposalState(data["branch"], data["head"], data["base"], revisions)

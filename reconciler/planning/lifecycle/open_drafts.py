@@ -56,7 +56,7 @@ class DraftContents(TargetObjects, Protocol):
         Args:
             head: The head of the draft branch.
             base: The commit of the target branch that the draft branch starts at.
-            branch: The head of the target branch. Files that are equal there are omitted.
+            branch: The head of the target branch. Files that are equal on the target branch are omitted.
         """
         ...
 
@@ -302,7 +302,9 @@ def _read_package(
 
 
 def _read_kptfile(contents: DraftContents, head: CommitId, path: str) -> Kptfile | str:
-    """Return the Kptfile of a package. Return the error messages if it is invalid, or "" if there is no Kptfile."""
+    """Return the Kptfile of a package. Return the error messages if the Kptfile is invalid, or "" if there is no
+    Kptfile.
+    """
     blob = contents.find_blob_at(head, path)
     kptfile = read_kptfile(contents.read_blob(blob)) if blob else ()
     return kptfile if isinstance(kptfile, Kptfile) else "; ".join(finding.message for finding in kptfile)
@@ -450,7 +452,8 @@ def _get_state(
     reasons: tuple[BlockingReason, ...],
 ) -> PackageState | None:
     kind = record.outcome.get("kind")
-    # A package that is blocked without an error waits for its proposed draft. Its state is the state of this draft.
+    # Use the state of the draft if a package is blocked without an error, because the package waits for this proposed
+    # draft.
     if kind == "blocked" and (drafted_package is None or any(list_blocking_errors(record))):
         return "blocked"
     if kind == "held" and reasons:
@@ -482,7 +485,9 @@ def _is_declined(record: PackageRecord, published: TreeId | None) -> bool:
 
 
 def _list_reasons(record: PackageRecord) -> Iterator[BlockingReason]:
-    """Yield the findings that blocked the package in the last pass. If there are none, yield its unmet conditions."""
+    """Yield the findings that blocked the package in the last pass. If there are no such findings, yield the unmet
+    conditions of the package.
+    """
     outcome = record.outcome
     match outcome.get("kind"):
         case "blocked":

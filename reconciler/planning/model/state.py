@@ -53,8 +53,8 @@ _PULL_REQUEST_FIELDS = {
     "number": "number", "read": "inputs_digest", "change": "change_digest", "status": "status_digest",
     "readied": "is_marked_ready", "unlabelled": "unlabeled_head",
 }  # fmt: skip
-# The maximum number of cached values. It is large enough for the distinct outcomes, findings and config sources of a
-# large fleet.
+# The maximum number of cached values. This number is large enough for the distinct outcomes, findings and config
+# sources of a large fleet.
 _MAX_SHARED_VALUES = 4_096
 
 
@@ -192,8 +192,8 @@ class PackageRecord:
         outcome: The last outcome as JSON data: kind, conditions, findings and upstream.
         conflicts: The conflicts between local changes on the draft and later updates.
         deletion_policy: The deletion policy of the last valid variant.
-        declined_source: The source tree of a version that was just rejected, without local changes of the draft. It is
-            set only if the draft had local changes.
+        declined_source: The source tree of a version that was just rejected, without local changes of the draft. This
+            value is set only if the draft had local changes.
         policy_usage: The resources that name each override policy in the last render, and the rules that select the
             cluster.
         rule_texts: The content of the override rules that the last render applied.
@@ -472,7 +472,7 @@ def _parse_files(files: Mapping[str, bytes]) -> TargetState:
 def _parse_draft(data: Mapping[str, Any]) -> DraftBranch:
     fields = _rename_keys(data, _DRAFT_FIELDS)
     recorded = data.get("request")
-    # Format 1 has the key `told` instead of `status`.
+    # Read the key `told` too, because format 1 has this key instead of `status`.
     names = {**_PULL_REQUEST_FIELDS, "told": "status_digest"}
     pull_request = PullRequestRecord(**_rename_keys(recorded, names)) if recorded else None
     return DraftBranch(**{**fields, "pull_request": pull_request})
@@ -535,7 +535,8 @@ def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageR
     versions = tuple([_parse_version(version, texts) for version in unpublished])
 
     def version_of(value: Mapping[str, Any]) -> RenderedVersion:
-        # Reuse the parsed object in `versions`, because it usually contains the published and the drafted version.
+        # Reuse the parsed object in `versions`, because `versions` usually contains the published and the drafted
+        # version.
         return versions[unpublished.index(value)] if value in unpublished else _parse_version(value, texts)
 
     return PackageRecord(

@@ -95,7 +95,7 @@ def recover_state(
     tagged = snapshot.objects.list_tagged_revisions({candidate.package for candidate in candidates})
     records: dict[str, PackageRecord] = {}
     # Start with packages that have a status file. If several variants request a package without a status file, the
-    # first owner in alphabetical order gets it.
+    # first owner in alphabetical order gets the package.
     for candidate in sorted(candidates, key=lambda entry: (not entry.has_status, entry.variant.owner.key)):
         if candidate.package not in records and (
             record := _recover_record(snapshot, candidate, contents, tagged.get(candidate.package, ()))

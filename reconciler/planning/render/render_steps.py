@@ -16,7 +16,7 @@ _MAX_CACHED_RESULTS = 256
 
 
 class _UncachedResultError(Exception):
-    """Contains a result that must not be cached. It is an exception, because caches do not store exceptions."""
+    """Contains a result that must not be cached. This class is an exception, because caches do not store exceptions."""
 
     def __init__(self, result: object) -> None:
         super().__init__()

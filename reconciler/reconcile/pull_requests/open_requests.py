@@ -128,7 +128,9 @@ class PullRequestCache:
         return result
 
     def find_by_branches(self, url: str, head: str, base: str) -> PullRequest | None:
-        """Return the open pull request from branch `head` to branch `base`. Return None if there is none."""
+        """Return the open pull request from branch `head` to branch `base`. Return None if there is no such pull
+        request.
+        """
         matches = (
             request for request in self.open_requests(url).values() if (request.head, request.base) == (head, base)
         )
@@ -197,14 +199,14 @@ class PullRequestCache:
             return None
 
     def find_request(self, url: str, number: int, head: str) -> PullRequest | None:
-        """Return the open or ended pull request of a draft branch. Return None if it does not exist.
+        """Return the open or ended pull request of a draft branch. Return None if the pull request does not exist.
 
         Raises:
             ForgeError: The forge cannot be read.
         """
         open_requests = self._open.get(url, {})
         if number in open_requests:
-            # The pull request is open again, so that its cached closed or merged state is outdated.
+            # Delete the cached closed or merged state, because the pull request is open again.
             self._ended.pop((url, number), None)
         elif (url, number) not in self._ended and (forge := self._find_forge(url)):
             with forge_boundary(f"pull request {number} of {url}"):
@@ -218,7 +220,7 @@ class PullRequestCache:
         try:
             request = forge.get_request(number)
         except ForgeMissingError:
-            # Cache that the pull request does not exist. For example, a person has deleted it.
+            # Cache that the pull request does not exist, for example because a person has deleted it.
             self._ended[url, number] = None
             return
         if request.state == "open" and url in self._open:
@@ -233,7 +235,7 @@ def _get_host(url: str) -> str:
 
 
 def _format_backoff_key(url: str) -> str:
-    # The back-off key of the forge differs from the key of Git, because Git can succeed while the forge fails.
+    # Use another back-off key than Git, because Git can succeed while the forge fails.
     return f"forge of {url}"
 
 

@@ -255,7 +255,9 @@ class PullRequests:
             yield from pool.map(update, forges)
 
     def _push_for_review(self, tasks: Iterable[PullRequestTask], remotes: Remotes) -> Iterator[PullRequestResult]:
-        """Create pull requests by pushes to `refs/for/` (AGit flow). The daemon cannot find or close them later."""
+        """Create pull requests by pushes to `refs/for/` (AGit flow). The daemon cannot find or close these pull
+        requests later.
+        """
         for task in tasks:
             remote = remotes.get(task.target.url)
             if task.text and remote and self.cache.is_agit(task.target.url):

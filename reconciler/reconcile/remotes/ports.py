@@ -280,7 +280,7 @@ class PlacedPackages(OwnedPackages):
         return clusters
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
-        """Return the source files of the last draft of a package. Return None if they cannot be read."""
+        """Return the source files of the last draft of a package. Return None if these files cannot be read."""
         target, state = self._targets.get(cluster, (None, None))
         remote = self._remotes.get(target.url) if target else None
         if target is None or state is None or remote is None or package not in state.packages:

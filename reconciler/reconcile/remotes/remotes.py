@@ -275,7 +275,7 @@ class Remotes:
         return compute_digest({"refs": refs, "failures": failures})
 
     def _read_refs(self, url: str, mirror: Mirror) -> Mapping[str, CommitId]:
-        """Return the refs of a remote. If they cannot be read, record an error of this remote."""
+        """Return the refs of a remote. If the refs cannot be read, record an error of this remote."""
         try:
             with repository_boundary(f"reading the refs of {mirror.url}"):
                 return dict(mirror.refs())
@@ -346,7 +346,7 @@ class Remotes:
     def get_upstream(self, url: str) -> Remote | None:
         """Return a remote to read packages from. A late remote has the content that it had before its fetch.
 
-        Do not write to the returned remote. A missing object in it does not prove that the object was deleted.
+        Do not write to the returned remote. A missing object in this remote does not prove that the object was deleted.
         """
         if not isinstance(self.failures.get(url), RemoteBusyError):
             return self.get(url)

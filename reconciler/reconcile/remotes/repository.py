@@ -46,7 +46,7 @@ class TreeReader(Protocol):
         ...
 
     def find_entry(self, tree: TreeId, path: str) -> TreeEntry | None:
-        """Return the entry at `path` in a tree. Return None if it does not exist."""
+        """Return the entry at `path` in a tree. Return None if there is no such entry."""
         ...
 
 

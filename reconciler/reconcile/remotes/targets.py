@@ -98,7 +98,7 @@ class ReviewSelection:
 
     Attributes:
         references: The names of the selected targets and packages.
-        selector: A label selector for targets. It is used only if `references` is empty.
+        selector: A label selector for targets, which is used only if `references` is empty.
         should_include_removals: Whether the selection of a target includes its removal drafts.
     """
 
@@ -145,7 +145,7 @@ class KnownStates(Protocol):
     """Returns states of targets that earlier passes have read."""
 
     def find_state(self, target: Target, commit: CommitId) -> TargetState | None:
-        """Return the state of a target if it was read from this state commit. Return None if not."""
+        """Return the state of a target if it was read from this state commit. Otherwise, return None."""
         ...
 
 
@@ -230,7 +230,9 @@ def _list_branch_refs(targets: Iterable[Target], states: Mapping[Target, TargetS
 
 
 def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetState | Finding | None:
-    """Return the recorded state of a target. Return None if it has no state, or an error if it must not be changed."""
+    """Return the recorded state of a target. Return None if the target has no state, or an error if the target must not
+    be changed.
+    """
     ref = state_ref.format(repository=target.name)
     commit = remote.refs.get(ref)
     if commit is None:
@@ -246,7 +248,7 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
         message = f"{target.title}: {error}; the target is not changed until {ref} is repaired or deleted"
         return PassCodes.STATE_UNREADABLE.finding(message, target.location)
     except GitError as error:
-        # For example, the ref points to a blob, or to a commit that exceeds a size limit.
+        # Return an error, for example if the ref points to a blob, or to a commit that exceeds a size limit.
         message = (
             f"{target.title}: the state of the target cannot be read: {error.full_message};"
             f" the target is not changed until {ref} is repaired"

@@ -223,8 +223,8 @@ class _Flattener:
     def _add_definition_resources(self, schema: Mapping[str, Any]) -> None:
         """Add the resources of the original definition to the new definition.
 
-        Their expressions must name single fields, e.g. `spec.port`. The value of `spec` would also contain the fields
-        of the flattened addons.
+        The expressions of these resources must name single fields, e.g. `spec.port`, because the whole value of `spec`
+        would also contain the fields of the flattened addons.
         """
         definition = self.plan.definition
         for entry in definition.resources:

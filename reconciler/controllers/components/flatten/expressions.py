@@ -100,11 +100,11 @@ class _Occurrence:
 
     @property
     def dot(self) -> str:
-        """The leading dot of the variable. "" if there is none."""
+        """The leading dot of the variable. "" if the variable has no leading dot."""
         return "." if self.reference.is_absolute else ""
 
     def get_text(self, access: FieldAccess) -> str:
-        """Return the text of an access."""
+        """Return the text of a field access in the expression."""
         return self.text[access.start : access.end]
 
 

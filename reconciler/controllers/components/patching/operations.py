@@ -200,7 +200,7 @@ class _OperationRun:
         step = location[-1]
         before = container.get(step, ABSENT) if isinstance(container, dict) else container[step]
         copied = self.budget.copy_value(value, len(location), self.value_path)
-        # In a map, `add` also replaces a value.
+        # Use `add` for a map, because `add` also replaces an existing value of a map.
         apply_to_container(container, "add" if isinstance(container, dict) else "replace", step, copied)
         return Write(
             "add" if before is ABSENT else "replace", location, before, value, False, path_in_value, path_in_after

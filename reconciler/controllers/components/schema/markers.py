@@ -319,7 +319,7 @@ def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _LIST_TYPE_SET = "set"
-# For these keywords, False is a normal value. For all other keywords, the value False removes the keyword.
+# Keep the value False of these keywords. For all other keywords, the value False removes the keyword.
 _TYPED_KEYWORDS = ("default", "example")
 _SCALAR_READERS: dict[str, _ValueReader] = {
     "string": _parse_text,

@@ -56,7 +56,7 @@ def transform_schema(schema: Schema, transform_node: Callable[[Schema], Schema])
 
 
 def get_child_schema(schema: Schema, step: str | int) -> Schema | None:
-    """Return the schema of one field, map value or list item. Return None if the schema does not declare it.
+    """Return the schema of one field, map value or list item. Return None if the schema does not declare this value.
 
     In a free-form object, every field is declared.
     """
