@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from threading import Lock
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from reconciler.lazy_dataclasses import dataclass
 
@@ -250,6 +250,21 @@ def redact(text: str) -> str:
         if value in text:
             text = text.replace(value, MASK)
     return redact_urls(text)
+
+
+def redact_data(value: Any) -> Any:
+    """Return data like JSON in which `redact` was applied to all keys and texts. Other objects become texts."""
+    match value:
+        case str():
+            return redact(value)
+        case dict():
+            return {redact_data(key): redact_data(inner) for key, inner in value.items()}
+        case list() | tuple():
+            return [redact_data(inner) for inner in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return redact(str(value))
 
 
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"

@@ -57,6 +57,7 @@ class Delivery:
             infos = (pending for pending in self._queue if pending.message.severity is Severity.INFO)
             self._drop(next(infos, self._queue[0]), "the queue is full")
         self._queue.append(_Pending(message))
+        self._report_length()
 
     def seconds_until_due(self, now: float) -> float:
         """Return the seconds until the next attempt. Infinite if the queue is empty."""
@@ -67,6 +68,10 @@ class Delivery:
         for pending in list(self._queue):
             if self._find_time(pending) <= now:
                 self._attempt(pending, now)
+        self._report_length()
+
+    def _report_length(self) -> None:
+        metrics.QUEUE_LENGTH.set(len(self._queue), "notification")
 
     def _find_time(self, pending: _Pending) -> float:
         return max(pending.next_at, self._paused_until.get(pending.message.channel, -math.inf))

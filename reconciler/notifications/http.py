@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import socket
+import ssl
 import time
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
@@ -111,7 +112,12 @@ class HttpClient:
         deadline = time.monotonic() + _TIMEOUT_SECONDS
         with (
             httpx.Client(
-                trust_env=False, follow_redirects=False, timeout=_TIMEOUT_SECONDS, proxy=self._proxy or None
+                # Use the certificates of the system, to which operators can add their own authority.
+                verify=ssl.create_default_context(),
+                trust_env=False,
+                follow_redirects=False,
+                timeout=_TIMEOUT_SECONDS,
+                proxy=self._proxy or None,
             ) as client,
             client.stream("POST", url, content=body, headers=all_headers, extensions=extensions) as response,
         ):

@@ -12,7 +12,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.notifications.events import Event
 from reconciler.notifications.observation import Condition, Item
 from reconciler.output.text import format_count
-from reconciler.redaction import redact
+from reconciler.redaction import redact, redact_data
 
 DIGEST_EVENT = "digest"
 """The event of a message that lists several changes."""
@@ -60,7 +60,7 @@ class Message:
     @property
     def payload(self) -> dict[str, Any]:
         """The public JSON data of the message, which webhooks and templates receive."""
-        return {
+        data: dict[str, Any] = {
             "type": self.event,
             "timestamp": format_rfc3339(self.seconds),
             "text": "\n".join((self.title, *self.lines)),
@@ -69,12 +69,14 @@ class Message:
                 "lines": list(self.lines), "link": self.link, "shard": self.shard, "config": self.config,
                 "itemCount": len(self.items),
                 "items": [
-                    {"target": item.target, "package": item.package, "message": redact(item.message)}
+                    {"target": item.target, "package": item.package, "message": item.message}
                     for item in self.items[:MAX_ITEMS]
                 ],
                 "details": dict(self.data),
             },
         }  # fmt: skip
+        redacted: dict[str, Any] = redact_data(data)
+        return redacted
 
 
 def _count_targets(items: Sequence[Item]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from reconciler import __version__
-from reconciler.redaction import redact
+from reconciler.redaction import redact_data
 from reconciler.telemetry.event_log import log
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
@@ -62,18 +62,4 @@ def _add_timestamp(_logger: object, _method: str, event: _Event) -> _Event:
 
 def _redact_event(_logger: object, _method: str, event: _Event) -> _Event:
     """Remove credentials from all keys and values of a log event."""
-    return {name: _redact_value(value) for name, value in event.items()}
-
-
-def _redact_value(value: Any) -> Any:
-    match value:
-        case str():
-            return redact(value)
-        case dict():
-            return {_redact_value(key): _redact_value(inner) for key, inner in value.items()}
-        case list() | tuple():
-            return [_redact_value(inner) for inner in value]
-        case None | bool() | int() | float():
-            return value
-        case _:
-            return redact(str(value))
+    return {name: redact_data(value) for name, value in event.items()}

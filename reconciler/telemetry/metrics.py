@@ -26,7 +26,7 @@ DRAFT_ACTIONS = ("created", "updated", "withdrawn")
 GIT_OPERATIONS = ("fetch", "push", "ls_remote")
 GIT_RESULTS = ("ok", "auth", "not_found", "timeout", "refused", "stale", "other")
 PUSH_RESULTS = ("pushed", "lost_race", "refused", "postponed", "failed")
-QUEUES = ("fetch", "push")
+QUEUES = ("fetch", "push", "notification")
 _PASS_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 _GIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _LATENCY_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
@@ -121,7 +121,9 @@ REMOTE_BACKOFF = REGISTRY.gauge(
     remote=REMOTES,
 )
 QUEUE_LENGTH = REGISTRY.gauge(
-    "reconciler_queue_length", "The number of remotes whose fetch or push has not started yet.", queue=QUEUES
+    "reconciler_queue_length",
+    "The number of remotes whose fetch or push has not started yet, or of notifications that are not sent yet.",
+    queue=QUEUES,
 )
 SETTINGS_RELOAD_SUCCESS = REGISTRY.gauge(
     "reconciler_settings_reload_success", "Whether the last read of the settings succeeded: 1 or 0."

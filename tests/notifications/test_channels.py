@@ -27,6 +27,7 @@ from reconciler.notifications.channel_findings import ChannelFindings
 from reconciler.notifications.channels.email import EmailChannel
 from reconciler.notifications.messages import Message
 from reconciler.notifications.samples import SAMPLE_EVENTS, build_sample
+from reconciler.redaction import register_secret
 from reconciler.settings import Settings
 from tests.support.notification_servers import HttpRecorder, MailRecorder, http_server, mail_server
 
@@ -131,6 +132,19 @@ def test_a_rotated_secret_is_used_without_a_restart(make: Any, http: HttpRecorde
     assert all(len(each.headers["webhook-signature"].split(" ")) <= 2 for each in http.requests)
 
 
+def test_the_payload_is_limited_and_contains_no_registered_secret(make: Any) -> None:
+    register_secret("registered-secret-value")
+    items = tuple(
+        replace(MESSAGE.items[0], id=str(number), message="registered-secret-value") for number in range(1500)
+    )
+    message = replace(MESSAGE, items=items, data={"reason": "registered-secret-value"})
+    text = make("webhook").format(message)
+
+    assert "registered-secret-value" not in text
+    data = json.loads(text)["data"]
+    assert (data["itemCount"], len(data["items"]), data["details"]) == (1500, 1000, {"reason": "*****"})
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -183,6 +197,21 @@ def test_a_long_message_is_within_the_limits_of_slack(make: Any, http: HttpRecor
 
     blocks = http.requests[0].data["blocks"]
     assert [len(blocks[0]["text"]["text"]), len(blocks[1]["text"]["text"])] == [150, 3000]
+
+
+def test_a_message_without_lines_has_no_empty_block(make: Any) -> None:
+    blocks = json.loads(make("slack").format(replace(MESSAGE, lines=())))["blocks"]
+
+    assert [block["type"] for block in blocks] == ["header", "context"]
+
+
+def test_a_large_response_is_not_read_completely(make: Any, http: HttpRecorder) -> None:
+    body = json.dumps({"padding": "x" * 10_000_000, "ok": True}).encode()
+    http.responses = [(200, {}, body), (200, {}, body)]
+    make("slack").send(MESSAGE)
+
+    with pytest.raises(ChannelError, match=re.escape("Slack refused chat.postMessage: no JSON")):
+        make("bot").send(MESSAGE)
 
 
 def test_a_bot_updates_the_first_message_and_posts_to_its_thread(make: Any, http: HttpRecorder) -> None:
@@ -321,20 +350,21 @@ def test_an_email_is_sent_with_starttls_and_a_login(tmp_path: Path, findings: Ch
     assert len(mail.mails) == 1
 
 
-def write_certificate(folder: Path) -> tuple[str, str]:
-    """Write a certificate for 127.0.0.1 and its key."""
+def write_certificate(folder: Path, host: str = "127.0.0.1") -> tuple[str, str]:
+    """Write a certificate for a host and its key."""
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 
     key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, host)])
+    alternative = x509.IPAddress(ip_address(host)) if host[0].isdigit() else x509.DNSName(host)
     now = datetime.now(UTC)
     certificate = (
         x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
         .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([alternative]), critical=False)
         .sign(key, hashes.SHA256())
     )
     files = folder / "certificate.pem", folder / "key.pem"
@@ -460,6 +490,43 @@ def test_a_proxy_in_the_settings_is_used(make: Any, http: HttpRecorder, tmp_path
     channel.send(MESSAGE)
 
     assert http.requests[0].path == "http://hooks.example.com/x"
+
+
+def test_a_host_that_is_not_allowed_is_not_requested_from_the_proxy(
+    make: Any, http: HttpRecorder, tmp_path: Path
+) -> None:
+    channel = make("slack", allowed_hosts=["hooks.example.com"], proxy=http.url)
+    (tmp_path / "url").write_text("https://other.example.com/x")
+
+    with pytest.raises(ChannelError, match=re.escape("the host other.example.com is not in")):
+        channel.send(MESSAGE)
+    assert http.requests == []
+
+
+@pytest.mark.parametrize(("name", "is_valid"), [("hooks.example.com", True), ("other.example.com", False)])
+def test_the_certificate_must_be_for_the_name_of_the_host(
+    tmp_path: Path, findings: ChannelFindings, monkeypatch: pytest.MonkeyPatch, name: str, is_valid: bool
+) -> None:
+    certificate, key = write_certificate(tmp_path, name)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate, key)
+    # OpenSSL reads this variable, with which operators add their own certificate authority.
+    monkeypatch.setenv("SSL_CERT_FILE", certificate)
+    resolve = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda _, *more, **options: resolve("127.0.0.1", *more, **options))
+    (tmp_path / "secrets").write_text("secret")
+    with http_server(tls) as http:
+        url = f"https://hooks.example.com:{http.port}/"
+        channel = {"name": "ops", "kind": "webhook", "url": url, "secret_file": str(tmp_path / "secrets")}
+        data = {"notifications": {"allowed_hosts": ["hooks.example.com"], "channels": [channel]}}
+        webhook = build_channels(Settings.model_validate(data), findings)["ops"]
+        if is_valid:
+            webhook.send(MESSAGE)
+        else:
+            with pytest.raises(ChannelError, match=re.escape("hooks.example.com cannot be reached: ConnectError")):
+                webhook.send(MESSAGE)
+
+    assert len(http.requests) == is_valid
 
 
 def test_a_service_that_does_not_respond_is_an_error(

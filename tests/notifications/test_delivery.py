@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from reconciler.notifications.channel_findings import ChannelFindings
 from reconciler.notifications.delivery import MAX_QUEUED, RETRY_SECONDS, Delivery
 from reconciler.notifications.messages import Message
 from reconciler.notifications.samples import build_sample
+from reconciler.telemetry import metrics
 from tests.support.notifications import MemoryChannel, unreachable
 
 MESSAGE = build_sample("ops", "package_blocked", "1/1", 0, "")
@@ -82,6 +84,19 @@ def test_a_rate_limit_pauses_all_messages_of_the_channel(delivery: Delivery, cha
     delivery.deliver_due(120)
 
     assert channel.messages == [other, MESSAGE, second]
+
+
+def test_the_length_of_the_queue_is_a_metric(delivery: Delivery, channel: MemoryChannel) -> None:
+    channel.errors = [unreachable()]
+    with metrics.REGISTRY.export():
+        delivery.add(MESSAGE)
+        delivery.add(replace(MESSAGE, id="msg_2"))
+        lengths = [metrics.render_metrics("text/plain")[0].decode()]
+        delivery.deliver_due(0)
+        lengths.append(metrics.render_metrics("text/plain")[0].decode())
+
+    values = [re.search(r'reconciler_queue_length\{queue="notification"\} (\S+)', text) for text in lengths]
+    assert [value and value[1] for value in values] == ["2.0", "1.0"]
 
 
 def test_a_failing_message_does_not_delay_other_messages(delivery: Delivery, channel: MemoryChannel) -> None:

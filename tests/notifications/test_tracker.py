@@ -396,6 +396,8 @@ def test_the_data_of_a_digest_is_not_used_for_later_messages(tmp_path: Path) -> 
         pytest.param(Route("ops", targets="stage=prod"), 1, id="targets"),
         pytest.param(Route("ops", packages=("w*",)), 1, id="packages"),
         pytest.param(Route("ops", targets="stage=none"), 0, id="no-target"),
+        pytest.param(Route("ops", targets="!region"), 2, id="absent-label"),
+        pytest.param(Route("ops", packages=("*",)), 2, id="all-packages"),
     ],
 )
 def test_a_route_selects_messages(tmp_path: Path, route: Route, expected: int) -> None:
@@ -403,7 +405,10 @@ def test_a_route_selects_messages(tmp_path: Path, route: Route, expected: int) -
     labels = {"a": {"stage": "prod"}, "b": {"stage": "test"}}
     desk.settle(observe(labels=labels))
 
-    assert len(desk.settle(observe(blocked("a/web"), drafts("b/db@1"), labels=labels))) == expected
+    # The last item is about the whole fleet, and is selected only by routes without `targets` and `packages`.
+    fleet = Condition(Event.PASS_FAILING, "1/1", "shard 1/1", Severity.WARNING, (item("pass", target=""),))
+    expected += not route.targets and not route.packages and route.severity is not Severity.ERROR and not route.events
+    assert len(desk.settle(observe(blocked("a/web"), drafts("b/db@1"), fleet, labels=labels))) == expected
 
 
 def test_several_routes_send_their_own_messages(tmp_path: Path) -> None:

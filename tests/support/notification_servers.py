@@ -49,8 +49,8 @@ class HttpRecorder:
 
 
 @contextmanager
-def http_server() -> Iterator[HttpRecorder]:
-    """Run an HTTP server on a free port."""
+def http_server(tls: ssl.SSLContext | None = None) -> Iterator[HttpRecorder]:
+    """Run an HTTP server on a free port, with TLS if there is a context."""
     recorder = HttpRecorder()
 
     class Handler(BaseHTTPRequestHandler):
@@ -65,7 +65,7 @@ def http_server() -> Iterator[HttpRecorder]:
                 recorder.hangs.wait()
             status, more, content = recorder.responses.pop(0) if recorder.responses else (200, {}, b"ok")
             # A test can kill the client before the response.
-            with suppress(BrokenPipeError):
+            with suppress(BrokenPipeError, ConnectionResetError):
                 self.send_response(status)
                 for name, value in {**more, "Content-Length": str(len(content))}.items():
                     self.send_header(name, value)
@@ -77,6 +77,8 @@ def http_server() -> Iterator[HttpRecorder]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     recorder.port = server.server_port
+    if tls:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
