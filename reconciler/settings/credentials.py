@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
 from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials
 
@@ -15,7 +15,7 @@ _LOCATION = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(:(\d{1,5}|\*))?(/[^\
 class GitHubAppSettings(SettingsGroup):
     """A GitHub App. `installation` is only necessary if the App is installed by several owners."""
 
-    app_id: str = Field(min_length=1)
+    app_id: Annotated[str, Field(min_length=1), WithJsonSchema({"type": ["string", "integer"], "minLength": 1})]
     key_file: str = Field(min_length=1)
     installation: Annotated[int, Field(ge=0)] = 0
 

@@ -235,9 +235,7 @@ class TestInvalidTenants:
         assert result.outcomes.get("berlin/payments/api") != "draft"
 
     def test_files_of_an_invalid_tenant_get_no_rights(self, world: World) -> None:
-        world.write(
-            {"tenants/payments.yaml": tenant().replace("kinds:", "kindz:"), "teams/payments/api.yaml": REQUEST}
-        )
+        world.write({"tenants/payments.yaml": tenant().replace("kinds:", "kindz:"), "teams/payments/api.yaml": REQUEST})
 
         result = world.sync()
 
@@ -271,7 +269,9 @@ HOSTILE = {
         "  upstream: {repo: catalog, package: metrics, revision: v1}\n  targets:\n"
         "  - repositorySelector: {}\n    template: {downstream: {package: metrics}}\n"
     ),
-    "policy-for-all-resources": POLICY % ("ClusterOverridePolicy", "") + "  resourceSelectors: [{kind: Deployment}]\n" + RULE,
+    "policy-for-all-resources": POLICY % ("ClusterOverridePolicy", "")
+    + "  resourceSelectors: [{kind: Deployment}]\n"
+    + RULE,
     "merge-rule": (
         "apiVersion: reconciler.dev/v1alpha1\nkind: TemplateMergeRule\nmetadata: {name: a}\nspec:\n"
         "  parent: {kind: Deployment, apiGroup: apps, path: spec.template}\n"

@@ -703,3 +703,30 @@ def test_token_in_a_url_is_refused_and_not_repeated(tmp_path: Path, text: str, u
 
     assert "(CredentialInUrl)" in message
     assert "ary" not in message
+
+
+def test_credentials_of_the_documentation_match_the_schema_and_the_models(tmp_path: Path) -> None:
+    text = """\
+git:
+  credentials:
+  - url: github.com/acme/*
+    read: {github_app: {app_id: 1, installation: 2, key_file: /run/secrets/app-read.pem}}
+    write: {github_app: {app_id: Iv1.abc, installation: 7, key_file: /run/secrets/app-write.pem}}
+    api: {token_file: /run/secrets/api}
+  - url: git.example.com/platform/**
+    read: {token_file: /run/secrets/ro, username: oauth2}
+    write: {ssh_key_file: /run/secrets/deploy, url: "ssh://git@git.example.com/platform/", known_hosts_file: /etc/known_hosts}
+  - url: "*"
+    read: {credentials_file: /run/secrets/git-credentials}
+"""
+
+    settings = load(tmp_path, text)
+
+    jsonschema_rs.validate(json.loads(build_schema_text()), parse_yaml(text.encode()).documents[0].data)
+    first, second, third = settings.git.credentials
+    assert first.read is not None
+    assert first.read.github_app is not None
+    assert (first.read.github_app.app_id, first.read.github_app.installation) == ("1", 2)
+    assert second.write is not None
+    assert second.write.url == "ssh://git@git.example.com/platform/"
+    assert third.write is None
