@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler.bootstrap.credentials import build_remote_credentials
 from reconciler.bootstrap.forges import ForgeRegistry
@@ -12,9 +13,12 @@ from reconciler.git import signature_checks
 from reconciler.git import signing as git_signing
 from reconciler.git.options import GitOptions, GitRemoteLimits
 from reconciler.planning.model.shard import parse_shard
-from reconciler.reconcile import verified_inputs
+from reconciler.reconcile import last_pass_file, verified_inputs
 from reconciler.reconcile.input_verifier import InputVerifier, UncheckedInputs
 from reconciler.settings import Settings
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.last_pass_file import LastPassFile
 
 INITIAL_BACKOFF_SECONDS = 5.0
 
@@ -63,6 +67,11 @@ def find_gnupg_home(settings: Settings) -> str | None:
         return None
     folder = settings.signing.gnupg_home or os.environ.get("GNUPGHOME") or "~/.gnupg"
     return str(Path(folder).expanduser())
+
+
+def build_last_pass_file(settings: Settings) -> LastPassFile:
+    """Return the cache file with the last pass of this shard on this machine."""
+    return last_pass_file.LastPassFile(get_cache_file(settings, "last_pass"))
 
 
 def build_git_options(settings: Settings, forges: ForgeRegistry | None = None) -> GitOptions:

@@ -11,6 +11,7 @@ import click
 from reconciler import settings as reconciler_settings
 from reconciler.bootstrap import health as bootstrap_health
 from reconciler.bootstrap import notifications as bootstrap_notifications
+from reconciler.bootstrap import options as bootstrap_options
 from reconciler.bootstrap import publishers, start_event
 from reconciler.bootstrap import server as bootstrap_server
 from reconciler.bootstrap import services as bootstrap_services
@@ -132,6 +133,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     state.limits, state.shard = bootstrap_health.build_health_limits(settings), settings.shard
     recorder = bootstrap_health.PassRecorder(state, passes, services)
     reporter.heartbeat_seconds = settings.log.heartbeat_seconds
+    reporter.last_pass_file = bootstrap_options.build_last_pass_file(settings)
     remote_metrics.select_remote_label(settings.metrics.remote_label)
     target_metrics.TARGET_METRICS.set_limit(settings.metrics.max_targets if settings.metrics.per_target else 0)
 

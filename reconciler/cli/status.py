@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import time
+from typing import TYPE_CHECKING
+
 import click
 
-from reconciler.bootstrap import publishers
+from reconciler.bootstrap import options, publishers
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (
@@ -16,19 +19,31 @@ from reconciler.cli.options import (
     settings_option,
 )
 from reconciler.krm import yaml
+from reconciler.output.status import last_pass
 from reconciler.output.status import result as status_result
+from reconciler.server import health_client
+
+if TYPE_CHECKING:
+    from reconciler.output.status.last_pass import LastPass
 
 
 @click.command("status")
 @fleet_option
 @settings_option
 @cache_option
+@click.option(
+    "--server",
+    metavar="URL",
+    help="Read the last pass from the daemon with this URL, for example http://127.0.0.1:8080. Default: read it from"
+    " the cache folder.",
+)
 @output_option("text", "json")
-def command(fleet: str | None, settings_file: str | None, cache: str | None, output: str) -> int:
-    """Show the status of the fleet after the last pass: the totals, and the problems with their reasons."""
+def command(fleet: str | None, settings_file: str | None, cache: str | None, server: str | None, output: str) -> int:
+    """Show the last pass, the totals of the fleet, and the problems with their reasons."""
     with report_errors():
         settings = read_settings(settings_file, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
+        pass_record = request_last_pass(server) if server else options.build_last_pass_file(settings).read()
         summary = publishers.read_status(settings).get("summary.yaml")
     if summary is None:
         raise CannotRunError(
@@ -36,12 +51,27 @@ def command(fleet: str | None, settings_file: str | None, cache: str | None, out
         )
     try:
         data = yaml.parse_yaml(summary).documents[0].data
-        result = status_result.read_status_result(data)
+        result = status_result.read_status_result(data).with_last_pass(pass_record)
     except (yaml.YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
         # Handle a malformed file, because everyone who may push to the status branch can change it.
         raise CannotRunError(
             f"summary.yaml on the branch {settings.status.branch} does not have the expected format "
             f"({type(error).__name__}): run `reconciler sync`, which writes the file again"
         ) from error
-    click.echo(result.to_json() if output == "json" else status_result.format_status_text(result))
+    click.echo(result.to_json() if output == "json" else status_result.format_status_text(result, int(time.time())))
     return ERROR_FINDING if result.has_problems else SUCCESS
+
+
+def request_last_pass(url: str) -> LastPass | None:
+    """Return the last pass of the service with this URL. Return None if it has not completed a pass.
+
+    Raises:
+        CannotRunError: The URL is not valid, or the service does not report its last pass.
+    """
+    try:
+        data = health_client.request_details(url).get("lastPass")
+        return last_pass.parse_last_pass(data) if data else None
+    except health_client.NoResponseError as error:
+        raise CannotRunError(str(error)) from None
+    except ValueError as error:
+        raise CannotRunError(f"--server: {error}") from None

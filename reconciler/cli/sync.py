@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.bootstrap import options as bootstrap_options
 from reconciler.bootstrap import publishers
 from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import exit_status_of, report_errors
@@ -25,7 +26,7 @@ from reconciler.cli.options import (
 from reconciler.output import envelope
 from reconciler.output.findings import entries
 from reconciler.output.plan import pass_results
-from reconciler.reconcile import pass_runner
+from reconciler.reconcile import last_pass_file, pass_runner
 
 if TYPE_CHECKING:
     from reconciler.output.plan.pass_results import SyncResult
@@ -62,7 +63,8 @@ def command(
             publisher,
             bootstrap_services.build_pass_cache(settings, require_config_url(settings)),
         )
-        passes.run()
+        times = last_pass_file.measure_pass(passes.run)
+        bootstrap_options.build_last_pass_file(settings).write(times, passes.summary)
     summary = passes.summary
     result = _build_result(summary)
     click.echo(result.to_json() if output == "json" else pass_results.format_sync_text(result))

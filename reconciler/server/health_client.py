@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import http.client
+import json
 import ssl
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from reconciler.lazy_dataclasses import dataclass
@@ -14,6 +16,7 @@ _TIMEOUT_SECONDS = 5.0
 _LOOPBACK_HOSTS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - the names of these addresses, not a socket
 _DEGRADED_HEADER = "X-Reconciler-Degraded"
 _MAX_TEXT_BYTES = 4_096
+_MAX_DETAILS_BYTES = 1 << 20
 
 
 class NoResponseError(Exception):
@@ -55,18 +58,8 @@ def request_health(url: str, *, should_verify: bool = True) -> ServiceHealth:
         ValueError: The URL is not valid.
         NoResponseError: There is no valid response.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
-    connection = _connect(parts, should_verify=should_verify)
-    try:
-        connection.request("GET", f"{parts.path.rstrip('/')}/readyz")
-        response = connection.getresponse()
-        codes = response.read(_MAX_TEXT_BYTES).decode(errors="replace").split()
-    except (OSError, http.client.HTTPException) as error:
-        raise NoResponseError(f"{url}: the service does not respond: {error}") from None
-    finally:
-        connection.close()
+    response, text = _request(url, "/readyz", _MAX_TEXT_BYTES, should_verify=should_verify)
+    codes = text.decode(errors="replace").split()
     match response.status:
         case HTTPStatus.OK:
             degraded = response.headers.get(_DEGRADED_HEADER)
@@ -86,3 +79,34 @@ def _connect(parts: SplitResult, *, should_verify: bool) -> http.client.HTTPConn
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return http.client.HTTPSConnection(host, parts.port, timeout=_TIMEOUT_SECONDS, context=context)
+def request_details(url: str) -> dict[str, Any]:
+    """Request the details of all health checks, and the last pass. A service answers only clients on its machine.
+
+    Raises:
+        ValueError: The URL is not valid.
+        NoResponseError: There is no valid response.
+    """
+    response, text = _request(url, "/readyz?verbose", _MAX_DETAILS_BYTES, should_verify=True)
+    try:
+        details = json.loads(text) if response.status in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) else None
+    except ValueError:
+        details = None
+    if not isinstance(details, dict):
+        message = text.decode(errors="replace").strip() or "the response has no details"
+        raise NoResponseError(f"{url}: the service does not report its last pass: {message} (status {response.status})")
+    return details
+
+
+def _request(url: str, path: str, max_bytes: int, *, should_verify: bool) -> tuple[http.client.HTTPResponse, bytes]:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
+    connection = _connect(parts, should_verify=should_verify)
+    try:
+        connection.request("GET", f"{parts.path.rstrip('/')}{path}")
+        response = connection.getresponse()
+        return response, response.read(max_bytes)
+    except (OSError, http.client.HTTPException) as error:
+        raise NoResponseError(f"{url}: the service does not respond: {error}") from None
+    finally:
+        connection.close()

@@ -16,6 +16,7 @@ from typing import Protocol
 from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, Severity
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.reconcile.last_pass_file import LastPassFile, PassTimes
 from reconciler.reconcile.pass_runner import PassSummary
 from reconciler.service.draft_latency import DraftLatency
 from reconciler.service.finding_log import FindingLog
@@ -55,10 +56,12 @@ class PassReporter:
 
     Attributes:
         heartbeat_seconds: The time between two heartbeats, in seconds. 0 means that there are no heartbeats.
+        last_pass_file: The cache file for the last pass. If it is None, passes are not stored.
     """
 
     def __init__(self, heartbeat_seconds: float = 300, clocks: Clocks | None = None) -> None:
         self.heartbeat_seconds = heartbeat_seconds
+        self.last_pass_file: LastPassFile | None = None
         self._clocks = clocks or Clocks()
         self._findings = FindingLog()
         self._latency = DraftLatency()
@@ -84,13 +87,16 @@ class PassReporter:
             GitError: The config cannot be read.
         """
         self._pass_id, started_at = self._clocks.create_id(), self._clocks.monotonic()
-        metrics.PASS_START.set(self._clocks.wall())
+        start_time = self._clocks.wall()
+        metrics.PASS_START.set(start_time)
         with log.pass_scope(self._pass_id), measure_phases() as phases:
             log.debug("pass_started", trigger=sorted(triggers))
             try:
                 is_done = passes.run()
             except GitError:
-                self._record_end("failure", triggers, self._clocks.monotonic() - started_at)
+                seconds = self._clocks.monotonic() - started_at
+                self._record_end("failure", triggers, seconds)
+                self._store(PassTimes(start_time, seconds), None)
                 raise
             finally:
                 metrics.PASS_START.set(0)
@@ -100,7 +106,12 @@ class PassReporter:
                 metrics.PASS_PHASE_DURATION.observe(phase_seconds, name)
             self._log_recovery()
             self._report(passes.summary, triggers, started_at, phases.durations)
+            self._store(PassTimes(start_time, seconds), passes.summary)
         return is_done
+
+    def _store(self, times: PassTimes, summary: PassSummary | None) -> None:
+        if self.last_pass_file:
+            self.last_pass_file.write(times, summary)
 
     def report_failure(self, error: GitError, retry_seconds: float) -> None:
         """Log that a pass could not read the config. `retry_seconds` is the time until the next pass."""

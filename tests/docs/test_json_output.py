@@ -27,6 +27,9 @@ PAGE = PROJECT / "docs" / "reference" / "json-output.md"
 SCHEMAS = {str(model.model_fields["kind"].default): build_result_schema(model) for model in RESULTS}
 _EXAMPLE = re.compile(r"<!-- example: (?P<arguments>[^\n]+) -->\n```json\n(?P<content>.*?)```", re.DOTALL)
 _ID = re.compile(r"\b[0-9a-f]{12,64}\b")
+_TIMES = {
+    "startedAt": "2026-11-23T05:10:50Z", "completedAt": "2026-11-23T05:10:50Z", "durationSeconds": 0.14
+}  # fmt: skip
 _FIRST_ID = "0123456789abcdef" * 4
 _MAX_CHARACTERS = 100
 _SETTINGS = "config: {url: config}\nfleet: {url: fleet.git}\ncache: .cache\nreview: {clock: commits}\n"
@@ -77,7 +80,7 @@ class Demo:
 
 
 def shorten(value: Any, folder: str) -> Any:
-    """Return the value with one item per list, one item per type in `items`, short texts, and fixed IDs."""
+    """Return the value with one item per list, one item per type in `items`, short texts, and fixed IDs and times."""
     match value:
         case str():
             text = _ID.sub(lambda found: _FIRST_ID[: len(found[0])], value.replace(folder, "/demo"))
@@ -87,7 +90,8 @@ def shorten(value: Any, folder: str) -> Any:
             first = {item.get("type") if isinstance(item, dict) else None: item for item in reversed(ranked)}
             return [shorten(item, folder) for item in reversed(first.values())]
         case dict():
-            return {name: shorten(item, folder) for name, item in value.items()}
+            data = {name: shorten(item, folder) for name, item in value.items()}
+            return data | {"lastPass": data["lastPass"] | _TIMES} if "lastPass" in data else data
         case _:
             return value
 

@@ -14,12 +14,16 @@ from reconciler.output.envelope import CommandResult, OutputModel, create_cli_me
 from reconciler.output.findings.entries import FindingEntry
 from reconciler.output.findings.formats import format_location
 from reconciler.output.json_data import read_mapping, read_mappings
+from reconciler.output.status.last_pass import LastPass, format_last_pass
 from reconciler.output.status.summary import format_totals
 from reconciler.output.text import format_count, format_object_reference, to_one_line
 
 ProblemType = Literal["notReady", "held", "removal", "gated"]
 _MAX_LINES = 40
 _NOT_READY = "not ready"
+# An object with one of these reasons waits until a person approves a draft. If a package has an error too, there is
+# also a finding.
+_WAITING_REASONS = ("AllPluginsReady", "DownstreamProposed")
 _PROBLEM_KINDS = (_NOT_READY, *(severity.value for severity in Severity))
 _LISTS: Mapping[str, ProblemType] = {
     "notReady": "notReady",
@@ -67,6 +71,9 @@ class FleetTotals(OutputModel):
     not_ready: int = 0
     gated: int = 0
     findings: int = 0
+    last_pass: LastPass | None = Field(
+        default=None, description="The last pass on this machine, or of the daemon at `--server`."
+    )
 
 
 class StatusResult(CommandResult):
@@ -80,13 +87,23 @@ class StatusResult(CommandResult):
     @property
     def totals_line(self) -> str:
         """The totals on one line."""
-        return format_totals(self.summary.model_dump(by_alias=True))
+        return format_totals(self.summary.model_dump(by_alias=True, exclude={"last_pass"}))
+
+    def with_last_pass(self, last_pass: LastPass | None) -> StatusResult:
+        """Return the status with this last pass. The status branch contains no times."""
+        return self.model_copy(update={"summary": self.summary.model_copy(update={"last_pass": last_pass})})
 
     @property
     def has_problems(self) -> bool:
-        """Whether an object is not ready, a package is held, or a finding is an error."""
+        """Whether an object is not ready, a package is held, or a finding is an error.
+
+        An object that only waits for a review is not a problem.
+        """
         has_errors = any(finding.severity is Severity.ERROR for finding in self.findings)
-        return has_errors or any(item.type in ("notReady", "held") for item in self.items)
+        return has_errors or any(
+            item.type == "held" or (item.type == "notReady" and item.reason not in _WAITING_REASONS)
+            for item in self.items
+        )
 
 
 def read_status_result(summary: Mapping[str, Any]) -> StatusResult:
@@ -181,11 +198,16 @@ def format_problem_counts(problems: Iterable[ProblemLine]) -> str:
     )
 
 
-def format_status_text(result: StatusResult) -> str:
-    """Return the status as text: one line with the totals, then one line per problem with its reason."""
+def format_status_text(result: StatusResult, now: int) -> str:
+    """Return the status as text: one line with the last pass, one with the totals, then one line per problem.
+
+    Args:
+        now: The current time, in seconds since 1970.
+    """
     lines = [to_one_line(line) for line in _format_problems(result)]
     more = [f"and {len(lines) - _MAX_LINES} more; -o json lists all"] if len(lines) > _MAX_LINES else []
-    return "\n".join([result.totals_line, *lines[:_MAX_LINES], *more])
+    last_pass = format_last_pass(result.summary.last_pass, now)
+    return "\n".join([last_pass, result.totals_line, *lines[:_MAX_LINES], *more])
 
 
 def _format_problems(result: StatusResult) -> Iterator[str]:

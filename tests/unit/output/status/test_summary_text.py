@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.output.status.last_pass import UNKNOWN
 from reconciler.output.status.result import format_status_text, read_status_result
 from tests.unit.output.builders import read_json
 
@@ -28,7 +29,8 @@ SUMMARY: dict[str, Any] = {
 
 
 def test_status_text() -> None:
-    assert format_status_text(read_status_result(SUMMARY)).splitlines() == [
+    assert format_status_text(read_status_result(SUMMARY), 0).splitlines() == [
+        UNKNOWN,
         "3 packages on 2 targets: 1 blocked",
         "not ready  PackageVariant default/x: Error: no⏎way",
         "held       eu-1/old: DeletionHeld: kept",
@@ -43,9 +45,9 @@ def test_status_text() -> None:
 
 
 def test_problems_beyond_the_limit_are_counted() -> None:
-    lines = format_status_text(read_status_result({**SUMMARY, "findings": SUMMARY["findings"] * 20})).splitlines()
+    lines = format_status_text(read_status_result({**SUMMARY, "findings": SUMMARY["findings"] * 20}), 0).splitlines()
 
-    assert len(lines) == 42
+    assert len(lines) == 43
     assert lines[-1] == "and 45 more; -o json lists all"
 
 
@@ -54,6 +56,11 @@ def test_problems_beyond_the_limit_are_counted() -> None:
     [
         pytest.param({}, False, id="nothing-said"),
         pytest.param({"notReady": SUMMARY["notReady"]}, True, id="something-not-ready"),
+        pytest.param(
+            {"notReady": [{"object": "PluginPreset/default/x", "reason": "AllPluginsReady", "message": "0 of 3"}]},
+            False,
+            id="drafts-wait-for-a-review",
+        ),
         pytest.param({"held": SUMMARY["held"]}, True, id="a-held-deletion"),
         pytest.param({"findings": SUMMARY["findings"]}, True, id="an-error"),
         pytest.param({"findings": SUMMARY["findings"][1:]}, False, id="only-infos"),
