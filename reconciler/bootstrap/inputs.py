@@ -93,6 +93,7 @@ class SettingsInputs:
         rate_limiters: PushRateLimiters,
         report_progress: Progress,
         can_fetch: bool,
+        can_call_forges: bool = True,
         signer: Signer | None = None,
     ) -> None:
         self.source = source
@@ -103,7 +104,7 @@ class SettingsInputs:
         self._settings = settings
         self._rate_limiters = rate_limiters
         self._backoff = backoff
-        self._can_fetch = can_fetch
+        self._can_call_forges = can_fetch and can_call_forges
         self.signer = signer
         self.input_verifier = build_input_verifier(settings)
         self.forges = ForgeRegistry(settings, clock)
@@ -182,7 +183,7 @@ class SettingsInputs:
     @cached_property
     def pull_request_cache(self) -> PullRequestCache:
         """The open pull requests of all repositories."""
-        find_forge = self.forges.get_forge if self._can_fetch else lambda url: None
+        find_forge = self.forges.get_forge if self._can_call_forges else lambda url: None
         return PullRequestCache(ForgeLookup(find_forge, self.forges.get_kind), self._backoff)
 
     def get_commit_page(self, repo: str, commit: str) -> str:

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from reconciler.settings.notifications import NotificationChannel, NotificationRoute
 
 
-def build_notifications(settings: Settings, clock: Callable[[], float] = time.time) -> NotificationService:
-    """Build the notifications of the service. Without routes in the settings, the service sends nothing."""
-    if not settings.notifications.routes:
+def build_notifications(
+    settings: Settings, clock: Callable[[], float] = time.time, *, is_read_only: bool = False
+) -> NotificationService:
+    """Build the notifications of the service. A read-only service, or a service without routes, sends nothing."""
+    if is_read_only or not settings.notifications.routes:
         return service.NoNotifications()
     findings = ChannelFindings()
 

@@ -28,6 +28,7 @@ from reconciler.reconcile.publishers import (
 )
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.review_actions import AnnotationApprovals
+from reconciler.reconcile.services import PlanPublisher
 from reconciler.settings import Settings
 from reconciler.telemetry.event_log import log_mirror_rebuild
 
@@ -111,6 +112,15 @@ def _get_status_url(settings: Settings) -> str:
 def build_dry_run_publisher() -> DryRunPublisher:
     """Build the publisher that keeps pushes in memory, so that no remote changes."""
     return DryRunPublisher()
+
+
+def build_service_publisher(settings: Settings, *, is_read_only: bool) -> PlanPublisher:
+    """Build the publisher of the service. It pushes nothing if the service is read-only.
+
+    Raises:
+        NoStatusRepositoryError: The service pushes, and no setting contains the repository for the status.
+    """
+    return build_dry_run_publisher() if is_read_only else build_push_publisher(settings)
 
 
 def build_folder_publisher(settings: Settings, out: Path) -> FolderPublisher:

@@ -69,6 +69,7 @@ def build_services(
     commit: str = "",
     is_offline: bool = False,
     can_fetch: bool = True,
+    can_call_forges: bool = True,
     report_progress: Progress | None = None,
     clock: Callable[[], float] = time.time,
     monotonic_clock: Callable[[], float] = time.monotonic,
@@ -84,6 +85,7 @@ def build_services(
         commit: The commit of the config. "" means the files on disk, or the head of the config branch.
         is_offline: Whether a cluster can have a target even if it has no Repository and there is no fleet repository.
         can_fetch: Whether remotes and forges may be contacted. If not, the services use the data of the last fetch.
+        can_call_forges: Whether the APIs of forges may be called. If not, the services read no pull requests.
         report_progress: Receives the stage, the number of completed items, and the total number of items.
         clock: Returns seconds since 1970. The clock has an effect on the time of actions, not on rendered content.
         monotonic_clock: Returns the seconds of a monotonic clock.
@@ -117,7 +119,8 @@ def build_services(
         signer.load_key()
     inputs = SettingsInputs(
         settings, source, clock=clock, backoff=backoff, rate_limiters=rate_limiters,
-        report_progress=report_progress or (lambda stage, done, total: None), can_fetch=can_fetch, signer=signer,
+        report_progress=report_progress or (lambda stage, done, total: None), can_fetch=can_fetch,
+        can_call_forges=can_call_forges, signer=signer,
     )  # fmt: skip
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(

@@ -53,8 +53,17 @@ if TYPE_CHECKING:
 @settings_option
 @cache_option
 @shard_option
+@click.option(
+    "--read-only", "is_read_only", is_flag=True,
+    help="Run as a standby: fetch and plan, but push nothing, send no notification, and call no forge.",
+)  # fmt: skip
 def command(
-    config: str | None, fleet: str | None, settings_file: str | None, cache: str | None, shard: str | None
+    config: str | None,
+    fleet: str | None,
+    settings_file: str | None,
+    cache: str | None,
+    shard: str | None,
+    is_read_only: bool,
 ) -> int:
     """Run passes until the signal TERM. A timer, a change of a local folder or a webhook starts a pass.
 
@@ -67,6 +76,7 @@ def command(
 
     with ExitStack() as stack:
         wakeups, state = loop.WakeupQueue(), service_state.ServiceState()
+        state.is_read_only = is_read_only
         stack.enter_context(signals.handle_signals(wakeups, state))
         notifier = systemd.SystemdNotifier(os.environ)
         stack.enter_context(metrics.REGISTRY.export(target_metrics.TARGET_METRICS))
@@ -118,13 +128,13 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
             raise loop.StopRequested
 
     set_up_logs(settings, service=True)
-    publisher = publishers.build_push_publisher(settings)
+    publisher = publishers.build_service_publisher(settings, is_read_only=state.is_read_only)
     services = bootstrap_services.build_services(
-        settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE), should_sign=True,
-        report_progress=report_progress,
+        settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE),
+        should_sign=not state.is_read_only, can_call_forges=not state.is_read_only, report_progress=report_progress,
     )  # fmt: skip
     bootstrap_services.warn_about_signatures(services.inputs.signer)
-    notifications = bootstrap_notifications.build_notifications(settings)
+    notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)
     passes = pass_runner.PassRunner(
         services.source, services.remotes, services.pass_services, publisher, observe=notifications.observe
     )

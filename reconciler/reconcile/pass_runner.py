@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from reconciler.catalog.files import CommitId
@@ -19,7 +20,7 @@ from reconciler.output.plan.models import NO_CHANGES, ChangeCounts
 from reconciler.output.plan.overview import build_plan_result, count_changes
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.reconcile.cache_files import CompletedPass, CompletedPassStore, InMemoryPassStore
-from reconciler.reconcile.failures import log_failure, log_failures
+from reconciler.reconcile.failures import IsolatedSteps, log_failure, log_failures
 from reconciler.reconcile.pass_cache import PassCache
 from reconciler.reconcile.pass_inputs import ConfigSource, digest_heads
 from reconciler.reconcile.pass_numbers import PassNumbers, compute_pass_numbers
@@ -159,9 +160,20 @@ class PassRunner:
             report = decide_and_publish(snapshot, remotes, self._services, self._publisher, self._cache)
             is_final = report.is_final and not self._publisher.status_error
             maintenance_findings = remotes.maintain()
-            log_failures(maintenance_findings)
             observer_findings = self._observe(report, remotes.failures)
-            plan = replace(report.plan, findings=(*report.plan.findings, *maintenance_findings, *observer_findings))
+            steps = IsolatedSteps()
+            with phase("plan"):
+                count = partial(
+                    compute_pass_numbers,
+                    report.plan.targets,
+                    _list_pushed(report),
+                    self._services.draft_times,
+                    snapshot.now,
+                )
+                numbers = steps.run("the numbers of the pass", count, PassNumbers())
+            log_failures((*maintenance_findings, *steps.findings))
+            findings = (*report.plan.findings, *maintenance_findings, *observer_findings, *steps.findings)
+            plan = replace(report.plan, findings=findings)
             report = replace(report, plan=plan)
             self._due_at = report.due_at
             # Do not skip the next pass if this pass moved refs. The next pass must read new tags, which can be
@@ -175,10 +187,6 @@ class PassRunner:
             self._store.save(self._build_completed_pass(snapshot, report) if is_completed else None)
             unpushed_drafts = _list_unpushed_drafts(report, remotes)
             unavailable = remotes.count_unavailable()
-        with phase("plan"):
-            numbers = compute_pass_numbers(
-                report.plan.targets, _list_pushed(report), self._services.draft_times, snapshot.now
-            )
         self.summary = replace(
             _summarize(report, self._publisher.status_error, unpushed_drafts),
             numbers=numbers,

@@ -75,6 +75,7 @@ def _describe(health: Health, state: ServiceState, now: float) -> Mapping[str, A
         "status": health.status,
         "version": __version__,
         "shard": state.shard,
+        "mode": "read-only" if state.is_read_only else "read-write",
         "targets": view.targets if view else 0,
         "lastPass": last_pass,
         "checks": [entry for check in health.checks for entry in _describe_check(check, offset)],

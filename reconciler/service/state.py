@@ -46,6 +46,7 @@ class ServiceState:
 
     Attributes:
         shard: The shard of this process, for example 2/3.
+        is_read_only: Whether this process is a standby, which pushes nothing.
         view: The fleet after the last completed pass. None if this process has not completed a pass.
         failed_passes: The failed passes since the last completed pass. None if the last pass is completed.
         settings_failure: The reason why the last reload of the settings was refused.
@@ -60,6 +61,7 @@ class ServiceState:
         self.started_at = clock()
         self.limits = HealthLimits()
         self.shard = "1/1"
+        self.is_read_only = False
         self.view: FleetView | None = None
         self.failed_passes: FailedPasses | None = None
         self.settings_failure: Failure | None = None

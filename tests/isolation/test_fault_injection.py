@@ -218,6 +218,7 @@ PORTS = {
     "publisher.push_status": Boundary("publisher.push_status", reach="nothing"),
     "publisher.store_publication_times": Boundary("publisher.store_publication_times", reach="nothing"),
     "publisher.store_known_heads": Boundary("publisher.store_known_heads", reach="nothing"),
+    "draft_times.update": Boundary("draft_times.update", reach="nothing"),
 }
 # Ports and settings of `PassServices` that this pass does not call, with the reason.
 NOT_CALLED = {
@@ -237,6 +238,8 @@ NOT_CALLED = {
     "writer.write_removal_message": "this config removes nothing",
     "publisher.push_approvals": "only with approvals by annotation; tests/isolation/test_review_isolation.py",
     "publisher.status_error": "no call, an attribute",
+    "input_verifier": "does nothing, because `signing.verify_inputs` is off",
+    "deprecated_settings": "no call, an attribute that only `validate` reads",
     "publisher.status_findings": "no call, an attribute",
     **dict.fromkeys(
         (

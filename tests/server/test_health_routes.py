@@ -97,6 +97,7 @@ def test_details() -> None:
         "status": "degraded",
         "version": __version__,
         "shard": "2/3",
+        "mode": "read-write",
         "targets": 340,
         "lastPass": {
             "startedAt": "2023-11-14T22:12:40Z",
