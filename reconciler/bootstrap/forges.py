@@ -91,7 +91,7 @@ class ForgeRegistry:
         quota = self._hosts.get_quota(host)
         return remote_checks.ForgeCheck(
             kind=host.kind, api=host.root, check=check, limit=quota.limit, remaining=quota.remaining,
-            resets_at=quota.resets_at,
+            resets_at=quota.resets_at, token_expires_at=quota.token_expires_at,
             clock_seconds=None if quota.clock_difference is None else round(quota.clock_difference),
         )  # fmt: skip
 

@@ -18,13 +18,17 @@ from reconciler.lazy_dataclasses import dataclass
 class ForgeQuota:
     """The number of requests that a forge allows, as its last response reported. None means that it is unknown.
 
-    `resets_at` is in seconds since 1970. `clock_difference` is the clock of the forge minus the local clock in seconds.
+    Attributes:
+        resets_at: The end of the current period, in seconds since 1970.
+        clock_difference: The clock of the forge minus the local clock, in seconds.
+        token_expires_at: The expiry of the token, in seconds since 1970. Only GitHub reports it.
     """
 
     limit: int | None = None
     remaining: int | None = None
     resets_at: int | None = None
     clock_difference: float | None = None
+    token_expires_at: int | None = None
 
 
 _MINUTE = 60

@@ -28,6 +28,7 @@ _DEFAULT_PAUSE_SECONDS = 60
 _MAX_PAUSE_SECONDS = 6 * 3600
 _RATE_LIMIT_TEXT = re.compile(r"secondary rate limit|rate limit exceeded|abuse detection", re.IGNORECASE)
 _RESETS = ("x-ratelimit-reset", "ratelimit-reset")
+_EXPIRY_HEADER = "github-authentication-token-expiration"
 _LIMITS = ("x-ratelimit-limit", "ratelimit-limit")
 _REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
 
@@ -92,12 +93,21 @@ def compute_retry_time(status: int, headers: Mapping[str, str], message: str, no
 def read_quota(headers: Mapping[str, str], now: float) -> ForgeQuota:
     """Return the number of allowed requests and the clock difference that the headers of a response report."""
     limit, remaining, reset = (_read_number(headers, names) for names in (_LIMITS, _REMAINING, _RESETS))
-    return ForgeQuota(limit, remaining, reset, _read_clock_difference(headers.get("date", ""), now))
+    clock_difference = _read_clock_difference(headers.get("date", ""), now)
+    return ForgeQuota(limit, remaining, reset, clock_difference, _read_expiry(headers.get(_EXPIRY_HEADER, "")))
 
 
 def _read_number(headers: Mapping[str, str], names: Iterable[str]) -> int | None:
     values = (headers.get(name, "").strip() for name in names)
     return next((int(value) for value in values if re.fullmatch(r"[0-9]{1,12}", value)), None)
+
+
+def _read_expiry(text: str) -> int | None:
+    # GitHub writes the offset as "UTC" or as digits, for example "+0000".
+    try:
+        return int(datetime.strptime(text.replace("UTC", "+0000"), "%Y-%m-%d %H:%M:%S %z").timestamp())
+    except ValueError:
+        return None
 
 
 def _read_clock_difference(date: str, now: float) -> float | None:

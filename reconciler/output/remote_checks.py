@@ -43,6 +43,9 @@ class ForgeCheck(OutputModel):
     remaining: int | None = Field(default=None, description="The number of remaining requests of this period.")
     resets_at: Timestamp | None = Field(default=None, description="The end of the period.")
     clock_seconds: int | None = Field(default=None, description="The clock of the forge minus the local clock.")
+    token_expires_at: Timestamp | None = Field(
+        default=None, description="The expiry of the token. Only GitHub reports it."
+    )
 
 
 class RemoteCheckEntry(OutputModel):
@@ -133,6 +136,8 @@ def _format_remote(item: RemoteCheckEntry) -> Iterator[str]:
         yield f"  forge         {item.forge.kind} {to_one_line(item.forge.api)}: {item.forge.check.text}"
         if item.forge.remaining is not None:
             yield f"  rate limit    {_format_quota(item.forge)}"
+        if item.forge.token_expires_at is not None:
+            yield f"  token expiry  {format_rfc3339(item.forge.token_expires_at)}"
         if item.forge.clock_seconds is not None:
             yield f"  forge clock   {_format_clock(item.forge.clock_seconds)}"
 

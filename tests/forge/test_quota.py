@@ -24,6 +24,17 @@ GITLAB = {"ratelimit-limit": "2000", "ratelimit-remaining": "1999", "ratelimit-r
         pytest.param(GITHUB, ForgeQuota(5000, 4987, 1700003600), id="github"),
         pytest.param(GITLAB, ForgeQuota(2000, 1999, 1700000060), id="gitlab"),
         pytest.param({"date": "Tue, 14 Nov 2023 22:13:25 GMT"}, ForgeQuota(clock_difference=5), id="clock-only"),
+        pytest.param(
+            {"github-authentication-token-expiration": "2023-11-15 00:00:00 UTC"},
+            ForgeQuota(token_expires_at=1_700_006_400),
+            id="token-expiry",
+        ),
+        pytest.param(
+            {"github-authentication-token-expiration": "2023-11-14 16:00:00 -0800"},
+            ForgeQuota(token_expires_at=1_700_006_400),
+            id="token-expiry-with-an-offset",
+        ),
+        pytest.param({"github-authentication-token-expiration": "never"}, ForgeQuota(), id="unreadable-expiry"),
         pytest.param({"date": "yesterday", "x-ratelimit-limit": "many"}, ForgeQuota(), id="unreadable"),
         pytest.param({}, ForgeQuota(), id="none"),
     ],
