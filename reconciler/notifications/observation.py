@@ -9,6 +9,9 @@ from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.notifications.events import Event
 
+SEVERITIES = (Severity.INFO, Severity.WARNING, Severity.ERROR)
+"""All severities, in increasing order."""
+
 
 @dataclass(frozen=True)
 class Item:

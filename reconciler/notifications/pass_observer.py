@@ -15,7 +15,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.notifications.change_key import describe_change
 from reconciler.notifications.events import MAX_FAILED_PASSES, REMOTE_HOLD_SECONDS, Event
-from reconciler.notifications.observation import Condition, Item, Observation
+from reconciler.notifications.observation import SEVERITIES, Condition, Item, Observation
 from reconciler.output.status.package_sections import format_conflict_location, format_recorded_conflicts
 from reconciler.output.text import format_object, format_object_reference, to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
@@ -45,9 +45,12 @@ class _Conditions:
     by_group: dict[tuple[Event, str], tuple[Condition, dict[str, Item]]] = field(default_factory=dict)
 
     def add(self, condition: Condition) -> None:
-        """Add the items of a condition to its group. The subject and data of the first condition are used."""
-        _, items = self.by_group.setdefault((condition.event, condition.group), (condition, {}))
+        """Add the items of a condition to its group. The group has the data of its first most severe condition."""
+        key = (condition.event, condition.group)
+        first, items = self.by_group.get(key, (condition, {}))
         items.update((item.id, item) for item in condition.items)
+        is_more_severe = SEVERITIES.index(condition.severity) > SEVERITIES.index(first.severity)
+        self.by_group[key] = (condition if is_more_severe else first, items)
 
     def build(self) -> tuple[Condition, ...]:
         """Return one condition per group."""

@@ -14,9 +14,8 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.krm.selectors import matches_label_query
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.notifications.events import DEFAULT_EVENTS, RECOVERIES, Event
-from reconciler.notifications.observation import Condition
+from reconciler.notifications.observation import SEVERITIES, Condition
 
-_SEVERITIES = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 _QUIET_HOURS = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)(?: (\S+))?", re.ASCII)
 _ROUTE_ID_LENGTH = 12
 _EVENTS_ABOUT_DRAFTS = frozenset({Event.PUBLISHED, Event.REJECTED, Event.REVIEW_OVERDUE, Event.DRAFT_CONFLICT})
@@ -100,7 +99,7 @@ class Route:
 
     def matches_severity(self, severity: Severity) -> bool:
         """Return whether a severity is at least the severity of this route."""
-        return _SEVERITIES.index(severity) >= _SEVERITIES.index(self.severity)
+        return SEVERITIES.index(severity) >= SEVERITIES.index(self.severity)
 
     def matches_target(self, target: str, labels: Mapping[str, str]) -> bool:
         """Return whether the route selects a target. With `targets`, it selects no items without a target."""

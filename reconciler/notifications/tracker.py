@@ -20,13 +20,12 @@ from reconciler.notifications.messages import (
     format_lines,
     format_title,
 )
-from reconciler.notifications.observation import Condition, Item, Observation
+from reconciler.notifications.observation import SEVERITIES, Condition, Item, Observation
 from reconciler.notifications.routes import Route
 from reconciler.telemetry import metrics
 
 MESSAGES_PER_HOUR = 20
 _DAY_SECONDS = 86_400
-_SEVERITY_ORDER = (Severity.INFO, Severity.WARNING, Severity.ERROR)
 
 
 @dataclass(frozen=True)
@@ -291,7 +290,7 @@ class Tracker:
             return self._build_message(route, candidates[0], now)
         titles = [format_title(candidate.condition) for candidate in candidates]
         more = [f"and {len(titles) - MAX_LINES} more"] if len(titles) > MAX_LINES else []
-        severity = max((each.condition.severity for each in candidates), key=_SEVERITY_ORDER.index)
+        severity = max((each.condition.severity for each in candidates), key=SEVERITIES.index)
         covered = tuple(key for candidate in candidates for key in candidate.covered)
         since = min(tracked.first_seen for candidate in candidates for tracked in candidate.new)
         is_limited = self._ledger.routes[route.id].tokens < 1

@@ -61,12 +61,16 @@ def test_a_killed_daemon_sends_its_message_once_more_and_a_restarted_daemon_send
     first, repeated = http.requests
     with start(world, *service_command) as restarted:
         wait_for(restarted, "pass_completed")
+        # The reload hands the ledger to a new thread.
+        restarted.send_signal(signal.SIGHUP)
+        wait_for(restarted, "settings_reloaded")
+        wait_for(restarted, "pass_completed")
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
         wait_for(restarted, "notification_sent")
         restarted.send_signal(signal.SIGTERM)
         restarted.wait(WAIT_SECONDS)
 
     assert (repeated.headers["webhook-id"], repeated.data["data"]) == (first.headers["webhook-id"], first.data["data"])
-    # The restart itself sent nothing.
+    # The restart and the reload themselves sent nothing.
     (new,) = http.requests[2:]
     assert new.data["data"]["title"] == "Review install gateway v1 on 4 targets"

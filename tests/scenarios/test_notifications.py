@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from email import message_from_string, policy
 from html import escape
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from reconciler.bootstrap.notifications import build_channels
-from reconciler.git.errors import GitError
+from reconciler.git.errors import GitError, RemoteBusyError, UnreachableError
+from reconciler.git.mirror import Mirror
 from reconciler.krm.findings import Finding, Severity
 from reconciler.notifications.channel_findings import ChannelFindings
 from reconciler.notifications.events import Event
@@ -25,7 +27,7 @@ from reconciler.settings import Settings
 from tests.properties.test_second_pass import ACTIONS, update_open
 from tests.scenarios.test_removals import build_five_clusters, build_set
 from tests.scenarios.test_rollouts import build_rolled_out_world, roll_out, write_rule
-from tests.support.git_repositories import commit_files, delete_ref
+from tests.support.git_repositories import commit_files, delete_ref, write_hook
 from tests.support.notifications import Desk
 from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.world import STATE, World, package, variant
@@ -146,6 +148,18 @@ def test_a_conflict_is_reported_until_its_draft_is_published(fleet: Fleet) -> No
     assert "local 5 is kept, upstream 3 is not applied" in fleet.desk.channel.messages[-1].lines[0]
 
 
+def test_a_group_has_the_highest_severity_of_its_drafts(fleet: Fleet) -> None:
+    release_gateway(fleet.world)
+    fleet.sync()
+    fleet.world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 7", "replicas: 8")
+    fleet.world.release("gateway", "v2", package("gateway", replicas=9))
+    fleet.sync()
+
+    message = next(each for each in reversed(fleet.desk.channel.messages) if each.event == "drafts_waiting")
+    assert (message.severity, message.data["risks"]) == (Severity.WARNING, ["has conflicts"])
+    assert message.lines == ("berlin/gateway", "lisbon/gateway: has conflicts")
+
+
 def test_a_blocked_package_and_its_recovery_are_reported(fleet: Fleet) -> None:
     metrics = variant("metrics-berlin", "berlin", "metrics", "v9")
     fleet.world.write({"metrics.yaml": metrics})
@@ -163,6 +177,25 @@ def test_an_invalid_config_file_is_reported_with_its_line(fleet: Fleet) -> None:
 
     assert sent == ["Blocked: broken.yaml: YamlSyntax"]
     assert fleet.desk.channel.messages[-1].data["file"] == "broken.yaml"
+
+
+def test_an_unreadable_config_file_does_not_end_the_conditions_of_other_files(fleet: Fleet) -> None:
+    fleet.world.write({"web.yaml": variant("web", "berlin", "web", extra="unknown: 1")})
+    (title,) = fleet.sync()
+    assert title.startswith("Blocked: PackageVariant default/web: ")
+    fleet.world.write({"web.yaml": "a: [\n"})
+
+    assert fleet.sync() == ["Blocked: web.yaml: YamlSyntax"]
+
+
+@pytest.mark.parametrize("targets", ["region=north", "greenhouse.sap/cluster in (berlin)", "!south,region!=south"])
+def test_a_route_selects_targets_by_the_labels_of_the_config(tmp_path: Path, targets: str) -> None:
+    fleet = Fleet(begin(tmp_path, published), (Route("ops", targets=targets),))
+    fleet.sync()
+    release_gateway(fleet.world)
+
+    assert fleet.sync() == ["Review update gateway v1 → v2 on 1 target"]
+    assert fleet.desk.channel.messages[-1].lines == ("berlin/gateway",)
 
 
 def test_held_deletions_are_one_message_per_owner(tmp_path: Path) -> None:
@@ -199,6 +232,50 @@ def test_an_unavailable_remote_keeps_its_drafts_and_is_reported_after_15_minutes
     fleet.restart()
     assert fleet.sync() == [f"Remote available again: {url}"]
     assert fleet.sync() == []
+
+
+@pytest.mark.parametrize(
+    ("shard", "error", "expected"),
+    [
+        pytest.param(Shard(1, 2), UnreachableError("down"), ["https://git.example/up"], id="first-shard"),
+        pytest.param(Shard(2, 2), UnreachableError("down"), [], id="other-shard"),
+        pytest.param(Shard(1, 2), RemoteBusyError("the fetch is still running"), [], id="late"),
+    ],
+)
+def test_an_upstream_that_cannot_be_read(tmp_path: Path, shard: Shard, error: GitError, expected: list[str]) -> None:
+    report = begin(tmp_path, published).sync().report
+    observation = PassObserver(shard).observe(report, {"https://git.example/up": error})
+    conditions = [each for each in observation.conditions if each.event is Event.REMOTE_UNAVAILABLE]
+
+    assert [condition.group for condition in conditions] == expected
+    assert [item.target for condition in conditions for item in condition.items] == [""] * len(expected)
+    # A late remote neither begins nor ends a condition.
+    assert observation.covers("/remote https://git.example/up") is not isinstance(error, RemoteBusyError)
+
+
+def test_a_refused_push_is_reported_once_per_target(fleet: Fleet) -> None:
+    write_hook(fleet.world.fleet, "pre-receive", "echo $RANDOM >&2; exit 1")
+    release_gateway(fleet.world)
+
+    assert fleet.sync() == [
+        "Blocked: Repository berlin: PushRefused",
+        "Blocked: Repository lisbon: PushRefused",
+    ]
+    # The message of the host differs in each pass.
+    fleet.restart()
+    assert fleet.sync() == []
+
+
+def test_a_failed_push_makes_its_remote_unavailable(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> NoReturn:
+        raise UnreachableError("the host does not answer")
+
+    monkeypatch.setattr(Mirror, "push", fail)
+    release_gateway(fleet.world)
+    sent = [*fleet.sync(), *fleet.sync(after=900)]
+
+    assert sent == [f"Remote unavailable: {fleet.world.fleet}"]
+    assert {item.target for item in fleet.desk.channel.messages[-1].items} == {"berlin", "lisbon"}
 
 
 def test_a_damaged_state_of_a_target_is_reported_and_keeps_its_drafts(fleet: Fleet) -> None:
