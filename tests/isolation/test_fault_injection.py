@@ -219,6 +219,8 @@ PORTS = {
     "publisher.store_publication_times": Boundary("publisher.store_publication_times", reach="nothing"),
     "publisher.store_known_heads": Boundary("publisher.store_known_heads", reach="nothing"),
     "draft_times.update": Boundary("draft_times.update", reach="nothing"),
+    "input_verifier.refresh": Boundary("input_verifier.refresh", reach="config"),
+    "input_verifier.store": Boundary("input_verifier.store", reach="nothing"),
 }
 # Ports and settings of `PassServices` that this pass does not call, with the reason.
 NOT_CALLED = {
@@ -232,6 +234,7 @@ NOT_CALLED = {
     "pull_requests": "not called without a forge; publisher.update_pull_requests represents it",
     "find_locked_tree": "only the adoption of a package calls it",
     "publication_times": "only rollouts and approvals call it; publisher.store_publication_times represents it",
+    "input_verifier.check": "only called for repositories; source.read and run_controllers represent it",
     "known_heads": "only called for a target without branch and state; publisher.store_known_heads represents it",
     "functions.identity": "this config has no function outside of the process",
     "functions.requested_functions": "no call, an attribute",
