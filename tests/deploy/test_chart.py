@@ -33,6 +33,7 @@ MATRIX = [
     pytest.param([CONFIG, "image.tag=v1", "imagePullSecrets[0].name=registry"], id="image-tag"),
     pytest.param([CONFIG, f"image.digest={DIGEST}", "image.pullPolicy=Always"], id="image-digest"),
     pytest.param([CONFIG, "shards=3"], id="shards"),
+    pytest.param([CONFIG, "readOnlyReplicas=2", "cache.type=pvc"], id="read-only"),
     pytest.param([CONFIG, "cache.type=pvc", "cache.size=10Gi", "cache.storageClass=fast"], id="persistent-cache"),
     pytest.param(
         [CONFIG, "existingSecret.credentials.name=git", "existingSecret.webhooks.name=hooks", "existingSecret.signing.name=key"],
@@ -95,7 +96,8 @@ def read_settings(manifests: Sequence[Manifest]) -> dict[str, Any]:
 
 def list_pods(manifests: Sequence[Manifest]) -> list[Manifest]:
     pods = [manifest["spec"] for manifest in select(manifests, "Pod")]
-    return [*pods, *(manifest["spec"]["template"]["spec"] for manifest in select(manifests, "StatefulSet"))]
+    sets = [*select(manifests, "StatefulSet"), *select(manifests, "Deployment")]
+    return [*pods, *(manifest["spec"]["template"]["spec"] for manifest in sets)]
 
 
 def describe_object(**properties: Any) -> dict[str, Any]:
@@ -182,6 +184,22 @@ def test_each_shard_has_its_own_stateful_set(render: Callable[..., list[Manifest
     assert len({json.dumps(selector, sort_keys=True) for selector in selectors}) == 3
     for each, selector in zip(sets, selectors, strict=True):
         assert selector.items() <= each["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_read_only_pods_receive_no_webhooks_and_are_not_scraped(render: Callable[..., list[Manifest]]) -> None:
+    manifests = render("readOnlyReplicas=2", "serviceMonitor.enabled=true")
+    (pods,) = select(manifests, "Deployment")
+    labels = pods["spec"]["template"]["metadata"]["labels"].items()
+    services = {each["metadata"]["name"]: each["spec"]["selector"].items() for each in select(manifests, "Service")}
+    scraped = [
+        each["metadata"]["name"]
+        for each in select(manifests, "Service")
+        if "reconciler.dev/endpoint" in each["metadata"]["labels"]
+    ]
+
+    assert pods["spec"]["template"]["spec"]["containers"][0]["args"][-1] == "--read-only"
+    assert [name for name, selector in services.items() if selector <= labels] == ["reconciler-read-only"]
+    assert scraped == ["reconciler"]
 
 
 def test_selectors_match_the_pods(render: Callable[..., list[Manifest]]) -> None:

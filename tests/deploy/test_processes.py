@@ -5,10 +5,10 @@ The tests replace only the paths, the address and the URLs of the repositories.
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -19,6 +19,7 @@ import yaml
 
 from reconciler.cli.run import command as run_command_line
 from tests.support.daemon import run_daemon
+from tests.support.git_repositories import read_refs
 from tests.support.page_commands import run_command
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -50,7 +51,8 @@ def render(helm: Tool, folder: Path, *values: str) -> list[dict[str, Any]]:
 def list_commands(manifests: Sequence[Mapping[str, Any]], folder: Path) -> list[list[str]]:
     """Write the settings and the volumes of the pods to a folder, and return the arguments of each shard."""
     (text,) = (each["data"]["reconciler.yaml"] for each in manifests if each["kind"] == "ConfigMap")
-    pods = [each["spec"]["template"]["spec"] for each in manifests if each["kind"] == "StatefulSet"]
+    sets = [each for kind in ("StatefulSet", "Deployment") for each in manifests if each["kind"] == kind]
+    pods = [each["spec"]["template"]["spec"] for each in sets]
     paths = {mount["mountPath"]: mount["name"] for mount in pods[0]["containers"][0]["volumeMounts"]}
     for path, name in paths.items():
         (folder / name).mkdir()
@@ -73,10 +75,14 @@ def read_health_arguments(manifests: Sequence[Mapping[str, Any]], url: str) -> l
 
 
 def test_the_arguments_of_the_chart_are_valid(helm: Tool, tmp_path: Path) -> None:
-    for arguments in list_commands(render(helm, tmp_path, "shards=2"), tmp_path):
-        context = run_command_line.make_context("run", arguments[1:])
-        assert arguments[0] == "run"
-        assert context.params["settings_file"] == str(tmp_path / "settings/reconciler.yaml")
+    commands = list_commands(render(helm, tmp_path, "shards=2", "readOnlyReplicas=1"), tmp_path)
+    contexts = [run_command_line.make_context("run", arguments[1:]) for arguments in commands]
+
+    assert {arguments[0] for arguments in commands} == {"run"}
+    assert {context.params["settings_file"] for context in contexts} == {str(tmp_path / "settings/reconciler.yaml")}
+    assert [(context.params["shard"], context.params["is_read_only"]) for context in contexts] == [
+        ("1/2", False), ("2/2", False), (None, True),
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -89,7 +95,7 @@ def test_a_pod_of_the_chart_becomes_ready_and_stops(helm: Tool, demo: Path, tmp_
     probes = [pod["containers"][0][f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")]
 
     with run_daemon(arguments, tmp_path) as daemon:
-        daemon.wait_for("pass_completed")
+        daemon.wait_for_notification("READY=1")
         responses = {path: daemon.get(path)[0] for path in probes}
         health = run_command(f"reconciler {shlex.join(read_health_arguments(manifests, daemon.url))}", tmp_path)
 
@@ -111,6 +117,27 @@ def test_the_shards_of_the_chart_process_all_targets(helm: Tool, demo: Path, tmp
     assert refs.split() == ["drafts/berlin", "drafts/boston", "drafts/chicago", "drafts/lisbon"]
 
 
+@pytest.mark.slow
+def test_a_read_only_pod_becomes_ready_and_changes_nothing(helm: Tool, demo: Path, tmp_path: Path) -> None:
+    run_command("sed -i 's/auth[.]eu-west/login.eu-west/' config/regions.yaml", demo)
+    before = read_refs(demo / "fleet.git")
+    (demo / "token").write_text("token")
+    # No process listens on port 1, so a call of the forge would fail.
+    forge = {"url": str(demo), "kind": "gitea", "api": "http://127.0.0.1:1", "token_file": str(demo / "token")}
+    options = [f"settings.forge.hosts[0].{key}={value}" for key, value in forge.items()]
+    _, arguments = list_commands(render(helm, demo, "readOnlyReplicas=1", *options), tmp_path)
+
+    with run_daemon(arguments, tmp_path) as daemon:
+        end = daemon.wait_for("pass_completed")
+        daemon.wait_for_notification("READY=1")
+        details = json.loads(daemon.get("/readyz?verbose")[1])
+
+    assert (end["result"], end["drafts"]["updated"], end["findings"]["warning"]) == ("success", 2, 0)
+    assert (details["mode"], details["status"]) == ("read-only", "ready")
+    assert read_refs(demo / "fleet.git") == before
+    assert daemon.process.returncode == 0
+
+
 def read_unit(name: str) -> list[str]:
     return re.findall(rf"^{name}=(.*)$", UNIT.read_text(), re.MULTILINE)
 
@@ -129,26 +156,15 @@ def test_the_unit_reports_readiness_and_reloads(demo: Path, tmp_path: Path) -> N
     variables = dict(variable.split("=", 1) for line in read_unit("Environment") for variable in shlex.split(line))
     assert variables.pop("RECONCILER_CACHE") == "/var/cache/reconciler"
     (watchdog,) = read_unit("WatchdogSec")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
-        manager.bind(str(tmp_path / "notify"))
-        manager.settimeout(120)
-        variables |= {
-            "NOTIFY_SOCKET": str(tmp_path / "notify"), "RECONCILER_CACHE": str(cache),
-            "WATCHDOG_USEC": str(int(watchdog) * 1_000_000),
-        }  # fmt: skip
-        with run_daemon(arguments, tmp_path, variables) as daemon:
-            wait_for_notification(manager, "READY=1")
-            daemon.process.send_signal(signal.SIGHUP)
-            wait_for_notification(manager, "RELOADING=1")
-            wait_for_notification(manager, "READY=1")
+    variables |= {"RECONCILER_CACHE": str(cache), "WATCHDOG_USEC": str(int(watchdog) * 1_000_000)}
+
+    with run_daemon(arguments, tmp_path, variables) as daemon:
+        daemon.wait_for_notification("READY=1")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for_notification("RELOADING=1")
+        daemon.wait_for_notification("READY=1")
 
     assert daemon.process.returncode == 0
-
-
-def wait_for_notification(manager: socket.socket, line: str) -> None:
-    """Wait for a notification with a line. The socket has a timeout."""
-    while line not in manager.recv(4096).decode().splitlines():
-        pass
 
 
 def test_the_compose_file_starts_the_program_with_valid_arguments() -> None:

@@ -32,6 +32,8 @@ from tests.support.tools import make_tool
 
 RULES = PROJECT / "deploy/monitoring/rules.yaml"
 _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
+# The tests of the rules and of the reference page are fast tests of the same names.
+pytestmark = pytest.mark.slow
 _FIRING = re.compile(r"alertname: ?(\w+), time: ?(\w+)")
 _TARGET = 'job="reconciler", instance="a"'
 # The problem begins two hours after the first scrape.
@@ -143,7 +145,6 @@ def test_a_missing_shard_fires_its_alert(fleet: Fleet, tmp_path: Path) -> None:
     assert "ReconcilerShardMissing" in find_firing_alerts(samples, samples, _SHORT, tmp_path)
 
 
-@pytest.mark.slow
 def test_refused_settings_fire_their_alert(fleet: Fleet, tmp_path: Path) -> None:
     settings = f"{SETTINGS}server: {{listen: '127.0.0.1:0'}}\nlog: {{level: debug}}\n"
     (fleet.folder / "reconciler.yaml").write_text(settings)

@@ -161,6 +161,7 @@ def test_the_commands_of_a_runbook_solve_the_problem(page: Path, fleet: Fleet) -
         assert (process.returncode, process.stdout.startswith("Sync: no changes")) == (0, True), process.stdout
 
 
+@pytest.mark.slow
 def test_restored_states_are_the_lost_states(fleet: Fleet) -> None:
     repository = fleet.folder / "fleet.git"
     before = read_refs(repository)
@@ -171,6 +172,7 @@ def test_restored_states_are_the_lost_states(fleet: Fleet) -> None:
     assert read_refs(repository) == before
 
 
+@pytest.mark.slow
 def test_lost_states_without_a_backup_delete_nothing(fleet: Fleet) -> None:
     repository = fleet.folder / "fleet.git"
     branches = {ref: commit for ref, commit in read_refs(repository).items() if ref.startswith("refs/heads/clusters/")}
