@@ -31,13 +31,13 @@ The tables below list the values of labels with fixed values. The other labels h
 |---|---|
 | `channel` | The name of the channel in the setting `notifications.channels`. At most 20 values, and `other`. |
 | `code` of `reconciler_findings` | The code of the [finding](findings.md). At most 160 values, and `other`. |
-| `code` of `reconciler_http_requests_total` | The status of the response. |
+| `code` of `reconciler_http_requests_total` | The status of the response. At most 20 values, and `other`. |
 | `event` | The name of the [notification event](notifications.md). |
 | `host` | The host of the forge. At most 20 values, and `other`. |
 | `python`, `revision` | The version of Python. The Git commit that the program was installed from, or `unknown`. |
 | `remote` | The value that the setting [`metrics.remote_label`](settings.md#metrics) selects. |
 | `resource` | The name of a rate limit of the forge, such as `core`. At most 10 values, and `other`. |
-| `route` | The path of the request, or `unmatched`. |
+| `route` | The [path](http.md#paths) of the request, or `unmatched`. |
 | `version` | The version of the program. |
 """
 _TARGETS = """\

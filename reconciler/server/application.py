@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from reconciler.server.limits import ServerLimits
 from reconciler.server.request_limits import ConcurrencyLimit, SizeLimit
+from reconciler.server.request_metrics import RequestMetrics
 from reconciler.server.request_origin import OriginCheck, OriginRules
 from reconciler.telemetry.event_log import log
 
@@ -26,6 +27,7 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
+            Middleware(RequestMetrics, routes),
             Middleware(ConcurrencyLimit, limits.requests),
             Middleware(OriginCheck, get_origin_rules),
             Middleware(SizeLimit, limits),

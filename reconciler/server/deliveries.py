@@ -10,6 +10,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from enum import Enum
 from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
@@ -18,10 +19,18 @@ from reconciler.redaction import register_secret
 from reconciler.server.signatures import SignatureCheck, SignatureClaim, read_claim
 from reconciler.service.fleet_view import Failure
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.metrics import WEBHOOKS
 
 MAX_DELIVERIES_KEPT = 10_000
 MAX_AGE_SECONDS = 300
 _MAX_LOGGED_CHARACTERS = 80
+
+
+class _Replay(Enum):
+    """The reasons why a webhook with a valid signature starts no pass, with their texts for the log."""
+
+    EXPIRED = f"signed more than {MAX_AGE_SECONDS} seconds before or after now"
+    REPLAYED = "seen before"
 
 
 class WebhookDeliveries:
@@ -55,19 +64,23 @@ class WebhookDeliveries:
                 check.update(chunk)
         if claim is None or check is None or not check.is_valid():
             log.debug("webhook_refused")
+            WEBHOOKS.add(claim.provider if claim else "other", "refused")
             return HTTPStatus.UNAUTHORIZED
         fields = {"kind": _sanitize(claim.event), "delivery": _sanitize(claim.delivery)}
-        if reason := self._find_replay_reason(claim):
-            log.info("webhook_ignored", reason=reason, **fields)
+        if ignored := self._find_replay(claim):
+            log.info("webhook_ignored", reason=ignored.value, **fields)
+            WEBHOOKS.add(claim.provider, ignored.name.lower())
             return HTTPStatus.OK
         log.info("webhook_accepted", **fields)
+        WEBHOOKS.add(claim.provider, "accepted")
         self._notify()
         return HTTPStatus.ACCEPTED
 
-    def _find_replay_reason(self, claim: SignatureClaim) -> str:
+    def _find_replay(self, claim: SignatureClaim) -> _Replay | None:
         if claim.signed_at is not None and abs(self._clock() - claim.signed_at) > MAX_AGE_SECONDS:
-            return f"signed more than {MAX_AGE_SECONDS} seconds before or after now"
-        return "seen before" if claim.identity and self._is_known(hashlib.sha256(claim.identity).digest()) else ""
+            return _Replay.EXPIRED
+        is_known = claim.identity and self._is_known(hashlib.sha256(claim.identity).digest())
+        return _Replay.REPLAYED if is_known else None
 
     def _is_known(self, digest: bytes) -> bool:
         with self._lock:

@@ -79,6 +79,8 @@ def _connect(parts: SplitResult, *, should_verify: bool) -> http.client.HTTPConn
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return http.client.HTTPSConnection(host, parts.port, timeout=_TIMEOUT_SECONDS, context=context)
+
+
 def request_details(url: str) -> dict[str, Any]:
     """Request the details of all health checks, and the last pass. A service answers only clients on its machine.
 

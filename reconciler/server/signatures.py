@@ -25,6 +25,7 @@ class SignatureClaim:
     """The unverified data in the headers of a webhook request.
 
     Attributes:
+        provider: The kind of the Git host, or `other`.
         event: The name of the event, for the log.
         delivery: The ID of the delivery, for the log.
         identity: Identifies the delivery, to detect replays. b"" if the headers do not identify the delivery. If the
@@ -36,6 +37,7 @@ class SignatureClaim:
         is_plain_token: Whether the request contains a token instead of a signature.
     """
 
+    provider: str
     event: str
     delivery: str
     identity: bytes
@@ -52,6 +54,7 @@ class _HostHeaders:
     `prefix` is the text before the signature in its header.
     """
 
+    provider: str
     signature: str
     prefix: str
     event: str
@@ -59,11 +62,11 @@ class _HostHeaders:
 
 
 _HOSTS = (
-    _HostHeaders("x-forgejo-signature", "", "x-forgejo-event", ("x-forgejo-delivery",)),
-    _HostHeaders("x-gitea-signature", "", "x-gitea-event", ("x-gitea-delivery",)),
-    _HostHeaders("x-hub-signature-256", "sha256=", "x-github-event", ("x-github-delivery",)),
+    _HostHeaders("forgejo", "x-forgejo-signature", "", "x-forgejo-event", ("x-forgejo-delivery",)),
+    _HostHeaders("gitea", "x-gitea-signature", "", "x-gitea-event", ("x-gitea-delivery",)),
+    _HostHeaders("github", "x-hub-signature-256", "sha256=", "x-github-event", ("x-github-delivery",)),
     # The headers of Bitbucket Cloud and Bitbucket Data Center.
-    _HostHeaders("x-hub-signature", "sha256=", "x-event-key", ("x-request-uuid", "x-request-id")),
+    _HostHeaders("bitbucket", "x-hub-signature", "sha256=", "x-event-key", ("x-request-uuid", "x-request-id")),
 )
 
 
@@ -89,9 +92,9 @@ def _read_standard_claim(headers: Mapping[str, str]) -> SignatureClaim | None:
     values = headers["webhook-signature"].split()[:_MAX_SIGNATURES]
     signatures = tuple(_decode_base64(text.removeprefix("v1,").encode()) for text in values if text.startswith("v1,"))
     event = headers.get("x-gitlab-event", "")
-    return SignatureClaim(
-        event, delivery, delivery.encode(), signatures, f"{delivery}.{timestamp}.".encode("latin-1"), int(timestamp)
-    )
+    provider = "gitlab" if event else "other"
+    prefix = f"{delivery}.{timestamp}.".encode("latin-1")
+    return SignatureClaim(provider, event, delivery, delivery.encode(), signatures, prefix, int(timestamp))
 
 
 def _read_body_claim(headers: Mapping[str, str], host: _HostHeaders) -> SignatureClaim | None:
@@ -99,7 +102,8 @@ def _read_body_claim(headers: Mapping[str, str], host: _HostHeaders) -> Signatur
     if not re.fullmatch(f"{host.prefix}[0-9a-fA-F]{{64}}", signature):
         return None
     digest = bytes.fromhex(signature.removeprefix(host.prefix))
-    return SignatureClaim(headers.get(host.event, ""), _get_first(headers, host.deliveries), digest, (digest,))
+    delivery = _get_first(headers, host.deliveries)
+    return SignatureClaim(host.provider, headers.get(host.event, ""), delivery, digest, (digest,))
 
 
 def _read_token_claim(headers: Mapping[str, str]) -> SignatureClaim:
@@ -107,7 +111,7 @@ def _read_token_claim(headers: Mapping[str, str]) -> SignatureClaim:
     delivery = _get_first(headers, ("idempotency-key", "x-gitlab-event-uuid"))
     token = headers["x-gitlab-token"].encode("latin-1")
     event = headers.get("x-gitlab-event", "")
-    return SignatureClaim(event, delivery, delivery.encode(), (token,), is_plain_token=True)
+    return SignatureClaim("gitlab", event, delivery, delivery.encode(), (token,), is_plain_token=True)
 
 
 def _get_first(headers: Mapping[str, str], names: Sequence[str]) -> str:

@@ -35,6 +35,13 @@ _MAX_FINDING_CODES = 160
 _MAX_CHANNELS, _MAX_EVENTS = 20, 30
 _MAX_REMOTES = 100
 
+WEBHOOK_PROVIDERS = ("github", "gitlab", "gitea", "forgejo", "bitbucket", "other")
+WEBHOOK_RESULTS = ("accepted", "replayed", "expired", "refused")
+HTTP_METHODS = ("GET", "HEAD", "POST", "other")
+HTTP_ROUTES = LabelValues(100)
+_HTTP_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
+_MAX_HTTP_CODES = 20
+
 BUILD_INFO = REGISTRY.gauge(
     "reconciler_build_info",
     "The version of the program, its Git commit, and the version of Python. The value is always 1.",
@@ -130,6 +137,25 @@ SETTINGS_RELOAD_SUCCESS = REGISTRY.gauge(
 )
 SETTINGS_RELOAD_TIME = REGISTRY.timestamp(
     "reconciler_settings_reload_timestamp_seconds", "The time at which the current settings were read."
+)
+WEBHOOKS = REGISTRY.counter(
+    "reconciler_webhooks_total",
+    "The number of webhooks. `replayed` webhooks were received before, and `expired` webhooks have an old signature.",
+    provider=WEBHOOK_PROVIDERS,
+    result=WEBHOOK_RESULTS,
+)
+HTTP_REQUESTS = REGISTRY.counter(
+    "reconciler_http_requests_total",
+    "The number of requests to the HTTP server, except requests that it refuses before their headers are complete.",
+    method=HTTP_METHODS,
+    route=HTTP_ROUTES,
+    code=LabelValues(_MAX_HTTP_CODES),
+)
+HTTP_REQUEST_DURATION = REGISTRY.histogram(
+    "reconciler_http_request_duration_seconds",
+    "The duration of requests to the HTTP server, from the end of the headers to the end of the response.",
+    _HTTP_BUCKETS,
+    route=HTTP_ROUTES,
 )
 
 

@@ -1,0 +1,54 @@
+"""Middleware that counts, measures and logs the requests of the HTTP server."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from http import HTTPStatus
+
+from starlette.routing import BaseRoute, Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from reconciler.telemetry.event_log import log
+from reconciler.telemetry.metrics import HTTP_METHODS, HTTP_REQUEST_DURATION, HTTP_REQUESTS
+
+_OTHER_METHOD = HTTP_METHODS[-1]
+_UNMATCHED = "unmatched"
+
+
+class RequestMetrics:
+    """Records the route, the status and the duration of each request.
+
+    The path of a request is not recorded, because clients can send any path.
+
+    Args:
+        clock: Returns the seconds of a clock with a high resolution.
+    """
+
+    def __init__(
+        self, app: ASGIApp, routes: Sequence[BaseRoute], clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self._app = app
+        self._paths: dict[object, str] = {route.endpoint: route.path for route in routes if isinstance(route, Route)}
+        self._clock = clock
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Process a request."""
+        start = self._clock()
+        # A request without a response ends with an exception, for which the server responds with this status.
+        status = HTTPStatus.INTERNAL_SERVER_ERROR.value
+
+        async def record_status(message: Message) -> None:
+            nonlocal status
+            status = message.get("status", status)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, record_status)
+        finally:
+            seconds = self._clock() - start
+            route = self._paths.get(scope.get("endpoint"), _UNMATCHED)
+            method = scope["method"] if scope["method"] in HTTP_METHODS else _OTHER_METHOD
+            HTTP_REQUESTS.add(method, route, str(status))
+            HTTP_REQUEST_DURATION.observe(seconds, route)
+            log.debug("http_request", method=method, route=route, status=status, duration_ms=round(seconds * 1_000, 3))
