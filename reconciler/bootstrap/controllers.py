@@ -70,7 +70,7 @@ from reconciler.controllers.results import (
 )
 from reconciler.git.errors import GitError
 from reconciler.git.source import RepositoryOrFolder, resolve_repository
-from reconciler.git.url import check_url_allowed, parse_url
+from reconciler.git.url import check_url_allowed, get_location, matches_location, parse_url
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.git_formats import normalize_repository_url
 from reconciler.krm.internal_errors import ScopeFailedError
@@ -386,8 +386,9 @@ class CatalogServices:
             before, inventory = PlacedPackages(states, remotes), fleet.inventory
             return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.get_held_counts()))
 
+        list_existing = partial(_list_existing_packages, states)
         rules = PackageRules(
-            catalog, fleet.find_labels, partial(_list_existing_packages, states), self._assigned_variants
+            catalog, fleet.find_labels, self._find_credential_tenant, list_existing, self._assigned_variants
         )
         results = [rules.apply_to_placed(self._placement.run(catalog, run_placement, states))]
         for tenant in ("", *catalog.tenants.by_name):
@@ -435,6 +436,12 @@ class CatalogServices:
             ]
         )
         return select_owned(result, catalog, tenant) if catalog.tenants else result
+
+    def _find_credential_tenant(self, url: str) -> str:
+        """Return the only tenant that may use the credentials of a remote. Return "" if all tenants may use them."""
+        location = get_location(parse_url(url))
+        entries = (entry for entry in self._settings.git.credentials if entry.read or entry.write)
+        return next((entry.tenant for entry in entries if matches_location(location, entry.url)), "")
 
     def _get_limits(self, catalog: Catalog, tenant: str) -> _ControllerLimits:
         percent, expressions = self._settings.guards.max_delete_percent, self._limits

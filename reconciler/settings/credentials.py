@@ -77,9 +77,10 @@ class ApiCredentials(SettingsGroup):
 
 
 class CredentialSettings(SettingsGroup):
-    """The credentials of the remotes that match `url`."""
+    """The credentials of the remotes that match `url`. Packages of other tenants than `tenant` must not use them."""
 
     url: UrlWithoutCredentials
+    tenant: str = ""
     read: ReadCredentials | None = None
     write: WriteCredentials | None = None
     api: ApiCredentials | None = None

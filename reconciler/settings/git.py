@@ -77,7 +77,8 @@ class GitSettings(SettingsGroup):
         "matches a remote applies to it. write is used only for pushes; without write, the remote is read-only. read "
         "and write have token_file with username, credentials_file (lines of the form https://user:token@host), "
         "github_app (app_id, key_file, installation), or ssh_key_file with known_hosts_file. write can have another "
-        "url for pushes. api has the token_file or github_app for the pull requests of these repositories.",
+        "url for pushes. api has the token_file or github_app for the pull requests of these repositories. tenant is "
+        "the only tenant whose packages may use upstreams with these credentials.",
     )
     credentials_file: str = declare(
         "",

@@ -12,7 +12,14 @@ from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.tenants import Tenant
 from reconciler.controllers.keyed_cache import IdentityCache
 from reconciler.controllers.package_variants.status import build_stalled_conditions
-from reconciler.controllers.results import ControllerResult, PackageTarget, StalledVariant, Variant, merge_results
+from reconciler.controllers.results import (
+    ControllerResult,
+    PackageTarget,
+    StalledVariant,
+    UpstreamPackage,
+    Variant,
+    merge_results,
+)
 from reconciler.krm.findings import Finding, FindingCode, SourceLocation
 from reconciler.krm.git_formats import normalize_repository_url
 from reconciler.krm.globs import matches_any_glob
@@ -30,12 +37,15 @@ class PackageRules:
 
     Attributes:
         find_labels: Returns the labels of the cluster or Repository with a namespace and a name.
+        find_credential_tenant: Returns the only tenant that may use the credentials of an upstream URL. Returns "" if
+            all tenants may use them.
         list_existing: Returns the packages that exist on their targets.
         assigned: The accepted package variants of this and the previous pass.
     """
 
     catalog: Catalog
     find_labels: Callable[[str, str], Mapping[str, str]]
+    find_credential_tenant: Callable[[str], str]
     list_existing: Callable[[], frozenset[PackageTarget]]
     assigned: IdentityCache[Variant]
 
@@ -54,7 +64,7 @@ class PackageRules:
             allowed_target = self._is_target_allowed(variant.target, rules)
             if not allowed_target and self._is_selected(variant) and variant.target not in self.existing:
                 skipped.setdefault(variant.owner.parent or variant.owner.key, []).append(variant.target.repository)
-            elif reason := _find_violation(variant, rules, is_target_allowed=allowed_target):
+            elif reason := self._find_violation(variant, rules, is_target_allowed=allowed_target):
                 stalled.append(self._stall(variant, TenancyCodes.TENANT_FORBIDDEN, reason))
             else:
                 accepted.append(self.assigned.get_or_create((variant, rules.spec), partial(_assign, variant, rules)))
@@ -94,6 +104,27 @@ class PackageRules:
             " for each tenant"
         )
         return self._stall(variant, TenancyCodes.TENANT_FORBIDDEN, message)
+
+    def _find_violation(self, variant: Variant, tenant: Tenant, *, is_target_allowed: bool) -> str:
+        allow, subject, target = tenant.spec.allow, str(variant.target), variant.target
+        if not is_target_allowed:
+            selector = allow.targets.selector.selector.as_data() if allow.targets else "none"
+            return format_violation(tenant, subject, "the target", target.repository, "targets", (str(selector),))
+        if not matches_any_glob(target.package, allow.packages):
+            return format_violation(tenant, subject, "the package path", target.package, "packages", allow.packages)
+        return self._check_upstream(variant.upstream, tenant, subject) if variant.upstream else ""
+
+    def _check_upstream(self, upstream: UpstreamPackage, tenant: Tenant, subject: str) -> str:
+        allowed, locations = tenant.spec.allow.upstreams, [*list_locations(upstream.url)]
+        if not any(matches_any_glob(location, allowed) for location in locations):
+            return format_violation(tenant, subject, "the upstream", locations[0], "upstreams", allowed)
+        owner = self.find_credential_tenant(upstream.url)
+        if owner and owner != tenant.name:
+            return (
+                f"{subject}: tenant {tenant.name} may not use the credentials of the upstream {locations[0]}, because"
+                f" they belong to tenant {owner} (setting `git.credentials`)"
+            )
+        return ""
 
     def _is_target_allowed(self, target: PackageTarget, tenant: Tenant) -> bool:
         targets = tenant.spec.allow.targets
@@ -156,21 +187,6 @@ class PackageRules:
 def _assign(variant: Variant, tenant: Tenant) -> Variant:
     dependencies = {**variant.dependencies, "tenant": tenant.digest}
     return replace(variant, tenant=tenant.name, dependencies=dependencies)
-
-
-def _find_violation(variant: Variant, tenant: Tenant, *, is_target_allowed: bool) -> str:
-    allow, subject = tenant.spec.allow, str(variant.target)
-    if not is_target_allowed:
-        selector = allow.targets.selector.selector.as_data() if allow.targets else "none"
-        return format_violation(tenant, subject, "the target", variant.target.repository, "targets", (str(selector),))
-    if not matches_any_glob(variant.target.package, allow.packages):
-        return format_violation(tenant, subject, "the package path", variant.target.package, "packages", allow.packages)
-    if variant.upstream and not any(
-        matches_any_glob(location, allow.upstreams) for location in list_locations(variant.upstream.url)
-    ):
-        location = next(iter(list_locations(variant.upstream.url)))
-        return format_violation(tenant, subject, "the upstream", location, "upstreams", allow.upstreams)
-    return ""
 
 
 def list_locations(url: str) -> Iterator[str]:

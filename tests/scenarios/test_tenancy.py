@@ -134,6 +134,19 @@ def test_set_with_named_targets_reports_an_error(world: World) -> None:
     assert len(list_messages(world.sync())) == 1
 
 
+@pytest.mark.parametrize(("owner", "is_allowed"), [("payments", True), ("other", False), ("", True)])
+def test_credentials_of_another_tenant(world: World, owner: str, is_allowed: bool) -> None:
+    (world.folder / "token").write_text("secret-token")
+    entry = {"url": "*", "tenant": owner, "read": {"token_file": str(world.folder / "token")}}
+    write = {"write": {"token_file": str(world.folder / "token")}}
+    world = world.with_settings(git={"credentials": [{**entry, **write}]})
+    world.write({"teams/payments/api.yaml": REQUEST})
+
+    messages = list_messages(world.plan())
+
+    assert [f"belong to tenant {owner}" in message for message in messages] == ([] if is_allowed else [True])
+
+
 class TestRenderedPackages:
     @pytest.mark.parametrize(
         ("resource", "value"),
