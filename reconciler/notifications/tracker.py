@@ -112,9 +112,17 @@ class Tracker:
             if tracked is None:
                 group.items[item.id] = TrackedItem(item, now)
                 self._has_changed = True
-            else:
-                tracked.item, tracked.ended_at = item, None
+                continue
+            if tracked.ended_at is not None:
+                self._count_duplicates(group, item.id)
+            tracked.item, tracked.ended_at = item, None
         return group
+
+    def _count_duplicates(self, group: TrackedGroup, item: str) -> None:
+        """Count an item that began again before its end was sent."""
+        for route in self._routes:
+            if item in group.sent.get(route.id, ()):
+                metrics.NOTIFICATIONS.add(route.channel, group.condition.event, "deduplicated")
 
     def _end_items(
         self, group: TrackedGroup, observed: frozenset[str], drafts: set[str], observation: Observation, now: float

@@ -21,7 +21,7 @@ PACKAGE_STATES = (
 )  # fmt: skip
 DRAFT_STATES = ("draft", "proposed")
 SEVERITIES = ("error", "warning", "info")
-NOTIFICATION_RESULTS = ("sent", "limited", "failed")
+NOTIFICATION_RESULTS = ("sent", "deduplicated", "limited", "failed")
 DRAFT_ACTIONS = ("created", "updated", "withdrawn")
 GIT_OPERATIONS = ("fetch", "push", "ls_remote")
 GIT_RESULTS = ("ok", "auth", "not_found", "timeout", "refused", "stale", "other")
@@ -92,7 +92,8 @@ DRAFT_CHANGES = REGISTRY.counter(
 )
 NOTIFICATIONS = REGISTRY.counter(
     "reconciler_notifications_total",
-    "The number of notifications. `limited` notifications were combined into one message because of the rate limit.",
+    "The number of notifications. `deduplicated`: a condition ended and began again within the gather time, so that no "
+    "message is sent. `limited`: the rate limit combined several notifications into one message.",
     channel=LabelValues(_MAX_CHANNELS),
     event=LabelValues(_MAX_EVENTS),
     result=NOTIFICATION_RESULTS,

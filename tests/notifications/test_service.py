@@ -215,9 +215,19 @@ def test_an_exception_of_the_observer_does_not_end_a_pass(start: Callable[[], No
     assert [entry["event"] for entry in logs] == ["internal_error"]
 
 
-def test_without_routes_there_is_no_thread(tmp_path: Path) -> None:
-    service = build_notifications(Settings.model_validate({"cache": str(tmp_path)}))
+@pytest.mark.parametrize(
+    ("has_route", "is_read_only", "expected"),
+    [(True, False, Notifications), (True, True, NoNotifications), (False, False, NoNotifications)],
+    ids=["writing", "read-only", "no-route"],
+)
+def test_only_a_writing_daemon_with_routes_sends_messages(
+    tmp_path: Path, has_route: bool, is_read_only: bool, expected: type
+) -> None:
+    channels = [{"name": "ops", "kind": "slack", "url_file": "/none"}]
+    routes = [{"channel": "ops"}] if has_route else []
+    data = {"cache": str(tmp_path), "notifications": {"channels": channels, "routes": routes}}
+    service = build_notifications(Settings.model_validate(data), is_read_only=is_read_only)
 
-    assert isinstance(service, NoNotifications)
+    assert type(service) is expected
     assert run_pass(service, Passes([PassSummary("c1", {})]))
     service.close()

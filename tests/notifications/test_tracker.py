@@ -34,6 +34,13 @@ def remote(hold_seconds: float = 900.0) -> Condition:
     return Condition(Event.REMOTE_UNAVAILABLE, "git", "git", Severity.ERROR, items)
 
 
+@pytest.fixture
+def metrics_text() -> Iterator[Callable[[], str]]:
+    """Return a function that returns the current metrics as text."""
+    with metrics.REGISTRY.export():
+        yield lambda: metrics.render_metrics("text/plain")[0].decode()
+
+
 def test_equal_drafts_are_one_message(desk: Desk) -> None:
     names = [f"t{number}/web@a" for number in range(1000)]
 
@@ -69,11 +76,14 @@ def test_the_gather_time_starts_again_after_an_interruption(desk: Desk) -> None:
     assert desk.run(after=1) == [BLOCKED]
 
 
-def test_a_flapping_condition_sends_one_message(desk: Desk) -> None:
+def test_a_flapping_condition_sends_one_message(desk: Desk, metrics_text: Callable[[], str]) -> None:
     assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
     for _ in range(10):
         assert desk.run(observe(), after=10) == []
         assert desk.run(observe(blocked("a/web")), after=10) == []
+
+    labels = 'channel="ops",event="package_blocked",result="deduplicated"'
+    assert f"reconciler_notifications_total{{{labels}}} 10.0" in metrics_text()
 
 
 def test_the_end_of_a_condition_is_sent_once(desk: Desk) -> None:
@@ -288,13 +298,6 @@ def test_a_damaged_ledger_is_like_a_lost_ledger(desk: Desk) -> None:
     desk.restart()
 
     assert desk.settle(observed) == ["2 changes"]
-
-
-@pytest.fixture
-def metrics_text() -> Iterator[Callable[[], str]]:
-    """Return a function that returns the current metrics as text."""
-    with metrics.REGISTRY.export():
-        yield lambda: metrics.render_metrics("text/plain")[0].decode()
 
 
 def test_a_route_sends_a_limited_number_of_messages_and_then_one_digest(

@@ -22,6 +22,7 @@ from reconciler.notifications.observation import Observation
 from reconciler.notifications.pass_observer import PassObserver
 from reconciler.notifications.routes import Route
 from reconciler.planning.model.shard import Shard, parse_shard
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.reconcile_pass import PassReport
 from reconciler.settings import Settings
 from tests.properties.test_second_pass import ACTIONS, update_open
@@ -317,6 +318,14 @@ def test_a_rollout_is_reported_wave_by_wave(tmp_path: Path) -> None:
     world.revert("amsterdam")
 
     assert [*fleet.sync(), *fleet.sync()] == [f"Rollout stopped: {rule}: wave 1 stays closed"]
+
+
+def test_findings_about_channels_are_findings_of_the_pass(tmp_path: Path) -> None:
+    finding = PassCodes.NOTIFICATION_URL_REFUSED.finding("the connector is retired")
+    service = begin(tmp_path, published).service(observe=lambda *_: (finding,))
+
+    assert service.run()
+    assert finding in service.summary.findings
 
 
 @pytest.mark.parametrize(
