@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-PROJECT = Path(__file__).resolve().parents[2]
+from tests.support.command_line import run_in
 
 
 @pytest.fixture(scope="session")
 def demo_fleet(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("fleet")
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "GIT_CONFIG_GLOBAL": "/dev/null"}
-    subprocess.run(
-        [sys.executable, "-m", "reconciler", "demo"], cwd=folder, env=environment, check=True, capture_output=True
-    )
+    result = run_in(folder, {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null"}, "demo")
+    assert result.returncode == 0, result.stderr
     return folder / "demo" / "fleet.git"
 
 

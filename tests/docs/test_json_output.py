@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +43,8 @@ class Demo:
     """The demo, with a history of its config. Before some commands, the demo changes."""
 
     def __init__(self, folder: Path) -> None:
-        environment = {**_ENVIRONMENT, "PYTHONPATH": str(PROJECT)}
-        subprocess.run([sys.executable, "-m", "reconciler", "demo"], cwd=folder, env=environment, check=True)
+        result = run_in(folder, _ENVIRONMENT, "demo")
+        assert result.returncode == 0, result.stderr
         self.folder = folder / "demo"
         (self.folder / "reconciler.yaml").write_text(_SETTINGS)
         self._git("init", "--quiet", "--initial-branch=main")

@@ -50,8 +50,8 @@ def run_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[st
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("showcase") / "world"
     build_showcase(folder)
-    process = run_process(folder, "sync", "config", "--fleet", "fleet.git", "--cache", ".cache")
-    assert process.returncode == 0, process.stderr
+    result = sync(folder)
+    assert result.returncode == 0, result.stderr
     return folder
 
 

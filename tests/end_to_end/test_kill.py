@@ -49,19 +49,14 @@ def start(world: Path) -> subprocess.Popen[str]:
     )
 
 
-def sync(world: Path) -> None:
-    with start(world) as process:
-        out, err = process.communicate(timeout=300)
-
-    assert process.returncode == 0, out + err
-
-
 def observed(world: Path) -> Scene:
     undisturbed = world.with_name(world.name + "-undisturbed")
     shutil.copytree(world, undisturbed)
     began = time.monotonic()
-    sync(undisturbed)
+    with start(undisturbed) as process:
+        out, err = process.communicate(timeout=300)
     seconds = time.monotonic() - began
+    assert process.returncode == 0, out + err
     before, after = read_refs(world / "fleet-0.git"), read_refs(undisturbed / "fleet-0.git")
     drafts = [ref for ref in after if ref.startswith("refs/heads/drafts/") and before.get(ref) != after[ref]]
     assert len(drafts) == CLUSTERS
@@ -69,19 +64,26 @@ def observed(world: Path) -> Scene:
 
 
 @pytest.fixture(scope="module")
-def first_sync(tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def new_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = tmp_path_factory.mktemp("first") / "world"
     build_world(world, SIZES)
     # many small pushes: most moments lie between two of them
     (world / "reconciler.yaml").write_text("git: {max_refs_per_push: 4}\n")
-    return observed(world)
+    return world
 
 
 @pytest.fixture(scope="module")
-def later_sync(first_sync: Scene, tmp_path_factory: pytest.TempPathFactory) -> Scene:
+def first_sync(new_world: Path) -> Scene:
+    return observed(new_world)
+
+
+@pytest.fixture(scope="module")
+def later_sync(new_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Scene:
     """Every draft stands, and one change of the set moves all of them."""
     world = tmp_path_factory.mktemp("later") / "world"
-    shutil.copytree(first_sync.world.with_name("world-undisturbed"), world)
+    shutil.copytree(new_world, world)
+    synced = run_in(world, ENVIRONMENT, *SYNC)
+    assert synced.returncode == 0, synced.stdout + synced.stderr
     spec = world / "config" / "set.yaml"
     spec.write_text(spec.read_text().replace("namespace: edge", "namespace: rim"))
     return observed(world)

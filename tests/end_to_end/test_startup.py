@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.cli.entry import COMMANDS
+from tests.support.command_line import run_in
 
 PROJECT = Path(__file__).parents[2]
 # No command without a change needs these libraries.
@@ -34,15 +35,20 @@ finally:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the demo, synced once."""
     folder = tmp_path_factory.mktemp("startup")
-    list_modules(folder, "demo", "demo")
-    list_modules(folder / "demo", "sync", "config", "--fleet", "fleet.git")
+    created = run_in(folder, build_environment(folder), "demo", "demo")
+    synced = run_in(folder / "demo", build_environment(folder / "demo"), "sync", "config", "--fleet", "fleet.git")
+    assert (created.returncode, synced.returncode) == (0, 0), created.stderr + synced.stderr
     return folder / "demo"
+
+
+def build_environment(folder: Path) -> dict[str, str]:
+    places = {"XDG_CACHE_HOME": str(folder.parent), "HOME": str(folder), "RECONCILER_CACHE": f"{folder.parent}/cache"}
+    return {**os.environ, "PYTHONPATH": str(PROJECT), **places}
 
 
 def list_modules(folder: Path, *arguments: str) -> list[str]:
     """Run a command in a new process, and return the names of the modules that it has imported."""
-    environment = {**os.environ, "PYTHONPATH": str(PROJECT), "XDG_CACHE_HOME": str(folder.parent), "HOME": str(folder)}
-    environment |= {"RECONCILER_CACHE": str(folder.parent / "cache")}
+    environment = build_environment(folder)
     subprocess.run([sys.executable, "-c", RUN, *arguments], cwd=folder, env=environment, check=True)
     modules: list[str] = json.loads((folder / "modules.json").read_text())
     return modules

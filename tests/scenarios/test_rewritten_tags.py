@@ -11,8 +11,6 @@ from reconciler.settings import Settings
 from tests.support.git_repositories import commit_files, git, make_bare, read_file, read_ref, write_hook
 from tests.support.world import PassResult, World, catalog, package, repository
 
-pytestmark = pytest.mark.real_git
-
 DRAFT = "drafts/config"
 GW = """\
 # the gateway of Berlin

@@ -9,8 +9,6 @@ from reconciler.krm.times import format_rfc3339
 from tests.support.git_repositories import commit_files, git
 from tests.support.world import World, catalog, injected_set, package, repository
 
-pytestmark = pytest.mark.real_git
-
 MOVED = 1_400_000_000
 SETTLED = MOVED + 600
 CHANNELS = "channels/gateway.yaml"
