@@ -17,7 +17,8 @@ import pytest
 PROJECT = Path(__file__).resolve().parents[2]
 PAGE = PROJECT / "docs/reference/git-layout.md"
 _EXAMPLE = re.compile(r"<!-- example: (?P<name>\w+) -->\n```text\n.*?```", re.DOTALL)
-_TRAILER = re.compile(r"\bReconciler-[A-Z]\w*(?:-[A-Z]\w*)*")
+# Do not match the headers of HTTP responses, which start with "X-".
+_TRAILER = re.compile(r"(?<!X-)\bReconciler-[A-Z]\w*(?:-[A-Z]\w*)*")
 _COMMANDS = {
     "refs": ("for-each-ref", "--format=%(refname)"),
     "trailers": ("log", "-1", "--format=%(trailers:only)", "drafts/boston", "--", "gateway"),
