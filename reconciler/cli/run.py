@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -143,6 +144,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     state.limits, state.shard = bootstrap_health.build_health_limits(settings), settings.shard
     recorder = bootstrap_health.PassRecorder(state, passes, services)
     reporter.heartbeat_seconds = settings.log.heartbeat_seconds
+    reporter.cache_size.folder = Path(settings.cache).expanduser()
     reporter.last_pass_file = bootstrap_options.build_last_pass_file(settings)
     remote_metrics.select_remote_label(settings.metrics.remote_label)
     target_metrics.TARGET_METRICS.set_limit(settings.metrics.max_targets if settings.metrics.per_target else 0)

@@ -6,6 +6,7 @@ are sent to each worker once.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from threading import Lock
@@ -27,6 +28,7 @@ from reconciler.output.changes.package_changes import compare_packages
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.telemetry.render_metrics import collect_function_calls
 
 
 class VersionMismatchError(Exception):
@@ -86,11 +88,14 @@ class RenderWorker:
 
 def _render_job(job: Job, renderer: PackageRenderer) -> JobResult:
     try:
-        with isolation_boundary(f"package {job.variant.target}"):
+        with isolation_boundary(f"package {job.variant.target}"), collect_function_calls() as calls:
+            started_at = time.perf_counter()
             rendered = renderer(job.variant, job.inputs)
+            seconds = time.perf_counter() - started_at
             # Compare the new and the previous package here, because only the worker has both contents in memory.
             previous = _get_previous_files(job.inputs)
-            return RenderedPackage(rendered, previous.id, compare_packages(previous, rendered.files))
+            changes = compare_packages(previous, rendered.files)
+            return RenderedPackage(rendered, previous.id, changes, seconds, tuple(calls))
     except (InterruptedFunctionError, ScopeFailedError) as error:
         return error
 

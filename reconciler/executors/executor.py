@@ -22,6 +22,7 @@ from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.telemetry.render_metrics import FunctionCall
 
 
 class ExecutorUnusableError(ExpectedError):
@@ -72,11 +73,18 @@ class Job:
 
 @dataclass(frozen=True)
 class RenderedPackage:
-    """A rendered package, and its changes since the package version with the tree ID `previous_tree`."""
+    """A rendered package, and its changes since the package version with the tree ID `previous_tree`.
+
+    Attributes:
+        seconds: The duration of the render.
+        function_calls: The calls of functions in the render.
+    """
 
     rendered: PackageRender
     previous_tree: TreeId
     changes: PackageChanges
+    seconds: float = 0.0
+    function_calls: tuple[FunctionCall, ...] = ()
 
 
 JobResult = RenderedPackage | InterruptedFunctionError | ScopeFailedError

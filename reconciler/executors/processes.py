@@ -41,6 +41,7 @@ from reconciler.executors.serialization import pack_trees, unpack_trees
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.process_protection import forbid_memory_access
+from reconciler.telemetry.metrics import WORKER_PROCESSES
 
 # The minimum number of jobs for this executor. Starting a worker, which parses the config, costs as much as 400
 # renders.
@@ -80,11 +81,13 @@ class ProcessExecutor:
         """Start the worker processes for one pass, and end them after the pass."""
         limit = WaitLimit(self._timeout_seconds)
         workers = [_Worker(self._renderer_factory, limit) for _ in range(self._workers)]
+        WORKER_PROCESSES.set(len(workers))
         try:
             yield _Session(workers, pack_context(context))
         finally:
             for worker in workers:
                 worker.end()
+            WORKER_PROCESSES.set(0)
 
 
 class _Session:

@@ -10,8 +10,8 @@ from typing import Any
 
 import httpx
 
-from reconciler.forge.errors import ForgeAnswerError, ForgeBusyError, ForgeUnreachableError
-from reconciler.forge.rate_limits import RateLimiter
+from reconciler.forge.errors import ForgeAnswerError, ForgeBusyError, ForgeError, ForgeUnreachableError
+from reconciler.forge.rate_limits import ForgeQuota, RateLimiter
 from reconciler.forge.response_cache import CachedResponse, ResponseCache
 from reconciler.forge.responses import (
     create_status_error,
@@ -21,6 +21,7 @@ from reconciler.forge.responses import (
     to_one_line,
 )
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.telemetry import metrics
 
 Authorize = Callable[[], Mapping[str, str]]
 """A function that returns the headers with the credentials, or raises ForgeCredentialsError."""
@@ -144,8 +145,7 @@ class ForgeClient:
             request = self._connections.http.build_request(
                 method, url, json=body, headers={**self._headers, **headers, **credentials}
             )
-            answer = self._fetch_answer(request, call)
-            self._rate_limiter.quota = read_quota(answer.headers, self.clock())
+            answer = self._fetch_measured(request, call)
             redirect = self._find_redirect(method, url, answer)
             if not redirect:
                 return self._check_answer(answer, call, credentials, is_conditional=bool(headers))
@@ -161,6 +161,18 @@ class ForgeClient:
             return None
         redirect = url.join(location)
         return redirect if self._is_same_origin(redirect) else None
+
+    def _fetch_measured(self, request: httpx.Request, call: str) -> _Answer:
+        host, operation = request.url.host, request.method.lower()
+        try:
+            answer = self._fetch_answer(request, call)
+        except ForgeError:
+            metrics.FORGE_REQUESTS.add(host, operation, "error")
+            raise
+        metrics.FORGE_REQUESTS.add(host, operation, f"{answer.status // 100}xx")
+        self._rate_limiter.quota = read_quota(answer.headers, self.clock())
+        _record_quota(host, answer.headers, self._rate_limiter.quota)
+        return answer
 
     def _fetch_answer(self, request: httpx.Request, call: str) -> _Answer:
         # Do not chain the original exceptions, because messages of the HTTP client can contain a header.
@@ -229,6 +241,14 @@ class _Connections:
             if self._open is not None:
                 self._open.close()
             self._open = None
+
+
+def _record_quota(host: str, headers: httpx.Headers, quota: ForgeQuota) -> None:
+    resource = headers.get("x-ratelimit-resource", "core")
+    if quota.remaining is not None:
+        metrics.FORGE_RATE_LIMIT_REMAINING.set(quota.remaining, host, resource)
+    if quota.resets_at is not None:
+        metrics.FORGE_RATE_LIMIT_RESET.set(quota.resets_at, host, resource)
 
 
 def _parse_root(api: str) -> str:

@@ -6,6 +6,7 @@ each other, and stores the results until the end of the pass. It writes no commi
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property
@@ -18,9 +19,9 @@ from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.deletion_guards import read_acknowledged_hashes
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.results import ControllerResult, Variant
-from reconciler.executors.executor import RenderContext
+from reconciler.executors.executor import RenderContext, RenderedPackage
 from reconciler.git.errors import GitError, InternalGitError, SigningFailedError
-from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.krm.findings import Finding, create_internal_error_finding, select_errors
 from reconciler.krm.internal_errors import InternalFailure
 from reconciler.krm.objects import ObjectKey
 from reconciler.output.commit_messages import format_hydrator_metadata
@@ -90,6 +91,7 @@ from reconciler.reconcile.remotes.targets import (
 from reconciler.reconcile.render_batches import RenderBatches
 from reconciler.reconcile.services import PassServices
 from reconciler.telemetry.phases import phase
+from reconciler.telemetry.render_metrics import record_function_calls, record_render
 
 _NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
 
@@ -667,11 +669,19 @@ class PassContext:
 
     def _render_and_count(self, variant: Variant, inputs: RenderInputs) -> PackageRender:
         self.render_count += 1
+        started_at = time.perf_counter()
         with phase("render"):
-            return self._renderer(variant, inputs)
+            rendered = self._renderer(variant, inputs)
+        record_render(
+            variant.owner.key.group, time.perf_counter() - started_at, has_failed=bool(select_errors(rendered.findings))
+        )
+        return rendered
 
-    def _record_executor_render(self, rendered: PackageRender) -> PackageRender:
+    def _record_executor_render(self, variant: Variant, result: RenderedPackage) -> PackageRender:
         self.render_count += 1
+        rendered = result.rendered
+        record_render(variant.owner.key.group, result.seconds, has_failed=bool(select_errors(rendered.findings)))
+        record_function_calls(result.function_calls)
         for name in filter(is_function_trace_key, rendered.trace):
             # Request the identity of each function that the render used, so that the pass records it as an input.
             self._services.functions.identity(name)

@@ -18,6 +18,7 @@ from reconciler.executors.executor import (
     JobResult,
     PendingRenders,
     RenderContext,
+    RenderedPackage,
 )
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.lazy_dataclasses import dataclass, field
@@ -59,14 +60,14 @@ class RenderBatches:
         create_context: Callable[[], RenderContext],
         decide: TargetDecider,
         render: RenderFunction,
-        record_render: Callable[[PackageRender], PackageRender],
+        record_render: Callable[[Variant, RenderedPackage], PackageRender],
     ) -> None:
         """Initialize the batches of one pass.
 
         Args:
             executor: The executor. If None, all packages are rendered in this process.
             create_context: Creates the context that the executor needs. This function is called before the first job.
-            record_render: Called with each render that the executor returns.
+            record_render: Called with each render that the executor returns. Returns the rendered package.
         """
         self._executor = executor
         self._record_render = record_render
@@ -177,6 +178,6 @@ class RenderBatches:
             if result is None:
                 return self._render(variant, inputs)
             cache_changes(result.previous_tree, result.rendered.files.id, result.changes)
-            return self._record_render(result.rendered)
+            return self._record_render(variant, result)
 
         return render

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.krm.json_text import compute_digest
-from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.packages.functions.function import (
+    FunctionConfig,
+    FunctionContext,
+    FunctionOutput,
+    InterruptedFunctionError,
+    Item,
+    KrmFunction,
+)
 from reconciler.packages.functions.limits import FunctionLimits
 from reconciler.packages.functions.registry import (
     FunctionMatch,
@@ -19,6 +28,7 @@ from reconciler.packages.functions.starlark import ScriptRunner, create_starlark
 from reconciler.packages.pipeline import FunctionProvider
 from reconciler.runners.commands import CommandFunctions
 from reconciler.runners.containers import ContainerFunctions
+from reconciler.telemetry.render_metrics import FunctionCall, record_function_calls
 
 # Registries of function catalogs. Built-in functions replace images from these registries.
 _CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog", "gcr.io/kpt-fn", "gcr.io/kpt-fn-contrib", "builtins")
@@ -65,7 +75,16 @@ class CombinedFunctionProvider:
         match = self._find(spec)
         if match and match.identity:
             self._requested.add(format_function_trace_key(spec))
+        if isinstance(match, FunctionMatch):
+            return replace(match, function=_measure_calls(match.function, self._get_runtime(spec, match)))
         return match
+
+    def _get_runtime(self, spec: FunctionSpec, match: FunctionMatch) -> str:
+        if spec.exec:
+            return "exec"
+        if match.function is self._starlark:
+            return "starlark"
+        return "container" if match.identity else "builtin"
 
     def identity(self, trace_key: str) -> str:
         """Return the identity of an external function, e.g. a digest. Return "" if the identity cannot be determined
@@ -106,3 +125,21 @@ class CombinedFunctionProvider:
     def _prefers_container(self, spec: FunctionSpec, match: FunctionMatch) -> bool:
         registry = spec.image.partition("@")[0].rpartition("/")[0]
         return bool(match.warning) or (registry != "" and registry not in self._catalogs)
+
+
+def _measure_calls(function: KrmFunction, runtime: str) -> KrmFunction:
+    """Return a function that also records the duration and the result of each call."""
+
+    def call(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
+        started_at, result = time.perf_counter(), "failed"
+        try:
+            output = function(items, config, context)
+            result = "failed" if output.has_failed else "success"
+        except InterruptedFunctionError:
+            result = "interrupted"
+            raise
+        finally:
+            record_function_calls([FunctionCall(runtime, result, time.perf_counter() - started_at)])
+        return output
+
+    return call

@@ -18,12 +18,15 @@ from reconciler.krm.findings import Finding, Severity
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile.last_pass_file import LastPassFile, PassTimes
 from reconciler.reconcile.pass_runner import PassSummary
+from reconciler.service.cache_size import CacheSize
 from reconciler.service.draft_latency import DraftLatency
 from reconciler.service.finding_log import FindingLog
 from reconciler.telemetry import metrics
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.phases import measure_phases
 from reconciler.telemetry.target_metrics import TARGET_METRICS
+
+_REQUESTED_STATES = ("published", "draft", "proposed", "blocked", "declined")
 
 
 class Passes(Protocol):
@@ -57,12 +60,14 @@ class PassReporter:
     Attributes:
         heartbeat_seconds: The time between two heartbeats, in seconds. 0 means that there are no heartbeats.
         last_pass_file: The cache file for the last pass. If it is None, passes are not stored.
+        cache_size: Exports the size of the cache folder.
     """
 
     def __init__(self, heartbeat_seconds: float = 300, clocks: Clocks | None = None) -> None:
         self.heartbeat_seconds = heartbeat_seconds
         self.last_pass_file: LastPassFile | None = None
         self._clocks = clocks or Clocks()
+        self.cache_size = CacheSize()
         self._findings = FindingLog()
         self._latency = DraftLatency()
         self._started_at = self._last_event_at = self._clocks.monotonic()
@@ -107,6 +112,7 @@ class PassReporter:
             self._log_recovery()
             self._report(passes.summary, triggers, started_at, phases.durations)
             self._store(PassTimes(start_time, seconds), passes.summary)
+        self.cache_size.update(self._clocks.monotonic())
         return is_done
 
     def _store(self, times: PassTimes, summary: PassSummary | None) -> None:
@@ -206,6 +212,8 @@ def _record_numbers(summary: PassSummary) -> None:
     for action in metrics.DRAFT_ACTIONS:
         metrics.DRAFT_CHANGES.add(action, amount=numbers.drafts.get(action, 0))
     metrics.CONFLICTS.set(numbers.conflicts)
+    packages = sum(numbers.packages.get(state, 0) for state in _REQUESTED_STATES)
+    metrics.RENDERS.add("cached", amount=max(packages - summary.counts.get("renders", 0), 0))
     TARGET_METRICS.update(numbers.by_target)
     _record_findings(Counter((finding.severity.value, finding.code) for finding in summary.findings))
 

@@ -63,12 +63,16 @@ class Instrument:
     """A metric with its labels. Each label has a fixed list of values, or limited values.
 
     Values are passed in the order of the labels. A series with each combination of values exists from the start, so
-    that functions such as `rate` have a first sample. Limited values create their series when they first occur.
+    that functions such as `rate` have a first sample. Limited values create their series when they first occur. The
+    series of a sparse metric exist only after their first value, because most combinations never occur.
     """
 
     prometheus_type: ClassVar[str]
 
-    def __init__(self, name: str, description: str, labels: Mapping[str, Label], **options: Any) -> None:
+    def __init__(
+        self, name: str, description: str, labels: Mapping[str, Label], *, is_sparse: bool = False, **options: Any
+    ) -> None:
+        self._is_sparse = is_sparse
         self.name = name
         self.description = description
         self.labels = labels
@@ -103,7 +107,7 @@ class Instrument:
             self._create_series()
 
     def _create_series(self) -> None:
-        if self._metric is not None:
+        if self._metric is not None and not self._is_sparse:
             for values in product(*self.labels.values()):
                 self._get_child(values)
 
@@ -194,13 +198,13 @@ class MetricRegistry:
         self._registry: CollectorRegistry | None = None
         self.instruments: list[Instrument] = []
 
-    def counter(self, name: str, description: str, **labels: Label) -> Counter:
+    def counter(self, name: str, description: str, *, is_sparse: bool = False, **labels: Label) -> Counter:
         """Declare a counter."""
-        return self._declare(Counter(name, description, labels))
+        return self._declare(Counter(name, description, labels, is_sparse=is_sparse))
 
-    def gauge(self, name: str, description: str, **labels: Label) -> Gauge:
+    def gauge(self, name: str, description: str, *, is_sparse: bool = False, **labels: Label) -> Gauge:
         """Declare a gauge."""
-        return self._declare(Gauge(name, description, labels))
+        return self._declare(Gauge(name, description, labels, is_sparse=is_sparse))
 
     def timestamp(self, name: str, description: str, **labels: Label) -> Gauge:
         """Declare a gauge for the time of an event."""

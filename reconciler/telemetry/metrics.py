@@ -27,13 +27,22 @@ GIT_OPERATIONS = ("fetch", "push", "ls_remote")
 GIT_RESULTS = ("ok", "auth", "not_found", "timeout", "refused", "stale", "other")
 PUSH_RESULTS = ("pushed", "lost_race", "refused", "postponed", "failed")
 QUEUES = ("fetch", "push", "notification")
+CONTROLLERS = ("package_variants", "plugin_presets", "components", "placement")
+RENDER_RESULTS = ("rendered", "cached", "failed")
+RUNTIMES = ("builtin", "starlark", "exec", "container")
+FUNCTION_RESULTS = ("success", "failed", "interrupted")
+FORGE_OPERATIONS = ("get", "post", "put", "patch", "delete")
+STATUS_CLASSES = ("2xx", "3xx", "4xx", "5xx", "error")
+CACHES = ("mirrors", "other")
 _PASS_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 _GIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_RENDER_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 300)
 _LATENCY_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 # With all severities, the metric `reconciler_findings` has at most 3 * 161 series.
 _MAX_FINDING_CODES = 160
 _MAX_CHANNELS, _MAX_EVENTS = 20, 30
 _MAX_REMOTES = 100
+_MAX_FORGES, _MAX_RATE_LIMITS = 20, 10
 
 WEBHOOK_PROVIDERS = ("github", "gitlab", "gitea", "forgejo", "bitbucket", "other")
 WEBHOOK_RESULTS = ("accepted", "replayed", "expired", "refused")
@@ -148,6 +157,7 @@ WEBHOOKS = REGISTRY.counter(
 HTTP_REQUESTS = REGISTRY.counter(
     "reconciler_http_requests_total",
     "The number of requests to the HTTP server, except requests that it refuses before their headers are complete.",
+    is_sparse=True,
     method=HTTP_METHODS,
     route=HTTP_ROUTES,
     code=LabelValues(_MAX_HTTP_CODES),
@@ -157,6 +167,47 @@ HTTP_REQUEST_DURATION = REGISTRY.histogram(
     "The duration of requests to the HTTP server, from the end of the headers to the end of the response.",
     _HTTP_BUCKETS,
     route=HTTP_ROUTES,
+)
+
+RENDERS = REGISTRY.counter(
+    "reconciler_renders_total",
+    "The number of packages that passes rendered, or did not render because no dependency had changed.",
+    result=RENDER_RESULTS,
+)
+RENDER_DURATION = REGISTRY.histogram(
+    "reconciler_render_duration_seconds", "The duration of the render of one package.", _RENDER_BUCKETS,
+    controller=CONTROLLERS,
+)  # fmt: skip
+FUNCTION_DURATION = REGISTRY.histogram(
+    "reconciler_function_duration_seconds", "The duration of calls of functions.", _RENDER_BUCKETS,
+    runtime=RUNTIMES, result=FUNCTION_RESULTS,
+)  # fmt: skip
+WORKER_PROCESSES = REGISTRY.gauge("reconciler_worker_processes", "The number of processes that render packages.")
+
+FORGE_HOSTS, RATE_LIMITS = LabelValues(_MAX_FORGES), LabelValues(_MAX_RATE_LIMITS)
+FORGE_REQUESTS = REGISTRY.counter(
+    "reconciler_forge_requests_total",
+    "The number of requests to forges. `error` requests have no response.",
+    host=FORGE_HOSTS,
+    operation=FORGE_OPERATIONS,
+    status_class=STATUS_CLASSES,
+)
+FORGE_RATE_LIMIT_REMAINING = REGISTRY.gauge(
+    "reconciler_forge_rate_limit_remaining",
+    "The number of requests that the forge allows until the next reset.",
+    is_sparse=True,
+    host=FORGE_HOSTS,
+    resource=RATE_LIMITS,
+)
+FORGE_RATE_LIMIT_RESET = REGISTRY.gauge(
+    "reconciler_forge_rate_limit_reset_timestamp_seconds",
+    "The time of the next reset of the rate limit.",
+    is_sparse=True,
+    host=FORGE_HOSTS,
+    resource=RATE_LIMITS,
+)
+CACHE_BYTES = REGISTRY.gauge(
+    "reconciler_cache_bytes", "The size of the files in the cache folder, updated each hour.", cache=CACHES
 )
 
 

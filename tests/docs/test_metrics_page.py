@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 
 from reconciler.telemetry.instruments import Counter, Instrument, LabelValues
-from reconciler.telemetry.metrics import REGISTRY, render_metrics
+from reconciler.telemetry.metrics import (
+    FORGE_RATE_LIMIT_REMAINING,
+    FORGE_RATE_LIMIT_RESET,
+    HTTP_REQUESTS,
+    REGISTRY,
+    render_metrics,
+)
 from reconciler.telemetry.target_metrics import TARGET_METRICS, TargetNumbers
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/metrics.md"
@@ -30,6 +36,10 @@ def exposition() -> Iterator[str]:
             for label in instrument.labels.values():
                 if isinstance(label, LabelValues):
                     label.limit("example")
+        # These metrics have no series before their first value.
+        FORGE_RATE_LIMIT_REMAINING.set(1, "example", "example")
+        FORGE_RATE_LIMIT_RESET.set(1, "example", "example")
+        HTTP_REQUESTS.add("GET", "example", "200")
         yield render_metrics("")[0].decode()
         TARGET_METRICS.set_limit(0)
 

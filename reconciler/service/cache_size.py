@@ -1,0 +1,42 @@
+"""Exports the size of the cache folder, at most once per hour, because a large cache has many files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from reconciler.telemetry.metrics import CACHE_BYTES, CACHES
+
+_INTERVAL_SECONDS = 3_600.0
+_MIRROR_SUFFIX = ".git"
+
+
+class CacheSize:
+    """Measures the cache folder. If `folder` is None, nothing is measured."""
+
+    def __init__(self) -> None:
+        self.folder: Path | None = None
+        self._due_at = 0.0
+
+    def update(self, now: float) -> None:
+        """Measure the folder if the last measurement is an hour old. `now` is the time of a monotonic clock."""
+        if self.folder is None or now < self._due_at:
+            return
+        self._due_at = now + _INTERVAL_SECONDS
+        sizes = dict.fromkeys(CACHES, 0)
+        for path, size in _list_sizes(self.folder):
+            is_mirror = path.relative_to(self.folder).parts[0].endswith(_MIRROR_SUFFIX)
+            sizes["mirrors" if is_mirror else "other"] += size
+        for cache, size in sizes.items():
+            CACHE_BYTES.set(size, cache)
+
+
+def _list_sizes(folder: Path) -> Iterator[tuple[Path, int]]:
+    # Git deletes files at any time. `os.walk` ignores folders that do not exist any more.
+    for parent, _, names in os.walk(folder):
+        for path in (Path(parent, name) for name in names):
+            try:
+                yield path, path.lstat().st_size
+            except FileNotFoundError:
+                continue
