@@ -49,7 +49,7 @@ stringData: {{password: {CANARIES["Secret"]}}}
 data: {{other: {base64.b64encode(CANARIES["Secret"].encode()).decode()}}}
 """
 KPTFILE_URL = f"https://robot:{CANARIES['URL in a Kptfile']}@git.example/x.git"
-PROCESSES = [["plan", "{config}"], ["sync", "{config}"]]
+PROCESSES = [["plan", "{config}"]]
 PATHS = ["/readyz?verbose", "/metrics", "/hooks", "/none?token=canary-1-zqx81"]
 COMMANDS = [
     ["validate", "{config}"],
