@@ -15,9 +15,11 @@ from starlette.types import ASGIApp
 
 from reconciler.server.limits import ServerLimits
 from reconciler.server.request_limits import ConcurrencyLimit, SizeLimit
-from reconciler.server.request_metrics import RequestMetrics
+from reconciler.server.request_metrics import RequestMetrics, get_known_method
 from reconciler.server.request_origin import OriginCheck, OriginRules
 from reconciler.telemetry.event_log import log
+
+_MAX_LOGGED_CHARACTERS = 200
 
 
 def create_app(
@@ -32,7 +34,11 @@ def create_app(
             Middleware(OriginCheck, get_origin_rules),
             Middleware(SizeLimit, limits),
         ],
-        exception_handlers={HTTPException: _respond_with_status, Exception: _log_failure},
+        exception_handlers={
+            HTTPException: _respond_with_status,
+            ClientDisconnect: _ignore_disconnect,
+            Exception: _log_failure,
+        },
     )
     # A proxy that publishes only some paths can treat `/hooks/` as another path than `/hooks`.
     app.router.redirect_slashes = False
@@ -44,7 +50,12 @@ async def _respond_with_status(_request: Request, error: Exception) -> Response:
     return Response(status_code=error.status_code, headers=error.headers)
 
 
+async def _ignore_disconnect(_request: Request, _error: Exception) -> Response:
+    # The client does not receive this response. Its status is the one in the metrics.
+    return Response(status_code=HTTPStatus.BAD_REQUEST)
+
+
 async def _log_failure(request: Request, error: Exception) -> Response:
-    if not isinstance(error, ClientDisconnect):
-        log.error("http_request_failed", method=request.method, path=request.url.path, exc_info=error)
+    path = request.url.path[:_MAX_LOGGED_CHARACTERS]
+    log.error("http_request_failed", method=get_known_method(request.scope), path=path, exc_info=error)
     return Response(status_code=HTTPStatus.INTERNAL_SERVER_ERROR)

@@ -70,6 +70,11 @@ class LimitedH11Protocol(H11Protocol):
             response = h11.Response(status_code=status, headers=fields, reason=status.phrase.encode())
             for event in (response, h11.EndOfMessage()):
                 self.transport.write(self.conn.send(event) or b"")
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle:
+            # The handler of a request with an invalid body cannot send a second response.
+            cycle.disconnected = True
+            cycle.message_event.set()
         self.transport.close()
 
     def _start_timer(self) -> None:

@@ -16,6 +16,12 @@ _OTHER_METHOD = HTTP_METHODS[-1]
 _UNMATCHED = "unmatched"
 
 
+def get_known_method(scope: Scope) -> str:
+    """Return the method of a request, or `other`, because clients can send any text."""
+    method: str = scope["method"]
+    return method if method in HTTP_METHODS else _OTHER_METHOD
+
+
 class RequestMetrics:
     """Records the route, the status and the duration of each request.
 
@@ -40,7 +46,7 @@ class RequestMetrics:
 
         async def record_status(message: Message) -> None:
             nonlocal status
-            status = message.get("status", status)
+            status = int(message.get("status", status))
             await send(message)
 
         try:
@@ -48,7 +54,7 @@ class RequestMetrics:
         finally:
             seconds = self._clock() - start
             route = self._paths.get(scope.get("endpoint"), _UNMATCHED)
-            method = scope["method"] if scope["method"] in HTTP_METHODS else _OTHER_METHOD
+            method = get_known_method(scope)
             HTTP_REQUESTS.add(method, route, str(status))
             HTTP_REQUEST_DURATION.observe(seconds, route)
             log.debug("http_request", method=method, route=route, status=status, duration_ms=round(seconds * 1_000, 3))

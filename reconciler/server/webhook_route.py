@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -24,10 +24,7 @@ def create_webhook_route(deliveries: WebhookDeliveries, rate_limit: AddressRateL
         names = set(request.headers.keys())
         # Join the values of a repeated header, so that a repeated signature header is not valid.
         headers = {name: ", ".join(request.headers.getlist(name)) for name in names}
-        try:
-            return Response(status_code=await deliveries.receive(headers, request.stream()))
-        except ClientDisconnect:
-            return Response(status_code=HTTPStatus.BAD_REQUEST)
+        return Response(status_code=await deliveries.receive(headers, request.stream()))
 
     return Route(WEBHOOK_PATH, receive, methods=["POST"])
 

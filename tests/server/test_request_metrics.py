@@ -55,9 +55,11 @@ async def fail(_request: Request) -> Response:
 ROUTES = [Route("/work/{name}", work), Route("/fail", fail)]
 
 
+RULES = OriginRules(frozenset({"127.0.0.1"}))
+
+
 def build_app() -> ASGIApp:
-    rules = OriginRules(frozenset({"127.0.0.1"}))
-    return create_app(ROUTES, ServerLimits(), lambda: rules)
+    return create_app(ROUTES, ServerLimits(), lambda: RULES)
 
 
 def test_requests_are_counted_by_route() -> None:
@@ -83,6 +85,37 @@ def test_requests_are_counted_by_route() -> None:
         "/fail": 1,
         "unmatched": 3,
     }
+
+
+def test_failed_request_does_not_fill_the_log() -> None:
+    with capture_logs() as log_events:
+        app = create_app([Route("/{name:path}", fail, methods=["BREW"])], ServerLimits(), lambda: RULES)
+        request(app, "/" + "x" * 9_000, "BREW")
+    (error,) = (event for event in log_events if event["log_level"] == "error")
+
+    assert (error["event"], error["method"], error["path"]) == ("http_request_failed", "other", "/" + "x" * 199)
+
+
+def test_client_that_disconnects_is_no_server_error() -> None:
+    async def disconnect() -> Any:
+        return {"type": "http.disconnect"}
+
+    async def send(_message: Any) -> None:
+        """Discard the response."""
+
+    async def read_body(request: Request) -> Response:
+        return Response(await request.body())
+
+    app = create_app([Route("/body", read_body, methods=["POST"])], ServerLimits(), lambda: RULES)
+    scope = {
+        "type": "http", "method": "POST", "path": "/body", "raw_path": b"/body", "query_string": b"",
+        "headers": [(b"host", b"127.0.0.1")], "client": ("127.0.0.1", 5), "scheme": "http", "root_path": "",
+    }  # fmt: skip
+    with capture_logs() as log_events:
+        asyncio.run(app(scope, disconnect, send))
+
+    assert read_samples("reconciler_http_requests_total") == {"400 POST /body": 1}
+    assert [event for event in log_events if event["log_level"] == "error"] == []
 
 
 def test_durations_and_log_events() -> None:

@@ -217,11 +217,21 @@ def test_requests_above_the_limit_are_refused() -> None:
         pytest.param(CHUNKED_POST + b"10000\r\n" + b"x" * 65_536 + b"\r\n0\r\n\r\n", 200, id="chunks"),
         pytest.param(CHUNKED_POST + b"10001\r\n" + b"x" * 65_537 + b"\r\n0\r\n\r\n", 413, id="large-chunks"),
         pytest.param(CHUNKED_POST + b"hello\r\n", 400, id="invalid-chunk"),
+        pytest.param(CHUNKED_POST + b"5\r\nhello\r\n" + b"x" * 20_000, 431, id="long-chunk-header"),
+        pytest.param(
+            build_request("POST", "/none", transfer_encoding="chunked") + b"hello\r\n", 400, id="unread-invalid-chunk"
+        ),
         pytest.param(build_request("POST", content_length="5", expect="100-continue") + b"hello", 100, id="expect"),
     ],
 )
 def test_sizes(impatient_server: HttpServer, message: bytes, status: int) -> None:
-    assert parse(send(impatient_server.port, message)).status == status
+    with capture_logs() as log_events:
+        response = parse(send(impatient_server.port, message))
+        # The server has processed the request completely before it responds to another one.
+        send(impatient_server.port, build_request())
+
+    assert response.status == status
+    assert [event for event in log_events if event["log_level"] == "error"] == []
 
 
 def test_close_does_not_wait_for_slow_clients() -> None:
