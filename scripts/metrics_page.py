@@ -35,6 +35,7 @@ The tables below list the values of labels with fixed values. The other labels h
 | `event` | The name of the [notification event](notifications.md). |
 | `host` | The host of the forge. At most 20 values, and `other`. |
 | `python`, `revision` | The version of Python. The Git commit that the program was installed from, or `unknown`. |
+| `remote` of `reconciler_credential_expiry_timestamp_seconds` | The host of the forge, or `server`. |
 | `remote` | The value that the setting [`metrics.remote_label`](settings.md#metrics) selects. |
 | `resource` | The name of a rate limit of the forge, such as `core`. At most 10 values, and `other`. |
 | `route` | The [path](http.md#paths) of the request, or `unmatched`. |

@@ -249,6 +249,8 @@ def _record_quota(host: str, headers: httpx.Headers, quota: ForgeQuota) -> None:
         metrics.FORGE_RATE_LIMIT_REMAINING.set(quota.remaining, host, resource)
     if quota.resets_at is not None:
         metrics.FORGE_RATE_LIMIT_RESET.set(quota.resets_at, host, resource)
+    if quota.token_expires_at is not None:
+        metrics.CREDENTIAL_EXPIRY.set(quota.token_expires_at, host, "api")
 
 
 def _parse_root(api: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
+from reconciler.server import certificate_expiry
+from reconciler.telemetry import metrics
 from reconciler.telemetry.event_log import log
 
 
@@ -33,6 +35,7 @@ class ServerCertificate:
             self.context = _create_context(files)
         except (OSError, ValueError) as error:
             raise CertificateError(_describe_error(files, error)) from None
+        self._record_expiry()
 
     async def reload_if_changed(self) -> None:
         """Use the current content of the files for new connections. If they are not valid, keep the certificate."""
@@ -47,7 +50,12 @@ class ServerCertificate:
         except (OSError, ValueError) as error:
             log.error("certificate_unreadable", message=_describe_error(self.files, error))
         else:
+            self._record_expiry()
             log.info("certificate_reloaded", file=str(self.files[0]))
+
+    def _record_expiry(self) -> None:
+        expiry = certificate_expiry.read_expiry(self.files[0])
+        metrics.CREDENTIAL_EXPIRY.set(expiry or 0, "server", "tls")
 
     def _read_version(self) -> tuple[tuple[int, ...], ...]:
         return tuple(_read_file_version(file) for file in self.files)

@@ -26,6 +26,7 @@ DRAFT_ACTIONS = ("created", "updated", "withdrawn")
 GIT_OPERATIONS = ("fetch", "push", "ls_remote")
 GIT_RESULTS = ("ok", "auth", "not_found", "timeout", "refused", "stale", "other")
 PUSH_RESULTS = ("pushed", "lost_race", "refused", "postponed", "failed")
+CREDENTIAL_USES = ("tls", "api")
 QUEUES = ("fetch", "push", "notification")
 CONTROLLERS = ("package_variants", "plugin_presets", "components", "placement")
 RENDER_RESULTS = ("rendered", "cached", "failed")
@@ -43,6 +44,7 @@ _MAX_FINDING_CODES = 160
 _MAX_CHANNELS, _MAX_EVENTS = 20, 30
 _MAX_REMOTES = 100
 _MAX_FORGES, _MAX_RATE_LIMITS = 20, 10
+_MAX_CREDENTIALS = 20
 
 WEBHOOK_PROVIDERS = ("github", "gitlab", "gitea", "forgejo", "bitbucket", "other")
 WEBHOOK_RESULTS = ("accepted", "replayed", "expired", "refused")
@@ -141,6 +143,13 @@ QUEUE_LENGTH = REGISTRY.gauge(
     "reconciler_queue_length",
     "The number of remotes whose fetch or push has not started yet, or of notifications that are not sent yet.",
     queue=QUEUES,
+)
+CREDENTIAL_EXPIRY = REGISTRY.gauge(
+    "reconciler_credential_expiry_timestamp_seconds",
+    "The time at which a credential expires, or 0 if it is unknown. `tls` is the certificate of the HTTP server, and "
+    "`api` is a token for the API of GitHub.",
+    remote=LabelValues(_MAX_CREDENTIALS),
+    use=CREDENTIAL_USES,
 )
 SETTINGS_RELOAD_SUCCESS = REGISTRY.gauge(
     "reconciler_settings_reload_success", "Whether the last read of the settings succeeded: 1 or 0."

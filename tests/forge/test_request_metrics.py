@@ -71,6 +71,14 @@ def test_rate_limits_are_exported(headers: dict[str, str], resource: str, remain
     assert read_metric("reconciler_forge_rate_limit_reset_timestamp_seconds") == {labels: reset}
 
 
+def test_expiry_of_a_token_of_github_is_exported() -> None:
+    get(httpx.Response(200, json=[], headers={"GitHub-Authentication-Token-Expiration": "2027-01-15 08:00:00 UTC"}))
+
+    assert read_metric("reconciler_credential_expiry_timestamp_seconds") == {
+        '{remote="forge.example",use="api"}': 1_800_000_000
+    }
+
+
 @pytest.mark.parametrize("value", ["", "-1", "many", "1.5"])
 def test_other_values_are_ignored(value: str) -> None:
     get(httpx.Response(200, json=[], headers={"X-RateLimit-Remaining": value}))

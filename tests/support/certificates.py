@@ -10,7 +10,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 
-def write_certificate(folder: Path, name: str, password: bytes = b"") -> tuple[Path, Path]:
+def write_certificate(
+    folder: Path, name: str, password: bytes = b"", expiry: datetime | None = None
+) -> tuple[Path, Path]:
     """Write a certificate for the address 127.0.0.1, and its private key. Return the two files."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
@@ -18,7 +20,7 @@ def write_certificate(folder: Path, name: str, password: bytes = b"") -> tuple[P
     certificate = (
         x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
         .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
+        .not_valid_after(expiry or now + timedelta(days=1))
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
