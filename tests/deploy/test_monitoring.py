@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -16,6 +17,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 MONITORING = PROJECT / "deploy/monitoring"
 RULES = MONITORING / "rules.yaml"
 TESTS = (MONITORING / "rules_test.yaml", MONITORING / "rules_days_test.yaml")
+METRICS = PROJECT / "docs/reference/metrics.md"
 RUNBOOKS = PROJECT / "docs/how-to/runbooks"
 _UNITS = {"m": 60, "h": 3600}
 _VARIABLES = {"$__rate_interval": "5m", "$job": "reconciler", "$shard": ".*"}
@@ -105,6 +107,16 @@ def test_expressions_of_the_dashboard_are_valid(promtool: Tool, tmp_path: Path) 
 
     assert len(rules) > 25
     assert process.returncode == 0, process.stdout + process.stderr
+
+
+def test_metrics_of_the_rules_and_the_dashboard_exist() -> None:
+    listed = {*re.findall(r"^\| `(reconciler_\w+)` \|", METRICS.read_text(), re.MULTILINE)}
+    series = listed | {f"{name}{suffix}" for name in listed for suffix in ("_bucket", "_sum", "_count")}
+    expressions = [*(rule["expr"] for rule in list_alerts()), *(expression for _, expression in list_expressions())]
+    used = {name for expression in expressions for name in re.findall(r"\breconciler_\w+", expression)}
+
+    assert len(used) > 25
+    assert sorted(used - series) == []
 
 
 def test_panels_of_the_dashboard_do_not_overlap() -> None:

@@ -22,9 +22,11 @@ from reconciler.bootstrap.services import build_services
 from reconciler.bootstrap.start_event import log_start
 from reconciler.git.errors import GitError
 from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.server.tls import ServerCertificate
 from reconciler.service.pass_reporter import PassReporter
 from reconciler.settings import load_settings
 from reconciler.telemetry.metrics import REGISTRY, SETTINGS_RELOAD_SUCCESS, render_metrics
+from tests.support.certificates import write_certificate
 from tests.support.daemon import PROJECT, run_daemon
 from tests.support.git_repositories import write_hook
 from tests.support.published_fleet import SETTINGS, Fleet, build_environment
@@ -35,7 +37,8 @@ _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", r
 # The tests of the rules and of the reference page are fast tests of the same names.
 pytestmark = pytest.mark.slow
 _FIRING = re.compile(r"alertname: ?(\w+), time: ?(\w+)")
-_TARGET = 'job="reconciler", instance="a"'
+_POD = 'pod="reconciler-1-0"'
+_TARGET = f'job="reconciler", instance="a", {_POD}'
 # The problem begins two hours after the first scrape.
 _START_MINUTES = 120
 _SHORT, _EIGHT_DAYS = 45, 8 * 24 * 60
@@ -143,6 +146,26 @@ def test_a_missing_shard_fires_its_alert(fleet: Fleet, tmp_path: Path) -> None:
         samples = Service(fleet, "1/2").run_pass()
 
     assert "ReconcilerShardMissing" in find_firing_alerts(samples, samples, _SHORT, tmp_path)
+
+
+def test_an_expiring_certificate_fires_its_alert(tmp_path: Path) -> None:
+    with REGISTRY.export():
+        ServerCertificate(write_certificate(tmp_path, "server"))
+        samples = read_samples(render_metrics("")[0].decode())
+
+    assert "ReconcilerCredentialExpiring" in find_firing_alerts(samples, samples, _SHORT, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "is_firing"), [pytest.param(0.95, True, id="95-%"), pytest.param(0.85, False, id="85-%")]
+)
+def test_the_memory_of_a_process_near_its_limit_fires_its_alert(part: float, is_firing: bool, tmp_path: Path) -> None:
+    with REGISTRY.export():
+        samples = read_samples(render_metrics("")[0].decode())
+    limit = samples[f"process_resident_memory_bytes{{{_TARGET}}}"] / part
+    samples[f'kube_pod_container_resource_limits{{{_POD}, resource="memory", container="reconciler"}}'] = limit
+
+    assert ("ReconcilerMemoryHigh" in find_firing_alerts(samples, samples, _SHORT, tmp_path)) == is_firing
 
 
 def test_refused_settings_fire_their_alert(fleet: Fleet, tmp_path: Path) -> None:

@@ -142,6 +142,27 @@ def test_a_runbook_has_all_sections_and_is_in_the_index(page: Path) -> None:
     assert f"({page.name})" in INDEX.read_text()
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_events_metrics_and_findings_of_a_runbook_exist(page: Path) -> None:
+    text = page.read_text()
+    references = [(PROJECT / f"docs/reference/{name}.md").read_text() for name in ("log-events", "metrics", "findings")]
+    listed = {name for reference in references for name in re.findall(r"^\| `(\w+)` \|", reference, re.MULTILINE)}
+    sections = "".join(re.findall(r"^## (?:Symptom|Diagnosis)\n.*?(?=^## )", text, re.MULTILINE | re.DOTALL))
+    events = {
+        name
+        for part in re.findall(r"(?:event|events|log contains) ((?:`\w+`(?:, | and )?)+)", sections)
+        for name in re.findall(r"`(\w+)`", part)
+    }
+    findings = {
+        name
+        for part in re.findall(r"[Ff]indings? ((?:`\w+`(?:, | and | or )?)+)", sections)
+        for name in re.findall(r"`(\w+)`", part)
+    }
+    metrics = {*re.findall(r"\breconciler_\w+", text)}
+
+    assert sorted((events | findings | metrics) - listed) == []
+
+
 def test_each_runbook_with_commands_has_a_cause() -> None:
     assert {page.stem for page in PAGES if any(list_blocks(page))} == CAUSES.keys()
 
