@@ -83,6 +83,7 @@ os.execv(sys.executable, [sys.executable, "-m", "reconciler", *sys.argv[2:]])
 """
 
 
+@pytest.mark.slow
 def test_restart_with_a_socket_of_systemd_refuses_no_connection(demo: Path) -> None:
     arguments = ["run", "config", "--fleet", "fleet.git", "--cache", ".cache"]
     statuses = []

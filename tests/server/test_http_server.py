@@ -86,6 +86,24 @@ def test_equal_address_stays_open(server: HttpServer) -> None:
     assert parse(send(first, build_request())).body == b"answer"
 
 
+def test_socket_of_systemd_stays_open() -> None:
+    limits, rules = ServerLimits(), OriginRules(frozenset({"127.0.0.1"}))
+    app = create_app([Route("/", answer)], limits, lambda: rules)
+    with capture_logs(), socket.create_server(("127.0.0.1", 0)) as activated:
+        port = activated.getsockname()[1]
+        with HttpServer(app, limits, activated) as server:
+            server.listen("127.0.0.1:1")
+            first = parse(send(server.port, build_request()))
+            server.listen("")
+            # This client waits until the server listens again.
+            with connect(port) as connection:
+                connection.sendall(build_request())
+                server.listen("127.0.0.1:2")
+                second = parse(read_to_end(connection))
+
+    assert (first.body, second.body) == (b"answer", b"answer")
+
+
 def test_used_address_does_not_change_the_server(server: HttpServer) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = f"127.0.0.1:{other.getsockname()[1]}"
