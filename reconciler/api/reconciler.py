@@ -51,7 +51,7 @@ class MergeRuleParent(ApiModel):
     kind: NonEmptyText = Field(description="The name of the kind.")
     versions: tuple[str, ...] = Field((), description="Versions of the kind. The default is all versions.")
     path: Annotated[NonEmptyText, AfterValidator(_check_template_path)] = Field(
-        description="Field path of the template.", examples=["spec.template"]
+        description="Path of the field that contains the template.", examples=["spec.template"]
     )
     called: str = Field("", description="Name of the kind in reports. The default is the kind in lower case.")
 

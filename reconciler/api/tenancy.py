@@ -28,10 +28,10 @@ class TenantFunctions(ApiModel):
 
     images: _Globs = Field(
         (),
-        description="Patterns for the images of functions.",
+        description="Patterns for the images of functions that packages may run.",
         examples=[["ghcr.io/kptdev/krm-functions-catalog/*"]],
     )
-    exec: _Globs = Field((), description="Patterns for the programs of functions.")
+    exec: _Globs = Field((), description="Patterns for the programs that may run as functions of packages.")
     starlark: bool = Field(False, strict=True, description="Whether packages may run Starlark scripts.")
     network: bool = Field(
         False, strict=True, description="Must be false, because functions of tenants never have access to the network."

@@ -244,7 +244,7 @@ class CatalogServices:
         self._verifier = verifier
         self._fleet_configs: list[tuple[Catalog, _FleetConfig]] = []
         self._placement: _Controller[None] = _Controller("placed resources", lambda: None)
-        # The controllers of each tenant, by its name. The platform team has the name "".
+        # The controllers of each tenant, by the name of the tenant. The platform team has the name "".
         self._controllers: dict[str, _Controllers] = {}
         self._assigned_variants: IdentityCache[Variant] = IdentityCache()
         self._fleet_config_search: FaultyObjectSearch[_FleetConfig] = FaultyObjectSearch(

@@ -97,4 +97,4 @@ class GitAppTokens:
 
 def _convert_error(error: ForgeError, url: GitUrl) -> GitError:
     error_class = {"retry": UnreachableError, "wait": RateLimitedError}.get(error.next_step, AccessDeniedError)
-    return error_class(f"no token of the GitHub App for {url.text}: {error}")
+    return error_class(f"cannot get a token of the GitHub App for {url.text}: {error}")

@@ -76,7 +76,9 @@ class ForgeRegistry:
         return self._hosts.get_forge(*split_host_and_path(address), _find_api_credentials(self._settings, address))
 
     def check_api(self, url: str) -> ForgeCheck | None:
-        """Check whether the pull requests of a repository can be read. Return None if no API is configured for it."""
+        """Check whether the pull requests of a repository can be read. Return None if the repository has no configured
+        API.
+        """
         forge = self.get_forge(url)
         host = self._hosts.find_host(*split_host_and_path(parse_url(url))) if self._hosts else None
         if self._hosts is None or forge is None or host is None:
@@ -140,7 +142,7 @@ def _read_own_credentials(host: ForgeHost) -> ApiCredentials | None:
 
 
 def _find_api_credentials(settings: Settings, url: GitUrl) -> ApiCredentials | None:
-    """Return `api` of the first entry in `git.credentials` that matches a repository and contains `api`."""
+    """Return the field `api` of the first entry in `git.credentials` that matches a repository and contains `api`."""
     from reconciler.forge.drivers import ApiCredentials
 
     location = get_location(url)

@@ -62,7 +62,7 @@ def build_input_verifier(settings: Settings) -> InputVerifier:
 
 
 def find_gnupg_home(settings: Settings) -> str | None:
-    """Return the folder of gpg if the settings need gpg. Git processes have another home folder than this process."""
+    """Return the folder of gpg if the settings need gpg. Pass it to git, because git runs with another home folder."""
     if settings.signing.format != "openpgp" and not settings.signing.gnupg_home:
         return None
     folder = settings.signing.gnupg_home or os.environ.get("GNUPGHOME") or "~/.gnupg"

@@ -68,7 +68,8 @@ class ServiceServer:
         except ListenError as error:
             if settings.listen_setting:
                 raise SettingsError(f"{settings.listen_setting}: {error}") from error
-            # The settings do not request this address. Two services with default settings can run on one machine.
+            # Only log a warning, because the settings do not name this address, and two services with default settings
+            # can run on one machine.
             log.warning("server_not_started", message=f"server.listen: {error}")
         options = settings.server
         self._origin_rules = build_origin_rules(

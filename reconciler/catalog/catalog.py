@@ -278,7 +278,7 @@ class Catalog:
         )
 
     def select_visible(self, tenant: str) -> Catalog:
-        """Return the catalog as the packages of a tenant see it. The platform team has the name "".
+        """Return a catalog with only the objects that packages of a tenant can use. The platform team has the name "".
 
         The result contains the objects of the tenant, the objects of the platform team, and the exported objects of
         other tenants that the tenant may reference. The platform team sees only its own objects.

@@ -15,7 +15,8 @@ from reconciler.krm.globs import matches_any_glob
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field
 
-# The first word of the dependencies of a tenant's package. Their fingerprints depend on what the tenant can see.
+# The first word of the dependencies of a tenant's package. The fingerprints of these dependencies depend on what the
+# tenant can see.
 TENANT_DEPENDENCY = "tenant"
 EXPORT_ANNOTATION = "reconciler.dev/export"
 # Each object of these kinds requests packages of its own. No other object refers to it.

@@ -124,7 +124,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
 
     def report_progress(stage: str, _done: int, _total: int) -> None:
         progress.update(stage)
-        # A pass has written nothing before it has planned all targets.
+        # Stop only during planning, because a pass has not written anything yet.
         if stage == "planning" and state.stopping_since is not None:
             raise loop.StopRequested
 

@@ -36,8 +36,9 @@ class ControllerCodes(CodeTable):
     SELECTOR_INVALID = error("A selector is invalid.")
     SELECTOR_MATCHES_NOTHING = warning("A selector matches no object.")
     UNVERIFIED_COMMIT = error(
-        "A commit of the config or of an upstream has no valid signature by an allowed signer. With `verify_inputs: "
-        "require`, the last verified commit stays in use. If there is none, nothing changes."
+        "A commit of the config or of an upstream has no valid signature by an allowed signer. With "
+        "`verify_inputs: require`, the last verified commit stays in use. If no commit is verified, nothing "
+        "changes."
     )
     UNKNOWN_CLUSTER = warning("A policy or an annotation names a cluster that does not exist.")
     UNUSED = info("No other object places, injects or selects this object.")

@@ -83,7 +83,7 @@ class AppToken:
         limiter = RateLimiter(0, 0, clock)
         self._client = ForgeClient(request.api, self._sign, limiter, clock, transport).with_headers(HEADERS)
         self._token: _Token | None = None
-        # Replaced tokens stay valid until they expire. The log masks them until then.
+        # The log masks these replaced tokens until they expire, because they stay valid until then.
         self._replaced: list[_Token] = []
         self._lock = Lock()
 
@@ -144,7 +144,7 @@ class AppToken:
                 "tokens of a GitHub App require more Python packages: run pip install 'reconciler[forge-app]'"
             )
         key = self._key.read()
-        # Mask each line of the key, because a log line contains at most one of them.
+        # Mask each line of the key, because a log line contains at most one line of the key.
         register_secret(*(line for line in key.splitlines() if not line.startswith("-----")))
         now = int(self._clock())
         claims = {"iat": now - _BACK_SECONDS, "exp": now + _SIGNATURE_SECONDS, "iss": self._request.app}

@@ -233,7 +233,8 @@ def _get_command_name(arguments: Sequence[str]) -> str:
 
 
 def _is_access_denied(result: GitResult) -> bool:
-    # A push with output has reached the remote. Its message can come from a hook that refused a ref.
+    # Ignore a push with output, because it has reached the remote, and its message can come from a hook that refused a
+    # ref.
     return result.exit_code != 0 and not result.output and classify_failure(result.stderr) is AccessDeniedError
 
 

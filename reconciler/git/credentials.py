@@ -70,7 +70,7 @@ def parse_credential(line: str) -> Credential | None:
     scheme, separator, body = line.partition("://")
     authority, slash, path = body.partition("/")
     if "@" not in authority:
-        # A URL without "@" before the first slash means that the token itself contains an unescaped slash.
+        # Search for the "@" in the whole URL, because the token can contain an unescaped slash.
         parts = split_url(line)
         authority, slash, path = f"{parts.user_information}@", *parts.rest.partition("/")[1:]
         authority += parts.rest.partition("/")[0]

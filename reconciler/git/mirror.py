@@ -57,7 +57,7 @@ OnRebuild = Callable[[str, str], None]
 
 
 def _ignore(url: str, reason: str) -> None:
-    """Do nothing after the rebuild of a damaged mirror, or after a failed signature."""
+    """Ignore the rebuild of a damaged mirror, or a failed signature."""
 
 
 @dataclass(frozen=True)

@@ -291,8 +291,9 @@ class RemoteCredentials:
     def _build_ssh_options(self, source: CredentialSource, url: GitUrl, key: str) -> tuple[str, ...]:
         if self._requires_known_hosts and not source.known_hosts_file and not source.is_default:
             raise HostUntrustedError(
-                f"`{source.setting}` must contain `known_hosts_file` for {url.text}, because no terminal is attached;"
-                " `reconciler ssh-keyscan` prints the keys of a host for review"
+                f"`{source.setting}` must contain `known_hosts_file` for {url.text}, because without a "
+                "terminal no person can confirm the host key; `reconciler ssh-keyscan` prints the keys of a "
+                "host for review"
             )
         options: tuple[str, ...] = ()
         if source.known_hosts_file:

@@ -106,7 +106,7 @@ class HttpClient:
             port = url.port or (443 if url.scheme == "https" else 80)
             address = self._hosts.resolve(host, port)
             all_headers["Host"] = url.netloc.decode()
-            # The name for the certificate is the name in the URL, although the connection uses the checked address.
+            # Check the certificate against the name in the URL, although the connection uses the checked address.
             extensions = {"sni_hostname": host}
             url = url.copy_with(host=address)
         deadline = time.monotonic() + _TIMEOUT_SECONDS
@@ -134,7 +134,7 @@ def _read_body(response: httpx.Response, deadline: float) -> bytes:
     for chunk in response.iter_bytes():
         content += chunk
         if len(content) > _MAX_RESPONSE_BYTES or time.monotonic() > deadline:
-            # Success does not depend on the rest of the body.
+            # Ignore the rest of the body, because the success does not depend on it.
             break
     return content
 

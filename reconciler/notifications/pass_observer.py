@@ -257,7 +257,8 @@ def _list_blocked(plan: TargetPlan) -> Iterator[Condition]:
                 reference = owner_name if name in ("", str(owner.key)) else name
                 yield _build_blocked_condition(finding.code, finding.message, finding.location, reference, item)
             if not errors:
-                # The package has no error of its own, for example because its owner is blocked.
+                # Report the reason of the outcome, because the package has no error of its own, e.g. if its owner is
+                # blocked.
                 reason = _find_reason(outcome)
                 yield _build_blocked_condition(reason.reason, reason.message, SourceLocation(), owner_name, item)
 
@@ -309,7 +310,7 @@ def _build_remote_condition(url: str, message: str, targets: Sequence[Target]) -
 
 def _list_config_conditions(plan: FleetPlan) -> Iterator[Condition]:
     """Yield one condition for each object or file that cannot be processed, and that has no target."""
-    # The packages that a deletion guard holds have their own event.
+    # Omit packages that a deletion guard holds, because they have their own event.
     held_codes = {held.finding.code for target_plan in plan.targets for held in target_plan.held}
     stalled = [finding for owner in plan.controller_result.stalled for finding in owner.findings]
     findings: Iterable[Finding] = (*plan.findings, *plan.controller_result.findings, *stalled)
@@ -332,7 +333,7 @@ def _list_rollout_conditions(rule: RuleId, gate: RolloutGate) -> Iterator[Condit
         item = Item(f"{rule} {opened}", _ROLLOUT_SCOPE, message=reason)
         yield Condition(Event.ROLLOUT_ADVANCED, f"{rule} {opened}", f"{name}: {opened}", Severity.INFO, (item,), data)
     if next_wave is not None and not gate.undecided_clusters:
-        # A rollout stops if a package was reverted to a version without the current rule.
+        # The rollout has stopped, because a package was reverted to a version without the current rule.
         item = Item(f"{rule} stopped {next_wave}", _ROLLOUT_SCOPE, message=reason)
         yield Condition(
             Event.ROLLOUT_STOPPED, f"{rule} {next_wave}", f"{name}: wave {next_wave} stays closed", Severity.ERROR,

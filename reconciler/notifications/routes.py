@@ -79,7 +79,9 @@ class Route:
 
     @cached_property
     def id(self) -> str:
-        """The ID of the route in the ledger. It depends on the selected messages, and not on their times."""
+        """The ID of the route in the ledger. It depends on the messages that the route selects, and not on the times at
+        which it sends them.
+        """
         data = [self.channel, sorted(self.selected_events), self.severity.value, self.targets, sorted(self.packages)]
         return compute_digest(data).removeprefix("sha256:")[:_ROUTE_ID_LENGTH]
 

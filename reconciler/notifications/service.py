@@ -24,7 +24,7 @@ from reconciler.reconcile.reconcile_pass import PassReport
 
 _TICK_SECONDS = 5.0
 _CLOSE_SECONDS = 5.0
-# A later observation contains the conditions of the earlier ones.
+# Older observations can be dropped, because a later observation contains their conditions.
 _MAX_OBSERVATIONS = 16
 
 

@@ -48,13 +48,14 @@ class Templates:
         try:
             text = _create_environment(template_format).from_string((self.folder / name).read_text())
             rendered = str(text.render(message.payload)).strip()
-        # A template is user input, and Jinja2 raises any exception of an expression.
+        # Catch all exceptions, because a template is user input, and Jinja2 raises any exception of an expression.
         except Exception as error:
             line = f":{number}" if (number := getattr(error, "lineno", None)) else ""
             raise TemplateFailedError(f"{self.folder / name}{line}: {type(error).__name__}: {error}") from error
         if not rendered or len(rendered) > _MAX_CHARACTERS:
             raise TemplateFailedError(
-                f"{self.folder / name}: the text must have 1 to {_MAX_CHARACTERS} characters, not {len(rendered)}"
+                f"{self.folder / name}: the rendered text must have 1 to {_MAX_CHARACTERS} characters, not "
+                f"{len(rendered)}"
             )
         return rendered
 

@@ -200,7 +200,7 @@ class Tracker:
     def _add_recovery(self, group: TrackedGroup, now: float) -> None:
         event = RECOVERIES[group.condition.event]
         item = Item(f"{group.condition.group} {int(now)}", "")
-        # The condition has already ended for the gather time.
+        # Do not wait for the gather time again, because the condition has already ended for this time.
         first_seen = now - self._options.gather_seconds
         condition = replace(group.condition, event=event, severity=Severity.INFO)
         self._ledger.groups[event, condition.group] = TrackedGroup(

@@ -41,8 +41,10 @@ class ForgeCheck(OutputModel):
     check: Check
     limit: int | None = Field(default=None, description="The number of requests that the forge allows per period.")
     remaining: int | None = Field(default=None, description="The number of remaining requests of this period.")
-    resets_at: Timestamp | None = Field(default=None, description="The end of the period.")
-    clock_seconds: int | None = Field(default=None, description="The clock of the forge minus the local clock.")
+    resets_at: Timestamp | None = Field(default=None, description="The time at which the period ends.")
+    clock_seconds: int | None = Field(
+        default=None, description="The clock of the forge minus the local clock, in seconds."
+    )
     token_expires_at: Timestamp | None = Field(
         default=None, description="The expiry of the token. Only GitHub reports it."
     )
@@ -56,14 +58,15 @@ class RemoteCheckEntry(OutputModel):
     setting: str = Field(
         default="", description="The entry of `git.credentials` for this remote. Absent if no entry matches."
     )
-    pattern: str = Field(default="", description="The `url` of this entry.")
-    push_url: str = Field(default="", description="The URL for pushes, if it is not `url`.")
+    pattern: str = Field(default="", description="The `url` of the entry of `git.credentials`.")
+    push_url: str = Field(default="", description="The URL for pushes, if this URL differs from `url`.")
     read: Check
     write: Check
     can_push_atomically: bool | None = Field(default=None, description="Whether the host supports atomic pushes.")
     can_use_push_options: bool | None = Field(default=None, description="Whether the host supports push options.")
     clock_seconds: int | None = Field(
-        default=None, description="The clock of the host minus the local clock. Only HTTP remotes report it."
+        default=None,
+        description="The clock of the host minus the local clock, in seconds. Only HTTP remotes report their clock.",
     )
     forge: ForgeCheck | None = None
 
@@ -89,7 +92,8 @@ class RemoteCheckTotals(OutputModel):
         default=0, description="The number of remotes with a large clock difference or without atomic pushes."
     )
     config_error: str = Field(
-        default="", description="The reason why the config cannot be read. Its remotes are then not checked."
+        default="",
+        description="The reason why the config cannot be read. The remotes of the config are then not checked.",
     )
 
 

@@ -709,7 +709,7 @@ def _create_read_error(target: Target, error: GitError | None, suffix: str = "")
     if isinstance(error, InternalGitError):
         return create_internal_error_finding(error.failure, target.location)
     message = error.full_message if error else "the repository was not fetched"
-    # The first commit of an absent target branch is signed when the target is read.
+    # A read can fail with SigningFailedError, because it signs the first commit of an absent target branch.
     code = PassCodes.PUSH_FAILED if isinstance(error, SigningFailedError) else PassCodes.REPOSITORY_UNREACHABLE
     return code.finding(f"{target.title}: {message}{suffix}", target.location)
 

@@ -168,8 +168,8 @@ def _write_rejection(ref: str, draft: OpenDraft, action: ReviewAction, remote: R
 
 
 def _write(remote: Remote, action: ReviewAction, draft: OpenDraft, commit: NewCommit) -> CommitId:
-    # Audits need the time of an action by a person. The date must not be before the dates of the parents. A command
-    # determines the time once, so that a retry writes the same commit.
+    # Use the time of the command as the date, because audits need the time of an action by a person. The date must not
+    # be before the dates of the parents. The command determines the time once, so that a retry writes the same commit.
     parents = (draft.published_head, draft.head)
     seconds = max(action.seconds or 0, *(remote.read_commit(parent).seconds for parent in parents))
     return remote.mirror.write_commits([replace(commit, seconds=seconds, author=action.person)])[0]

@@ -40,7 +40,7 @@ def create_app(
             Exception: _log_failure,
         },
     )
-    # A proxy that publishes only some paths can treat `/hooks/` as another path than `/hooks`.
+    # Do not redirect `/hooks/` to `/hooks`, because a proxy that publishes only some paths can treat them as two paths.
     app.router.redirect_slashes = False
     return app
 

@@ -64,7 +64,7 @@ class LimitedH11Protocol(H11Protocol):
         self._close_with_status(HTTPStatus(hint))
 
     def _close_with_status(self, status: HTTPStatus, *headers: tuple[bytes, bytes]) -> None:
-        # A response that has already started cannot get another status.
+        # Send no status if a response has already started, because it cannot get another status.
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             fields = [(b"content-length", b"0"), (b"connection", b"close"), *headers]
             response = h11.Response(status_code=status, headers=fields, reason=status.phrase.encode())
@@ -88,7 +88,7 @@ class LimitedH11Protocol(H11Protocol):
 
     def _close_slow_connection(self) -> None:
         if self.transport.get_write_buffer_size():
-            # `close` would wait until the client has read the response.
+            # Do not use `close`, because it would wait until the client has read the response.
             self.transport.abort()
         else:
             self.transport.close()

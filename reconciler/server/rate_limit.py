@@ -10,7 +10,7 @@ from collections.abc import Callable
 from reconciler.server.request_origin import parse_address
 
 MAX_ADDRESSES = 10_000
-# One client usually has a whole IPv6 network of this size.
+# Count an IPv6 network of this size as one client, because one client usually has a whole network.
 _IPV6_PREFIX = 64
 
 

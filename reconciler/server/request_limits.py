@@ -68,7 +68,7 @@ def _count_header_bytes(scope: Scope) -> int:
 
 
 class _BodyReader:
-    """Receives the messages of one request. It limits the size and the time of the body, and not what follows."""
+    """Receives the messages of one request. It limits the size and the time of the body, but not later messages."""
 
     def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
         self._receive = receive

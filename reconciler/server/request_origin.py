@@ -15,7 +15,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.server.address import split_address
 from reconciler.server.request_limits import CLOSE
 
-# Probes use the address of the pod. Webhooks have a signature, so that another host name gives no access.
+# Allow any host name for these paths, because probes use the address of the pod, and webhooks have a signature.
 PATHS_FOR_ALL_HOSTS = frozenset({"/healthz", "/readyz", "/metrics", "/hooks"})
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the names of these addresses, not a socket
@@ -38,7 +38,9 @@ class OriginRules:
     trusted_proxies: tuple[IpNetwork, ...] = ()
 
     def allows_host(self, host: str) -> bool:
-        """Return whether a header `Host` is allowed. This prevents DNS rebinding: a name of an attacker is not."""
+        """Return whether a header `Host` is allowed. This prevents DNS rebinding, because the host name of an attacker
+        is not allowed.
+        """
         try:
             name = (urlsplit(f"//{host}").hostname or "").lower()
         except ValueError:
@@ -113,5 +115,5 @@ def parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | 
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
-    # A socket that accepts both versions reports IPv4 clients as IPv6 addresses.
+    # Convert the address, because a socket that accepts both IP versions reports IPv4 clients as IPv6 addresses.
     return address.ipv4_mapped or address if isinstance(address, ipaddress.IPv6Address) else address

@@ -23,7 +23,7 @@ class FindingLog:
         self._known: dict[_Key, tuple[Finding, float]] = {}
 
     def update(self, findings: Iterable[Finding], now: float) -> bool:
-        """Log the differences to the last pass, and return whether there are any.
+        """Log the differences to the last pass, and return whether there are differences.
 
         Args:
             findings: The findings of this pass.

@@ -81,7 +81,7 @@ def _evaluate(state: ServiceState) -> Iterator[HealthCheck]:
 
 
 def _find_stale_time(state: ServiceState, now: float) -> float | None:
-    """Return the time since when the last completed pass is too old. Return None if it is not."""
+    """Return the time at which the last completed pass became too old. Return None if the pass is not too old."""
     if state.view is None:
         return None
     limits = state.limits

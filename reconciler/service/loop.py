@@ -175,7 +175,7 @@ def serve(
     A running pass completes its pushes before the service stops. A pass can end earlier with `StopRequested`.
     """
     _record_settings_read()
-    # A signal can stop the service before its first pass.
+    # Take the wake-ups now, because a signal can stop the service before its first pass.
     reasons = frozenset({Wakeup.START}) | wakeups.take()
     try:
         while Wakeup.STOP not in reasons:

@@ -21,7 +21,8 @@ SIGNAL_WAKEUPS = {
     signal.SIGHUP: Wakeup.RELOAD,
     signal.SIGUSR1: Wakeup.NOW,
 }
-# Programs such as `timeout` send each signal twice, to the process and to its group.
+# Ignore a signal that repeats within this time, because programs such as `timeout` send each signal twice: to the
+# process and to its group.
 _MIN_SECONDS_BETWEEN_SIGNALS = 0.1
 
 
@@ -32,7 +33,7 @@ def abort_process(number: int) -> NoReturn:
     """
     if sys.platform == "linux":
         for process in _list_children():
-            # Git processes are leaders of their own process groups.
+            # End the groups too, because each Git process is the leader of its own process group.
             for kill in (os.killpg, os.kill):
                 with suppress(ProcessLookupError, PermissionError):
                     kill(process, signal.SIGKILL)

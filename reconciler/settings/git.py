@@ -72,13 +72,15 @@ class GitSettings(SettingsGroup):
     )
     credentials: tuple[CredentialSettings, ...] = declare(
         (),
-        "The credentials of remotes, for example [{url: github.com/acme/*, read: {token_file: /run/secrets/read}, "
-        "write: {token_file: /run/secrets/write}}]. url is a host, a host with a path, or a glob; the first item that "
-        "matches a remote applies to it. write is used only for pushes; without write, the remote is read-only. read "
-        "and write have token_file with username, credentials_file (lines of the form https://user:token@host), "
-        "github_app (app_id, key_file, installation), or ssh_key_file with known_hosts_file. write can have another "
-        "url for pushes. api has the token_file or github_app for the pull requests of these repositories. tenant is "
-        "the only tenant whose packages may use upstreams with these credentials.",
+        "The credentials of remotes, for example [{url: github.com/acme/*, read: {token_file: "
+        "/run/secrets/read}, write: {token_file: /run/secrets/write}}]. The field url is a host, a host with "
+        "a path, or a glob. The first item that matches a remote applies. The field write is used only for "
+        "pushes; if an item has no write, its remotes are read-only. The fields of read and write are "
+        "token_file with username, credentials_file (lines of the form https://user:token@host), github_app "
+        "(app_id, key_file, installation), or ssh_key_file with known_hosts_file. The field write can also "
+        "have a url for pushes. The field api has the token_file or github_app for the pull requests of "
+        "these repositories. The field tenant is the only tenant whose packages may use upstreams with these "
+        "credentials.",
     )
     credentials_file: str = declare(
         "",

@@ -18,7 +18,7 @@ class LogSettings(SettingsGroup):
     )
     heartbeat_seconds: float = declare(
         300.0,
-        "The time between two events `heartbeat`, which the service logs while its passes change nothing, in seconds. "
-        "0 means that the service logs no heartbeats.",
+        "The time in seconds between two log events `heartbeat`. The service logs this event while its "
+        "passes change nothing. 0 means that the service logs no heartbeats.",
         ge=0,
     )

@@ -27,8 +27,8 @@ class MetricsSettings(SettingsGroup):
     )
     max_targets: int = declare(
         1000,
-        "The maximum number of targets for `per_target`. With more targets, the service logs `metrics_limited` and "
-        "exports no metrics for single targets.",
+        "The maximum number of targets for `per_target`. If there are more targets, the service logs "
+        "`metrics_limited` and exports no metrics for single targets.",
         ge=1,
         le=10_000,
     )

@@ -146,25 +146,28 @@ class NotificationSettings(SettingsGroup):
 
     channels: tuple[NotificationChannel, ...] = declare(
         (),
-        "The services that receive messages. Each channel has a name, a kind (slack, teams, webhook or email), and the "
-        "fields of its kind. slack: url_file, or token_file and channel. teams: url_file. webhook: url and "
-        "secret_file. email: host, port, security (starttls, tls or none), username, password_file, sender and "
-        "recipients. A file contains a secret and is read for each message.",
+        "The services that receive messages. Each channel has a name, a kind (slack, teams, webhook or "
+        "email), and the fields of its kind. slack: url_file, or token_file and channel. teams: url_file. "
+        "webhook: url and secret_file. email: host, port, security (starttls, tls or none), username, "
+        "password_file, sender and recipients. The files contain secrets, and the service reads them for "
+        "each message.",
     )
     routes: tuple[NotificationRoute, ...] = declare(
         (),
-        "The messages of each channel, for example [{channel: ops, severity: warning, targets: stage=prod}]. A route "
-        "selects messages by events, severity (info, warning or error), targets (a label query for targets) and "
-        "packages (globs of package paths). It can have quiet_hours, such as 22:00-06:00 Europe/Berlin, and "
-        "digest_minutes, the time for which messages are collected. All routes that match a message apply.",
+        "The messages of each channel, for example [{channel: ops, severity: warning, targets: stage=prod}]. "
+        "A route selects messages by events, severity (info, warning or error), targets (a label query for "
+        "targets) and packages (globs of package paths). A route can have quiet_hours, such as 22:00-06:00 "
+        "Europe/Berlin, and digest_minutes, the time for which messages are collected. All routes that match "
+        "a message apply.",
     )
     review_overdue_hours: float = declare(
         48.0, "The time after which the review of a draft is overdue, in hours.", gt=0, le=8760
     )
     gather_seconds: float = declare(
         30.0,
-        "The time that a condition must hold before a message is sent, in seconds. The messages of several passes in "
-        "this time are combined, and a condition that ends within this time sends nothing.",
+        "The time that a condition must hold before a message is sent, in seconds. The messages of several "
+        "passes in this time are combined, and no message is sent about a condition that ends within this "
+        "time.",
         ge=0,
         le=3600,
     )
@@ -220,7 +223,7 @@ class NotificationSettings(SettingsGroup):
         for route in value:
             if "channels" in info.data and route.channel not in names:
                 raise ValueError(
-                    f"must contain only names of channels ({', '.join(names) or 'there are no channels'});"
-                    f" there is no channel {route.channel!r}"
+                    "must name only channels of `notifications.channels` "
+                    f"({', '.join(names) or 'there are no channels'}); there is no channel {route.channel!r}"
                 )
         return value

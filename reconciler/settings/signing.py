@@ -39,9 +39,10 @@ class SigningSettings(SettingsGroup):
 
     verify_inputs: Literal["off", "warn", "require"] = declare(
         "off",
-        "Whether the head of the config branch and the commits or tags of upstreams must have a signature by an "
-        "allowed signer. `warn`: a commit without a valid signature is used and reported. `require`: it is reported, "
-        "and the last verified commit stays in use. A config in a plain folder is not checked.",
+        "Whether the head of the config branch and the commits or tags of upstreams must have a signature by "
+        "an allowed signer. `warn`: a commit without a valid signature is used and reported. `require`: such "
+        "a commit is reported, and the last verified commit stays in use. A config in a plain folder is not "
+        "checked.",
     )
     allowed_signers_file: str = declare(
         "",
@@ -58,7 +59,7 @@ class SigningSettings(SettingsGroup):
     @field_validator("verify_inputs", mode="before")
     @classmethod
     def _read_off(cls, value: Any) -> Any:
-        # YAML 1.1 parsers read the word `off` as a boolean.
+        # Accept false, because YAML 1.1 parsers read the word `off` as a boolean.
         return "off" if value is False else value
 
     @field_validator("key_id")

@@ -227,7 +227,7 @@ class MetricRegistry:
         """
         import prometheus_client
 
-        # The time at which a series was created doubles the number of lines and is not used.
+        # Do not export the time at which a series was created, because it doubles the number of lines and is not used.
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = prometheus_client.CollectorRegistry()
         prometheus_client.ProcessCollector(registry=self._registry)

@@ -39,7 +39,7 @@ _PASS_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800)
 _GIT_BUCKETS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 _RENDER_BUCKETS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30, 300)
 _LATENCY_BUCKETS = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
-# With all severities, the metric `reconciler_findings` has at most 3 * 161 series.
+# This limit allows at most 3 * 161 series of the metric `reconciler_findings`, because there are three severities.
 _MAX_FINDING_CODES = 160
 _MAX_CHANNELS, _MAX_EVENTS = 20, 30
 _MAX_REMOTES = 100

@@ -20,8 +20,8 @@ class TenancyCodes(CodeTable):
         PACKAGE,
     )
     TENANT_INVALID = error(
-        "A Tenant is invalid or in another folder, or its folders overlap with another Tenant. Files that may belong to"
-        " it have no effect.",
+        "A Tenant is invalid, is not in the folder for Tenants, or has a folder that overlaps with a folder "
+        "of another Tenant. Files that may belong to this Tenant have no effect.",
         CONFIG,
     )
     TENANT_LIMIT_EXCEEDED = error(

@@ -83,7 +83,7 @@ def test_rotated_private_key_is_used_after_a_refusal(world: World) -> None:
 @pytest.mark.parametrize(
     ("url", "app", "message"),
     [
-        pytest.param(FLEET, "other", r"no token of the GitHub App for .*fleet\.git", id="unknown-app"),
+        pytest.param(FLEET, "other", r"cannot get a token of the GitHub App for .*fleet\.git", id="unknown-app"),
         pytest.param("https://github.com/acme/a/b", APP, "must be https://HOST/OWNER/NAME", id="deep-path"),
     ],
 )

@@ -367,7 +367,9 @@ class _Lookup:
         return None
 
     def _find_latest_verified(self, numbers: Sequence[int]) -> _FoundRef | None:
-        """Return the highest revision whose signature allows its use. If there is none, return the highest revision."""
+        """Return the highest revision whose signature allows its use. If no signature allows a use, return the highest
+        revision.
+        """
         highest: _FoundRef | None = None
         unverified: CheckedCommit | None = None
         for number in numbers:

@@ -148,7 +148,7 @@ def find_schemas_version() -> str:
 
 
 def _find_schemas_folder() -> Path:
-    # `importlib.resources.files` would import the package with all of its dependencies.
+    # Do not use `importlib.resources.files`, because it would import the package with all of its dependencies.
     found = find_spec("kubernetes_validate")
     assert found is not None
     assert found.submodule_search_locations

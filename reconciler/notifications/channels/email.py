@@ -57,9 +57,11 @@ class EmailChannel:
                     server.login(self.username, password)
                 server.send_message(mail)
         except smtplib.SMTPResponseException as error:
-            raise ChannelError(f"{self.host} responded with the SMTP status {error.smtp_code}") from None
+            raise ChannelError(
+                f"the mail server {self.host} responded with the SMTP status {error.smtp_code}"
+            ) from None
         except (smtplib.SMTPException, OSError) as error:
-            raise ChannelError(f"{self.host} cannot be used: {type(error).__name__}") from None
+            raise ChannelError(f"the mail server {self.host} cannot be used: {type(error).__name__}") from None
         return {}
 
     def format(self, message: Message) -> str:

@@ -37,7 +37,9 @@ class ReportSummary(OutputModel):
 
     date: Timestamp | None = None
     packages: Mapping[PackageState, int]
-    status: Mapping[str, int] = Field(default={}, description="The totals of the status branch.")
+    status: Mapping[str, int] = Field(
+        default={}, description="The numbers of the last pass, as in summary.yaml on the status branch."
+    )
 
 
 class ReportResult(CommandResult):
