@@ -105,6 +105,7 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.settings import Settings
+from reconciler.telemetry.traces import span
 from reconciler.tenancy.package_rules import PackageRules, select_owned
 
 _NO_FLEET = "no-fleet.git"
@@ -221,6 +222,15 @@ class _Controllers:
     components: _Controller[ComponentCache] = field(
         default_factory=lambda: _Controller("Components and EnvBindings", ComponentCache)
     )
+
+
+def _run_traced(controller: str, run: Callable[[], ControllerResult]) -> ControllerResult:
+    """Run a controller in a span of the trace of the pass."""
+    with span(f"reconciler.controller {controller}", {}) as opened:
+        result = run()
+        if opened is not None:
+            opened.set_attributes({"variants": len(result.variants), "findings": len(result.findings)})
+    return result
 
 
 class CatalogServices:
@@ -390,7 +400,8 @@ class CatalogServices:
         rules = PackageRules(
             catalog, fleet.find_labels, self._find_credential_tenant, list_existing, self._assigned_variants
         )
-        results = [rules.apply_to_placed(self._placement.run(catalog, run_placement, states))]
+        placed = _run_traced("placement", lambda: self._placement.run(catalog, run_placement, states))
+        results = [rules.apply_to_placed(placed)]
         for tenant in ("", *catalog.tenants.by_name):
             result = self._run_for_tenant(tenant, catalog, fleet, remotes, states, now)
             results.append(rules.apply(result, tenant) if tenant else result)
@@ -430,9 +441,9 @@ class CatalogServices:
         view, controllers = catalog.select_visible(tenant), self._controllers.setdefault(tenant, _Controllers())
         result = merge_results(
             [
-                controllers.variants.run(view, run_variants, states),
-                controllers.plugins.run(view, run_plugins, states),
-                controllers.components.run(view, run_components, states),
+                _run_traced("package_variants", lambda: controllers.variants.run(view, run_variants, states)),
+                _run_traced("plugin_presets", lambda: controllers.plugins.run(view, run_plugins, states)),
+                _run_traced("components", lambda: controllers.components.run(view, run_components, states)),
             ]
         )
         return select_owned(result, catalog, tenant) if catalog.tenants else result

@@ -16,6 +16,7 @@ from reconciler.bootstrap import options as bootstrap_options
 from reconciler.bootstrap import publishers, start_event
 from reconciler.bootstrap import server as bootstrap_server
 from reconciler.bootstrap import services as bootstrap_services
+from reconciler.bootstrap import tracing as bootstrap_tracing
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import SUCCESS
 from reconciler.cli.options import (
@@ -90,6 +91,8 @@ def command(
             # previous settings.
             first_work = _build_work(settings, parts)
         start_event.log_start(settings, settings_file)
+        with report_errors():
+            stack.enter_context(bootstrap_tracing.trace_passes(settings))
         stack.enter_context(notifier.keep_watchdog(lambda: health.is_stuck(state)))
         loop.serve(first_work, lambda: _reload(load_settings, parts), wakeups)
         notifier.send("STOPPING=1")

@@ -22,6 +22,7 @@ from reconciler.forge.responses import (
 )
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.telemetry import metrics
+from reconciler.telemetry.traces import span
 
 Authorize = Callable[[], Mapping[str, str]]
 """A function that returns the headers with the credentials, or raises ForgeCredentialsError."""
@@ -164,11 +165,15 @@ class ForgeClient:
 
     def _fetch_measured(self, request: httpx.Request, call: str) -> _Answer:
         host, operation = request.url.host, request.method.lower()
-        try:
-            answer = self._fetch_answer(request, call)
-        except ForgeError:
-            metrics.FORGE_REQUESTS.add(host, operation, "error")
-            raise
+        attributes = {"http.request.method": request.method, "server.address": host, "url.path": request.url.path}
+        with span(f"{request.method} {host}", attributes) as opened:
+            try:
+                answer = self._fetch_answer(request, call)
+            except ForgeError:
+                metrics.FORGE_REQUESTS.add(host, operation, "error")
+                raise
+            if opened is not None:
+                opened.set_attribute("http.response.status_code", answer.status)
         metrics.FORGE_REQUESTS.add(host, operation, f"{answer.status // 100}xx")
         self._rate_limiter.quota = read_quota(answer.headers, self.clock())
         _record_quota(host, answer.headers, self._rate_limiter.quota)

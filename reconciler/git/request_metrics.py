@@ -29,6 +29,7 @@ from reconciler.git.push_outcomes import (
 from reconciler.git.url import GitUrl, split_host_and_path
 from reconciler.telemetry import metrics
 from reconciler.telemetry.remote_metrics import format_remote, record_git_request
+from reconciler.telemetry.traces import span
 
 if TYPE_CHECKING:
     from reconciler.git.command import GitResult
@@ -75,11 +76,15 @@ def measure_request(url: GitUrl, arguments: Sequence[str]) -> Iterator[RequestMe
         yield measurement
         return
     started_at = time.perf_counter()
-    try:
-        yield measurement
-    except GitError as error:
-        _record(url, operation, _classify_error(type(error)), started_at)
-        raise
+    host, path = split_host_and_path(url)
+    with span(f"git {operation.replace('_', '-')}", {"server.address": host, "vcs.repository.name": path}) as opened:
+        try:
+            yield measurement
+        except GitError as error:
+            _record(url, operation, _classify_error(type(error)), started_at)
+            raise
+        if opened is not None and measurement.result is not None:
+            opened.set_attribute("process.exit.code", measurement.result.exit_code)
     _record(url, operation, measurement.classify(), started_at)
 
 

@@ -33,6 +33,7 @@ from reconciler.planning.model.sources import RenderInputs
 from reconciler.reconcile.failures import log_failure
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.phases import phase
+from reconciler.telemetry.traces import span
 
 # A batch ends at this number of jobs or targets. While one batch is rendered, the next batch is prepared.
 _MAX_JOBS_PER_BATCH = 400
@@ -157,7 +158,11 @@ class RenderBatches:
         if batch.pending is None:
             return {}
         try:
-            with phase("render"), isolation_boundary("packages rendered by workers"):
+            with (
+                phase("render"),
+                span("reconciler.render_batch", {"packages": len(batch.jobs)}),
+                isolation_boundary("packages rendered by workers"),
+            ):
                 results = batch.pending.results()
         except ExecutorUnusableError as error:
             self._disable_executor(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from reconciler.reconcile.pass_runner import PassSummary
+from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import DRAFT_LATENCY
 
 
@@ -24,6 +25,7 @@ class DraftLatency:
         if self._is_measured or summary.unpushed_drafts:
             return
         if summary.drafts:
-            DRAFT_LATENCY.observe(now - self._first_read_at)
+            exemplar = {"trace_id": log.trace_id} if log.trace_id else None
+            DRAFT_LATENCY.observe(now - self._first_read_at, exemplar=exemplar)
         # Later drafts of the same commit have another cause, such as a new version of an upstream package.
         self._is_measured = bool(summary.drafts) or summary.result == "success"

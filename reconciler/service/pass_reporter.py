@@ -10,8 +10,9 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from reconciler.git.errors import GitError
 from reconciler.krm.findings import Finding, Severity
@@ -25,6 +26,10 @@ from reconciler.telemetry import metrics
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.phases import measure_phases
 from reconciler.telemetry.target_metrics import TARGET_METRICS
+from reconciler.telemetry.traces import get_trace_id, pass_span
+
+if TYPE_CHECKING:
+    from reconciler.telemetry.traces import Span
 
 _REQUESTED_STATES = ("published", "draft", "proposed", "blocked", "declined")
 
@@ -94,7 +99,8 @@ class PassReporter:
         self._pass_id, started_at = self._clocks.create_id(), self._clocks.monotonic()
         start_time = self._clocks.wall()
         metrics.PASS_START.set(start_time)
-        with log.pass_scope(self._pass_id), measure_phases() as phases:
+        attributes = {"pass.id": self._pass_id, "pass.trigger": sorted(triggers)}
+        with pass_span(attributes) as root, self._scope(root), measure_phases() as phases:
             log.debug("pass_started", trigger=sorted(triggers))
             try:
                 is_done = passes.run()
@@ -110,7 +116,12 @@ class PassReporter:
             for name, phase_seconds in phases.durations.items():
                 metrics.PASS_PHASE_DURATION.observe(phase_seconds, name)
             self._log_recovery()
-            self._report(passes.summary, triggers, started_at, phases.durations)
+            is_idle = self._report(passes.summary, triggers, started_at, phases.durations)
+            if root is not None:
+                summary = passes.summary
+                root.set_attributes(
+                    {"pass.result": summary.result, "pass.idle": is_idle, "config.commit": summary.config}
+                )
             self._store(PassTimes(start_time, seconds), passes.summary)
         self.cache_size.update(self._clocks.monotonic())
         return is_done
@@ -141,21 +152,26 @@ class PassReporter:
             log.info("pass_recovered", failed_for_seconds=seconds, passes_failed=self._failures)
             self._failures = 0
 
+    def _scope(self, root: Span | None) -> AbstractContextManager[None]:
+        return log.pass_scope(self._pass_id, get_trace_id(root))
+
     def _record_end(self, result: str, triggers: Collection[str], seconds: float) -> None:
-        metrics.PASS_DURATION.observe(seconds, result)
+        exemplar = {"trace_id": log.trace_id} if log.trace_id else None
+        metrics.PASS_DURATION.observe(seconds, result, exemplar=exemplar)
         trigger = next(trigger for trigger in metrics.PASS_TRIGGERS if trigger in triggers)
         metrics.PASSES.add(result, trigger)
         metrics.LAST_PASS.set(self._clocks.wall(), result)
 
     def _report(
         self, summary: PassSummary, triggers: Collection[str], started_at: float, phases: Mapping[str, float]
-    ) -> None:
+    ) -> bool:
+        """Log the result of a pass, and record its numbers. Return whether the pass was idle."""
         now = self._clocks.monotonic()
         self._latency.record_pass(summary, started_at, now)
         if summary.is_skipped:
             log.debug("pass_skipped", config_commit=summary.config)
             self._count_idle_pass(now)
-            return
+            return True
         _record_numbers(summary)
         has_new_findings = self._findings.update(summary.findings, now)
         drafts = summary.numbers.drafts
@@ -182,6 +198,7 @@ class PassReporter:
             self._count_idle_pass(now)
         else:
             self._idle_passes, self._last_event_at = 0, now
+        return is_idle
 
     def _count_idle_pass(self, now: float) -> None:
         """Count a pass that was not logged, and log a heartbeat if it is due."""

@@ -23,6 +23,7 @@ from reconciler.settings.rules import RuleSettings
 from reconciler.settings.server import ServerSettings
 from reconciler.settings.signing import SigningSettings
 from reconciler.settings.tenancy import TenancySettings
+from reconciler.settings.tracing import TracingSettings
 from reconciler.settings.webhooks import WebhookSettings
 
 STATE_PLACEHOLDER = "{repository}"
@@ -83,6 +84,7 @@ class Settings(SettingsGroup):
     notifications: NotificationSettings = NotificationSettings()
     log: LogSettings = LogSettings()
     metrics: MetricsSettings = MetricsSettings()
+    tracing: TracingSettings = TracingSettings()
 
     @property
     def listen_address(self) -> str:

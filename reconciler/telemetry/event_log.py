@@ -17,25 +17,27 @@ class EventLog:
 
     Attributes:
         pass_id: The ID of the running pass, or "" if no pass is running. All events of the pass have this ID.
+        trace_id: The ID of the trace of the running pass, or "" if passes are not traced.
     """
 
     def __init__(self) -> None:
         self._configure: Callable[[], None] | None = None
         self._lock = RLock()
         self.pass_id = ""
+        self.trace_id = ""
 
     def configure_with(self, configure: Callable[[], None]) -> None:
         """Set the function that configures structlog. The next logged event calls `configure` once."""
         self._configure = configure
 
     @contextmanager
-    def pass_scope(self, pass_id: str) -> Iterator[None]:
-        """Add the ID of a pass to all events in the `with` block, also to events of other threads."""
-        self.pass_id = pass_id
+    def pass_scope(self, pass_id: str, trace_id: str = "") -> Iterator[None]:
+        """Add the IDs of a pass to all events in the `with` block, also to events of other threads."""
+        self.pass_id, self.trace_id = pass_id, trace_id
         try:
             yield
         finally:
-            self.pass_id = ""
+            self.pass_id = self.trace_id = ""
 
     def debug(self, event: str, **fields: object) -> None:
         """Log an event that helps only to debug the daemon."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from reconciler.telemetry.progress import progress
+from reconciler.telemetry.traces import span
 
 PHASES = ("fetch", "snapshot", "plan", "render", "commit", "push", "pull_requests", "status")
 
@@ -40,7 +41,9 @@ class PhaseClock:
         self._names.append(name)
         progress.update(name)
         try:
-            yield
+            # A phase inside of another phase has no span, because there can be one for each package.
+            with span(f"reconciler.{name}", {}) if len(self._names) == 1 else nullcontext():
+                yield
         finally:
             self._add_elapsed_time()
             self._names.pop()

@@ -1,0 +1,17 @@
+"""Settings of traces."""
+
+from __future__ import annotations
+
+from reconciler.settings.declaration import SettingsGroup, declare
+
+
+class TracingSettings(SettingsGroup):
+    """Settings of traces with OpenTelemetry. They need the extra `otel`, and apply after a restart of the service."""
+
+    endpoint: str = declare(
+        "",
+        "The URL of the collector that receives traces with OTLP/HTTP, for example http://localhost:4318. If this "
+        "setting and the variable OTEL_EXPORTER_OTLP_ENDPOINT are empty, the service exports no traces. Variables "
+        "OTEL_* take precedence over settings.",
+    )
+    idle_passes: bool = declare(False, "Whether the service also exports the traces of passes that change nothing.")

@@ -1,0 +1,206 @@
+"""Traces of passes: their spans, spans of other threads, limits, and the export to a collector."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from structlog.testing import capture_logs
+
+from reconciler.bootstrap import tracing
+from reconciler.bootstrap.tracing import trace_passes
+from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.service.pass_reporter import PassReporter
+from reconciler.settings import Settings, SettingsError
+from reconciler.settings.tracing import TracingSettings
+from reconciler.telemetry.metrics import REGISTRY, render_metrics
+from reconciler.telemetry.trace_export import OpenTelemetryTracer, PassBuffer
+from reconciler.telemetry.traces import MAX_SPANS, get_trace_id, pass_span, span, use_tracer
+from tests.support.world import small_world
+
+pytestmark = pytest.mark.real_git
+
+
+class Traces:
+    """Finished spans, by name."""
+
+    def __init__(self, *, should_export_idle: bool = False) -> None:
+        self.exporter = InMemorySpanExporter()
+        provider = TracerProvider(shutdown_on_exit=False)
+        buffer = PassBuffer(SimpleSpanProcessor(self.exporter), should_export_idle=should_export_idle)
+        provider.add_span_processor(buffer)
+        self.tracer = OpenTelemetryTracer(provider)
+
+    @property
+    def spans(self) -> tuple[ReadableSpan, ...]:
+        return self.exporter.get_finished_spans()
+
+    def list_parents(self) -> set[tuple[str, str]]:
+        """Return the names of all spans, each with the name of its parent."""
+        names = {opened.context.span_id: opened.name for opened in self.spans if opened.context}
+        return {(opened.name, names[opened.parent.span_id] if opened.parent else "") for opened in self.spans}
+
+
+@pytest.fixture
+def traces() -> Iterator[Traces]:
+    created = Traces()
+    with use_tracer(created.tracer):
+        yield created
+
+
+def run_pass(passes: PassRunner, reporter: PassReporter) -> None:
+    with capture_logs():
+        reporter.run(passes, ["timer"])
+
+
+def test_a_pass_has_spans_for_its_phases_git_and_controllers(tmp_path: Path, traces: Traces) -> None:
+    passes, reporter = small_world(tmp_path).service(), PassReporter()
+    with REGISTRY.export():
+        run_pass(passes, reporter)
+        body = render_metrics("application/openmetrics-text")[0].decode()
+    parents = traces.list_parents()
+    (root,) = (opened for opened in traces.spans if not opened.parent)
+
+    assert parents >= {
+        ("reconciler.pass", ""),
+        ("reconciler.fetch", "reconciler.pass"),
+        ("reconciler.plan", "reconciler.pass"),
+        ("reconciler.push", "reconciler.pass"),
+        ("reconciler.controller package_variants", "reconciler.plan"),
+        ("git fetch", "reconciler.fetch"),
+        ("git push", "reconciler.push"),
+    }
+    assert "reconciler.render" not in {name for name, _ in parents}, "one span per package is too many"
+    assert root.attributes
+    assert (root.attributes["pass.result"], root.attributes["pass.idle"]) == ("success", False)
+    assert root.context
+    assert f'# {{trace_id="{root.context.trace_id:032x}"}}' in body
+
+
+@pytest.mark.parametrize(("should_export_idle", "names"), [(False, set()), (True, {"reconciler.pass", "git fetch"})])
+def test_idle_passes_are_exported_only_on_request(tmp_path: Path, should_export_idle: bool, names: set[str]) -> None:
+    passes, reporter = small_world(tmp_path).service(), PassReporter()
+    run_pass(passes, reporter)
+    traces = Traces(should_export_idle=should_export_idle)
+    with use_tracer(traces.tracer):
+        run_pass(passes, reporter)
+
+    assert passes.summary.is_skipped
+    assert {opened.name for opened in traces.spans} & {"reconciler.pass", "git fetch"} == names
+
+
+def test_spans_of_other_threads_belong_to_the_phase(traces: Traces) -> None:
+    def work() -> None:
+        with span("git fetch", {}), span("inner", {}):
+            pass
+
+    with pass_span({}), span("phase", {}), ThreadPoolExecutor(1) as pool:
+        pool.submit(work).result()
+
+    assert traces.list_parents() == {
+        ("reconciler.pass", ""), ("phase", "reconciler.pass"), ("git fetch", "phase"), ("inner", "git fetch")
+    }  # fmt: skip
+
+
+def test_a_span_outside_of_a_pass_is_not_recorded(traces: Traces) -> None:
+    with span("git fetch", {}) as opened:
+        pass
+
+    assert (opened, traces.spans) == (None, ())
+
+
+def test_the_number_of_spans_is_limited(traces: Traces) -> None:
+    with pass_span({}) as root:
+        for _ in range(MAX_SPANS + 10):
+            with span("git fetch", {}):
+                pass
+    last = traces.spans[-1]
+
+    assert len(traces.spans) == MAX_SPANS
+    assert last.attributes
+    assert last.attributes["spans.dropped"] == 11
+    assert len(get_trace_id(root)) == 32
+
+
+class Collector(HTTPServer):
+    """An OTLP/HTTP collector that counts requests."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, bytes]] = []
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Collector
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        self.server.requests.append((self.path, body))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+@pytest.fixture
+def collector() -> Iterator[Collector]:
+    with Collector() as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize("source", ["setting", "variable"])
+def test_traces_arrive_at_a_collector(collector: Collector, source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    variables = (
+        {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "fleet"} if source == "variable" else {}
+    )
+    monkeypatch.setattr(tracing, "initial_environment", lambda: variables)
+    # A variable takes precedence over the setting.
+    endpoint = "http://127.0.0.1:9" if source == "variable" else collector.url
+    with trace_passes(Settings(tracing=TracingSettings(endpoint=endpoint))), pass_span({"pass.id": "a1b2"}):
+        pass
+
+    assert [path for path, _ in collector.requests] == ["/v1/traces"]
+    body = collector.requests[0][1]
+    assert (b"reconciler.pass" in body, b"a1b2" in body) == (True, True)
+    assert (b"fleet" in body) == (source == "variable")
+
+
+def test_missing_libraries_are_an_error_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "_LIBRARIES", ("opentelemetry_missing.sdk",))
+
+    with (
+        pytest.raises(SettingsError, match=r"tracing.endpoint: traces need .* install reconciler\[otel\]"),
+        trace_passes(Settings(tracing=TracingSettings(endpoint="http://localhost:4318"))),
+    ):
+        pass
+
+
+def test_without_an_endpoint_no_library_is_imported() -> None:
+    program = """
+import sys
+from reconciler.bootstrap.tracing import trace_passes
+from reconciler.settings import Settings
+from reconciler.telemetry.traces import pass_span, span
+with trace_passes(Settings()), pass_span({}) as root, span("git fetch", {}) as inner:
+    sys.exit((root, inner) != (None, None) or any(name.startswith("opentelemetry") for name in sys.modules))
+"""
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
