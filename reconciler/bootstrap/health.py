@@ -22,7 +22,9 @@ def build_health_limits(settings: Settings) -> HealthLimits:
     """Return the times after which health checks fail."""
     health = settings.health
     calls_seconds = 2 * settings.git.timeout_seconds + settings.functions.timeout_seconds
-    stuck_seconds = health.stuck_after_seconds or max(calls_seconds, _MIN_STUCK_SECONDS)
+    # A pass waits up to `rendering.timeout_seconds` for one batch of renders.
+    longest_wait = max(calls_seconds, settings.rendering.timeout_seconds, _MIN_STUCK_SECONDS)
+    stuck_seconds = health.stuck_after_seconds or longest_wait
     if health.stale_after_seconds:
         return HealthLimits(stuck_seconds, health.stale_after_seconds, polls_seconds=0)
     return HealthLimits(stuck_seconds, _MIN_STALE_SECONDS, polls_seconds=3 * settings.poll_seconds)

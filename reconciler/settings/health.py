@@ -11,7 +11,7 @@ class HealthSettings(SettingsGroup):
     stuck_after_seconds: int = declare(
         0,
         "The time without any progress after which /healthz reports that the process is stuck, in seconds. 0 means "
-        "2 * git.timeout_seconds + functions.timeout_seconds, but at least 600.",
+        "2 * git.timeout_seconds + functions.timeout_seconds, but at least 600 and rendering.timeout_seconds.",
         ge=0,
     )
     stale_after_seconds: int = declare(

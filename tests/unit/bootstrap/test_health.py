@@ -31,6 +31,9 @@ WORKING = PassSummary("c0ffee", {}, numbers=PassNumbers({"ready": 2, "blocked": 
             id="long-calls-and-polls",
         ),
         pytest.param(
+            {"rendering": {"timeout_seconds": 1_800}}, HealthLimits(1_800, 300, polls_seconds=180), id="long-renders"
+        ),
+        pytest.param(
             {"health": {"stuck_after_seconds": 5, "stale_after_seconds": 7}},
             HealthLimits(5, 7, polls_seconds=0),
             id="explicit",
