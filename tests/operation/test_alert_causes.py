@@ -14,12 +14,15 @@ from contextlib import chdir, suppress
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 
 from reconciler.bootstrap.publishers import build_push_publisher
 from reconciler.bootstrap.services import build_services
 from reconciler.bootstrap.start_event import log_start
+from reconciler.forge.http_client import ForgeClient
+from reconciler.forge.rate_limits import RateLimiter
 from reconciler.git.errors import GitError
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.server.tls import ServerCertificate
@@ -146,6 +149,18 @@ def test_a_missing_shard_fires_its_alert(fleet: Fleet, tmp_path: Path) -> None:
         samples = Service(fleet, "1/2").run_pass()
 
     assert "ReconcilerShardMissing" in find_firing_alerts(samples, samples, _SHORT, tmp_path)
+
+
+def test_a_forge_that_allows_few_requests_fires_its_alert(tmp_path: Path) -> None:
+    headers = {"X-RateLimit-Remaining": "42", "X-RateLimit-Resource": "core"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json=[], headers=headers))
+    with REGISTRY.export():
+        client = ForgeClient("https://forge.example/api", dict, RateLimiter(0, 0, time.time), time.time, transport)
+        client.get("/pulls")
+        client.close()
+        samples = read_samples(render_metrics("")[0].decode())
+
+    assert "ReconcilerRateLimitLow" in find_firing_alerts(samples, samples, _SHORT, tmp_path)
 
 
 def test_an_expiring_certificate_fires_its_alert(tmp_path: Path) -> None:
