@@ -89,7 +89,7 @@ class ClusterSelection(ApiModel):
     cluster_names: tuple[str, ...] = Field(
         (), description="Names of the clusters that are selected. No other cluster is selected."
     )
-    ignore_clusters: tuple[str, ...] = Field((), description="Names of clusters that are not selected.")
+    ignore_clusters: tuple[str, ...] = Field((), description="Names of clusters that the item does not select.")
 
     @cached_property
     def selector(self) -> LabelSelector | None:

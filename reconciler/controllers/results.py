@@ -114,7 +114,7 @@ class GeneratedSource:
 
     @property
     def summary(self) -> str:
-        """An empty text, because the package has no upstream."""
+        """Always "", because the package has no upstream."""
         return ""
 
     @property

@@ -46,7 +46,7 @@ class ForgeCheck(OutputModel):
         default=None, description="The clock of the forge minus the local clock, in seconds."
     )
     token_expires_at: Timestamp | None = Field(
-        default=None, description="The expiry of the token. Only GitHub reports it."
+        default=None, description="The time at which the token expires. Only GitHub reports this time."
     )
 
 

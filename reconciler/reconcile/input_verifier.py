@@ -38,7 +38,7 @@ class UncheckedInputs:
     """Uses every commit without a check of its signature."""
 
     def check(self, mirror: Mirror, ref: str, object_id: ObjectId, commit: CommitId) -> CheckedCommit:
-        """Return the commit."""
+        """Return the commit, which needs no valid signature."""
         return checked_commits.CheckedCommit(commit)
 
     def refresh(self) -> str:

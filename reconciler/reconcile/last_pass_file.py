@@ -62,7 +62,7 @@ class LastPassFile:
             config_author=commit.author.partition(" <")[0] if commit else "",
         )
         if summary and summary.is_skipped and self._last and self._last.config_commit == summary.config:
-            # A skipped pass does not read the config commit.
+            # Use the texts of the last pass, because a skipped pass does not read the config commit.
             names = {"config_title": self._last.config_title, "config_author": self._last.config_author}
             last_pass = last_pass.model_copy(update=names)
         self._last = last_pass

@@ -51,7 +51,7 @@ async def _respond_with_status(_request: Request, error: Exception) -> Response:
 
 
 async def _ignore_disconnect(_request: Request, _error: Exception) -> Response:
-    # The client does not receive this response. Its status is the one in the metrics.
+    # Return a status for the metrics. The client does not receive this response.
     return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 

@@ -72,7 +72,7 @@ class LimitedH11Protocol(H11Protocol):
                 self.transport.write(self.conn.send(event) or b"")
         cycle: RequestResponseCycle | None = self.cycle
         if cycle:
-            # The handler of a request with an invalid body cannot send a second response.
+            # Stop the handler of a request with an invalid body, so that it sends no second response.
             cycle.disconnected = True
             cycle.message_event.set()
         self.transport.close()

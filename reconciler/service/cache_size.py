@@ -33,7 +33,7 @@ class CacheSize:
 
 
 def _list_sizes(folder: Path) -> Iterator[tuple[Path, int]]:
-    # Git deletes files at any time. `os.walk` ignores folders that do not exist any more.
+    # Ignore missing files, because Git can delete files at any time. `os.walk` ignores missing folders.
     for parent, _, names in os.walk(folder):
         for path in (Path(parent, name) for name in names):
             try:

@@ -28,7 +28,7 @@ class LastPass(OutputModel):
     )
     duration_seconds: float
     config_commit: str = Field(
-        default="", description="The ID of the config. It is omitted if the pass could not read the config."
+        default="", description="The ID of the config. Absent if the pass could not read the config."
     )
     config_title: str = Field(default="", description="The first line of the message of the config commit.")
     config_author: str = Field(default="", description="The name of the author of the config commit.")
