@@ -22,6 +22,7 @@ from reconciler.forge.responses import (
 )
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.telemetry import metrics
+from reconciler.telemetry.credential_expiry import record_credential_expiry
 from reconciler.telemetry.traces import span
 
 Authorize = Callable[[], Mapping[str, str]]
@@ -255,7 +256,7 @@ def _record_quota(host: str, headers: httpx.Headers, quota: ForgeQuota) -> None:
     if quota.resets_at is not None:
         metrics.FORGE_RATE_LIMIT_RESET.set(quota.resets_at, host, resource)
     if quota.token_expires_at is not None:
-        metrics.CREDENTIAL_EXPIRY.set(quota.token_expires_at, host, "api")
+        record_credential_expiry(host, "api", quota.token_expires_at)
 
 
 def _parse_root(api: str) -> str:

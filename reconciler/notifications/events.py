@@ -22,6 +22,7 @@ class Event(StrEnum):
     REMOTE_RECOVERED = "remote_recovered"
     PASS_FAILING = "pass_failing"  # noqa: S105 - no password
     PASS_RECOVERED = "pass_recovered"  # noqa: S105 - no password
+    CREDENTIAL_EXPIRING = "credential_expiring"
     REVIEW_OVERDUE = "review_overdue"
 
 

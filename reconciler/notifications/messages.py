@@ -105,6 +105,7 @@ _TITLES: Mapping[Event, Callable[[str, Sequence[Item]], str]] = {
     Event.REMOTE_RECOVERED: lambda subject, items: f"Remote available again: {subject}",
     Event.PASS_FAILING: lambda subject, items: f"Passes fail on {subject}",
     Event.PASS_RECOVERED: lambda subject, items: f"Passes succeed again on {subject}",
+    Event.CREDENTIAL_EXPIRING: lambda subject, items: f"Credential expires soon: {subject}",
     Event.REVIEW_OVERDUE: lambda subject, items: f"Overdue review: {_count_packages(items)} on {_count_targets(items)}",
 }
 

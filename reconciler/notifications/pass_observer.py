@@ -12,6 +12,7 @@ from reconciler.krm.findings import CommonCodes, Finding, Severity, SourceLocati
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition as PackageCondition
 from reconciler.krm.objects import ObjectKey
+from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.notifications.change_key import describe_change
 from reconciler.notifications.events import MAX_FAILED_PASSES, REMOTE_HOLD_SECONDS, Event
@@ -28,7 +29,10 @@ from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.reconcile_pass import PassReport
 from reconciler.redaction import redact_url
 
-_CONFIG_SCOPE, _PASS_SCOPE, _ROLLOUT_SCOPE = "/config", "/pass", "/rollouts"
+_CONFIG_SCOPE, _PASS_SCOPE, _ROLLOUT_SCOPE, _CREDENTIAL_SCOPE = "/config", "/pass", "/rollouts", "/credentials"
+# The days before the expiry of a credential on which a message is sent, in increasing order.
+_EXPIRY_DAYS = (3, 14)
+_DAY_SECONDS = 86_400
 _REMOTE_CODES = frozenset({
     PassCodes.REPOSITORY_UNREACHABLE.name, PassCodes.PUSH_FAILED.name, PassCodes.PUSH_POSTPONED.name,
 })  # fmt: skip
@@ -100,6 +104,24 @@ class PassObserver:
             published={item: number for target in observed for item, number in target.published.items()},
             rejected=frozenset(item for target in observed for item in target.rejected),
         )
+
+    def observe_credentials(self, expiries: Mapping[tuple[str, str], float], now: float) -> Observation:
+        """Return the observation of the credentials that expire soon.
+
+        Args:
+            expiries: The expiry times by remote and use, in seconds since 1970.
+        """
+        conditions = []
+        # All shards use the same credentials. Only one shard reports them.
+        for (remote, use), expiry in sorted(expiries.items()) if self._shard.is_leader else ():
+            days = next((days for days in _EXPIRY_DAYS if expiry - now <= days * _DAY_SECONDS), None)
+            if days is not None:
+                name, time = to_one_line(f"{use} of {remote}"), format_rfc3339(int(expiry))
+                item = Item(f"{name} {time} {days}", _CREDENTIAL_SCOPE, message=f"expires at {time}")
+                severity = Severity.ERROR if days == _EXPIRY_DAYS[0] else Severity.WARNING
+                data = {"remote": remote, "use": use, "expiresAt": time}
+                conditions.append(Condition(Event.CREDENTIAL_EXPIRING, name, name, severity, (item,), data))
+        return Observation(tuple(conditions), only_scopes=frozenset({_CREDENTIAL_SCOPE}))
 
     def observe_skipped_pass(self) -> Observation:
         """Return the observation of a pass that read the config and found no change."""

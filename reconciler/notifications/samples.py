@@ -18,7 +18,7 @@ from reconciler.notifications.observation import Condition, Item
 SAMPLE_EVENTS = (*(event.value for event in Event), DIGEST_EVENT)
 """The events for which there is a sample message."""
 _WARNINGS = frozenset({
-    Event.DRAFT_CONFLICT, Event.DELETION_HELD, Event.REVIEW_OVERDUE,
+    Event.DRAFT_CONFLICT, Event.DELETION_HELD, Event.CREDENTIAL_EXPIRING, Event.REVIEW_OVERDUE,
 })  # fmt: skip
 _ERRORS = frozenset({Event.PACKAGE_BLOCKED, Event.REMOTE_UNAVAILABLE, Event.PASS_FAILING, Event.ROLLOUT_STOPPED})
 _SUBJECTS: Mapping[Event, str] = {
@@ -31,6 +31,7 @@ _SUBJECTS: Mapping[Event, str] = {
     Event.REMOTE_RECOVERED: "https://git.example.com/fleet.git",
     Event.PASS_FAILING: "shard 1/1",
     Event.PASS_RECOVERED: "shard 1/1",
+    Event.CREDENTIAL_EXPIRING: "api of api.github.com",
     Event.ROLLOUT_ADVANCED: "rule replicas of OverridePolicy shop/web: wave 1 is open",
     Event.ROLLOUT_STOPPED: "rule replicas of OverridePolicy shop/web: wave 2 stays closed",
 }

@@ -21,6 +21,7 @@ from reconciler.notifications.tracker import Tracker
 from reconciler.reconcile.failures import log_failure
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.reconcile.reconcile_pass import PassReport
+from reconciler.telemetry.credential_expiry import list_credential_expiries
 
 _TICK_SECONDS = 5.0
 _CLOSE_SECONDS = 5.0
@@ -101,6 +102,7 @@ class Notifications:
         self._is_closed = False
         self._thread: Thread | None = None
         self._work: NotificationWork | None = None
+        self._credentials: Observation | None = None
 
     def observe(self, report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
         """Hand over the report of a completed pass. Return the findings about channels."""
@@ -155,6 +157,12 @@ class Notifications:
                 self._thread = Thread(target=self._run, name="notifications", daemon=True)
                 self._thread.start()
 
+    def _observe_credentials(self) -> tuple[Observation, ...]:
+        """Return the observation of the credentials if it has changed."""
+        observation = self._observer.observe_credentials(list_credential_expiries(), self._clock())
+        previous, self._credentials = self._credentials, observation
+        return () if observation == previous else (observation,)
+
     def _run(self) -> None:
         work = self._work = self._build()
         while True:
@@ -167,6 +175,6 @@ class Notifications:
                 self._observations.clear()
             try:
                 with isolation_boundary("the notifications"):
-                    work.run(observations, self._clock())
+                    work.run((*observations, *self._observe_credentials()), self._clock())
             except ScopeFailedError as error:
                 log_failure(error.failure)

@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 
 from reconciler.server import certificate_expiry
-from reconciler.telemetry import metrics
+from reconciler.telemetry.credential_expiry import record_credential_expiry
 from reconciler.telemetry.event_log import log
 
 
@@ -55,7 +55,7 @@ class ServerCertificate:
 
     def _record_expiry(self) -> None:
         expiry = certificate_expiry.read_expiry(self.files[0])
-        metrics.CREDENTIAL_EXPIRY.set(expiry or 0, "server", "tls")
+        record_credential_expiry("server", "tls", expiry or 0)
 
     def _read_version(self) -> tuple[tuple[int, ...], ...]:
         return tuple(_read_file_version(file) for file in self.files)

@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from reconciler.bootstrap.notifications import build_notifications
 from reconciler.git.errors import GitError, UnreachableError
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, Severity
 from reconciler.notifications.channel_findings import ChannelFindings
 from reconciler.notifications.delivery import Delivery
 from reconciler.notifications.events import Event
@@ -27,7 +27,7 @@ from reconciler.planning.model.shard import Shard
 from reconciler.reconcile.pass_runner import PassSummary
 from reconciler.reconcile.reconcile_pass import PassReport
 from reconciler.settings import Settings
-from tests.support.notifications import START
+from tests.support.notifications import START, Desk
 
 WAIT_SECONDS = 60
 
@@ -149,6 +149,46 @@ def test_a_successful_pass_ends_the_count_of_failed_passes(tmp_path: Path, is_sk
     notifications.close()
 
     assert observer.failed_passes == [1, 2, 1, 2]
+
+
+EXPIRY = START + 14 * 86_400
+
+
+@pytest.mark.parametrize(
+    ("days_later", "severities"),
+    [(-0.1, []), (0, [Severity.WARNING]), (10.9, [Severity.WARNING]), (11, [Severity.ERROR]), (15, [Severity.ERROR])],
+)
+def test_a_credential_is_reported_14_and_3_days_before_it_expires(
+    days_later: float, severities: list[Severity]
+) -> None:
+    now = START + days_later * 86_400
+    expiries = {("api.github.com", "api"): EXPIRY}
+    observations = [PassObserver(Shard(index, 2)).observe_credentials(expiries, now) for index in (1, 2)]
+
+    assert [condition.severity for condition in observations[0].conditions] == severities
+    assert observations[1].conditions == ()
+
+
+def test_each_step_of_an_expiry_is_one_message_until_the_credential_is_replaced(desk: Desk) -> None:
+    observer, sent = PassObserver(Shard()), []
+    for days, expiry in ((0, EXPIRY), (1, EXPIRY), (12, EXPIRY), (13, EXPIRY), (14, EXPIRY + 90 * 86_400)):
+        desk.now = START + days * 86_400
+        sent.append(desk.settle(observer.observe_credentials({("server", "tls"): expiry}, desk.now)))
+
+    assert sent == [["Credential expires soon: tls of server"], [], ["Credential expires soon: tls of server"], [], []]
+
+
+def test_the_thread_reports_credentials(
+    start: Callable[[], Notifications], channel: BlockingChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "reconciler.telemetry.credential_expiry._expiries", {("server", "tls"): EXPIRY, ("x", "api"): 0}
+    )
+    channel.go.set()
+    fail(start(), 1)
+    assert channel.sent.wait(WAIT_SECONDS)
+
+    assert channel.titles == ["Credential expires soon: tls of server"]
 
 
 @pytest.mark.parametrize(("failed_passes", "expected"), [(2, 0), (3, 1)])

@@ -81,7 +81,7 @@ def test_valid_settings(data: dict[str, Any]) -> None:
         ),
         pytest.param({"routes": [{"channel": "ops"}]}, "(there are no channels); there is no channel 'ops'", id="channel"),
         pytest.param(route(events=["drafts"]), "must contain only the events drafts_waiting, ", id="event"),
-        pytest.param(route(events=["credential_expiring"]), "unknown: `credential_expiring`", id="unknown-event"),
+        pytest.param(route(events=["page_viewed"]), "unknown: `page_viewed`", id="unknown-event"),
         pytest.param(route(targets="a b c"), "must be a label requirement", id="targets"),
         pytest.param(route(quiet_hours="22-6"), "must be a period with an optional time zone", id="quiet-hours"),
         pytest.param(route(quiet_hours="22:00-06:00 Mars/One"), "must have the name of a time zone", id="zone"),
