@@ -312,7 +312,10 @@ def _find_repeated_references(items: object) -> Iterator[FieldIssue]:
 
 _DEFINITION_REF = Field(None)
 _OPTIONS = Field((), description=_OPTION_VALUES)
-_IGNORED = Field((), description="Fields of objects on the cluster whose differences from the Helm chart are ignored.")
+_IGNORED = Field(
+    (),
+    description="Fields in which objects on the cluster can differ from the Helm chart. These differences are ignored.",
+)
 _WAIT_FOR = Field((), description="Plugins that must be ready before this Plugin is installed.")
 
 

@@ -142,12 +142,12 @@ class PluginOption(ApiModel):
     is_open: ClassVar = True
 
     name: NonEmptyText = Field(description=_NAME_DESCRIPTION)
-    type: OptionType = Field(description="Type of the values.")
+    type: OptionType = Field(description="Type of the option's values.")
     required: StrictBool = Field(False, description="Whether each Plugin must have a value for the option.")
-    default: Any = Field(None, description="Default value.")
+    default: Any = Field(None, description="Default value of the option.")
     regex: str = Field("", description="RE2 regular expression that must match a part of the value.")
-    display_name: Any = Field(None, description="Display name.")
-    description: Any = Field(None, description="Description.")
+    display_name: Any = Field(None, description="Display name of the option.")
+    description: Any = Field(None, description="Description of the option.")
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:

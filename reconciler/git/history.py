@@ -1,4 +1,4 @@
-"""Commits of one repository, found by name, in the mirror of a remote or in the local repository of a work tree."""
+"""Search for commits by name, in the mirror of a remote or in a local repository with a work tree."""
 
 from __future__ import annotations
 

@@ -536,8 +536,7 @@ class Mirror:
         Raises:
             CacheUnusableError: The file cannot be written.
         """
-        # If the disk is full, close the file inside of `translate_write_errors`, because closing the file then fails
-        # too.
+        # Close the file inside of `translate_write_errors`, because on a full disk, closing the file also fails.
         with translate_write_errors(self.folder), ExitStack() as open_files:
             stream: BinaryIO = open_files.enter_context(tempfile.TemporaryFile(dir=self.folder))
             stream.writelines(compose_stream(commits, author))

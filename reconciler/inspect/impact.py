@@ -169,7 +169,7 @@ def _read_projected_files(context: PassContext, target: Target, projected: Proje
 
 
 def _read_published_files(context: PassContext, target: Target, impact: PackageImpact) -> FileTree:
-    """Return the published files of a package that the first config does not request."""
+    """Return the published files of a package that only the second of the two compared configs can request."""
     outcome = impact.after.outcome
     if isinstance(outcome, Draft):
         return outcome.previous_files

@@ -1,4 +1,7 @@
-"""Routes: they select the messages of a channel by event, severity, target and package, and limit their times."""
+"""Routes: they select the messages of a channel by event, severity, target and package.
+
+A route can have quiet hours, in which it sends no message.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,10 @@ def _count_header_bytes(scope: Scope) -> int:
 
 
 class _BodyReader:
-    """Receives the messages of one request. It limits the size and the time of the body, but not later messages."""
+    """Receives the events of one request from the server. It limits the size of the body and the time to receive it.
+
+    Events after the body, such as the end of the connection, have no limits.
+    """
 
     def __init__(self, receive: Receive, limit: int, seconds: float) -> None:
         self._receive = receive

@@ -140,14 +140,15 @@ class ServiceWork:
     """The functions and settings of the service loop, built from the settings file.
 
     Attributes:
-        run_pass: Runs one pass for these reasons. Returns False if the pass should be repeated soon. Raises GitError.
+        run_pass: Runs one pass. The argument contains the reasons of the wake-up. Returns False if the pass should be
+            repeated soon. Raises GitError.
         retry_now: Ends the back-off of all remotes.
         folders: The folders in which a change starts a pass.
         seconds_until_due: Returns the seconds until a pass is due although no ref has moved.
         debounce_seconds: The delay after a webhook, or after the end of a late fetch or push, so that one pass handles
             several such events.
         collect_late_results: Makes the next pass use the results of late fetches, which are fetches that a pass did not
-            wait for. The next pass repeats no other fetch.
+            wait for. The next pass does not fetch other remotes.
         close: Ends all work in background threads.
         report_failure: Receives the error of a failed pass, and the seconds until the next pass.
     """

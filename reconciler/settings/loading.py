@@ -156,7 +156,7 @@ def _find_group(path: Iterable[Any]) -> type[BaseModel] | None:
             continue
         field = model.model_fields.get(name)
         annotation = field.annotation if field else None
-        # Select the model of the elements of a list, and the model of an optional group.
+        # For a list, continue with the model of its elements. For an optional group, continue with its own model.
         annotation = get_args(annotation)[0] if get_origin(annotation) in (tuple, UnionType) else annotation
         if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
             return None

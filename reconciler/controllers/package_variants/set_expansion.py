@@ -285,7 +285,7 @@ def _build_variants(rendered: Sequence[_RenderedTarget], variant_set: Identified
 
 
 SetVariants = tuple[tuple[Variant | StalledVariant, ...], tuple[ConfigStatus, ...]]
-"""The package variants of a PackageVariantSet, and the statuses of the PackageVariants that the set generates."""
+"""The packages that a PackageVariantSet requests, and the statuses of the PackageVariant objects that it generates."""
 
 
 class PackageVariantCache(ControllerCache):

@@ -37,7 +37,7 @@ class PluginCodes(CodeTable):
         "An expression inserts a string that YAML reads as another type, e.g. as a number.", PACKAGE
     )
     EXPRESSION_UNUSABLE = warning(
-        "The expression of an option fails on every cluster. No Plugin uses the expression now."
+        "The expression of an option fails on every cluster. At the moment, no Plugin uses the option."
     )
     HELM_RELEASE_INVALID = error("Flux would reject the HelmRelease of a Plugin. The Plugin is not written.", PACKAGE)
     IMMUTABLE_FIELD_CHANGED = error(

@@ -204,7 +204,10 @@ def merge_kptfile(
 def _write_data(
     origin: Kptfile | None, updated: Kptfile | None, local: Kptfile, data: Data, rules: MergeRules
 ) -> Kptfile:
-    """Return a Kptfile with the content `data`. The text of a value comes from a Kptfile that contains this value."""
+    """Return a Kptfile with the content `data`.
+
+    The YAML notation of a value, such as its quotes and comments, comes from a Kptfile that contains this value.
+    """
     if updated is None:
         return local.with_data(data)
     if origin and origin.to_bytes() == local.to_bytes():

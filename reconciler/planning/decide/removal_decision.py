@@ -523,7 +523,10 @@ def cancel_removals(state: TargetState, snapshot: TargetSnapshot, claims: Target
 
 
 def find_removals_of_requested_packages(snapshot: TargetSnapshot, claims: TargetClaims) -> tuple[RemovalOutcome, ...]:
-    """Return the removals of packages that are requested again, but whose removal drafts must not be changed."""
+    """Return the removals of packages that are requested again, but still have a removal draft.
+
+    Only removal drafts that the reconciler must not change are included.
+    """
     return tuple(
         _report_locked_removal(package, record, record.removal, snapshot)
         for package, record in snapshot.state.packages.items()

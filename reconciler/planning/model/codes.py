@@ -61,7 +61,7 @@ class PlanningCodes(CodeTable):
         FILE,
     )
     FUNCTION_INTERRUPTED = error(
-        "The environment interrupted a function, e.g. with a timeout. The next pass runs the function again.",
+        "A function was stopped from outside, for example by a timeout. The next pass runs the function again.",
         PACKAGE,
     )
     FUNCTION_UNAVAILABLE = warning(

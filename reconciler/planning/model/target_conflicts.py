@@ -55,8 +55,8 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
     is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
     if is_one_branch and are_paths_nested(target.directory, other.directory):
         return f"has an equal or nested directory on branch {target.branch}"
-    # Compare draft branches only if both targets use the same branch. The draft branches of other targets always
-    # differ, because every template contains the repository name or the branch.
+    # Compare draft branches only if both targets use the same branch. The draft branches of all other targets differ,
+    # because every template contains the target branch, or the name of the Repository object, which is unique here.
     names = (
         template
         for template in templates

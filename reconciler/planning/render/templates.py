@@ -166,7 +166,7 @@ def build_template_fingerprinter(pairs: TemplatePairs, contents: PackageTrees) -
 
 
 def is_template_dependency(name: str) -> bool:
-    """Return whether a key in a trace is a dependency on a parent or a child."""
+    """Return whether a key in a trace is a dependency on the template of a parent, or on a child of a template."""
     return name.startswith(f"{TEMPLATE_DEPENDENCY} ")
 
 

@@ -193,7 +193,7 @@ def _find_templated_values(target: PatchTarget, template: Any) -> Iterator[str]:
 
 
 def _find_texts_at(data: Any, path: DataPath) -> Iterator[str]:
-    """Yield each string with an expression that is the value at `path`, or the value at a parent of `path`."""
+    """Yield the value at `path` and the values at the parents of `path` that are strings with an expression."""
     for depth in range(len(path) + 1):
         value = get_value(data, path[:depth])
         if isinstance(value, str) and EXPRESSION_START in value:

@@ -95,7 +95,10 @@ class WriteTracker:
         return self._find_setter(location, instance) if are_alike else None
 
     def _find_setter(self, location: Location, instance: AddonInstance) -> AddonInstance | None:
-        """Return the addon that set the value at a location. Return None if `instance` or no addon set the value."""
+        """Return the other addon that set the value at a location.
+
+        Return None if no addon set the value, or if the addon of `instance` set it.
+        """
         node = self._root.find_nearest(location)
         return node.instance if node.is_set and node.instance != instance else None
 

@@ -226,7 +226,8 @@ class _MarkerParser:
             raise ShorthandError(ComponentCodes.SHORTHAND_MARKER_NO_VALUE, _describe_missing_value(key, start + 1))
         if not key:
             raise ShorthandError(
-                ComponentCodes.SHORTHAND_SYNTAX, f"has a value without a marker name at column {start + 1}"
+                ComponentCodes.SHORTHAND_SYNTAX,
+                f"has a value at column {start + 1} without the name of a marker, such as default or minimum",
             )
         self.position += 1
         return Marker(key, self._read_value(), start + 1)

@@ -53,7 +53,7 @@ def _merge_field(
 def _merge_default(
     merged: Schema, parameters: Schema, env_overrides: Schema, path: DataPath, findings: list[FieldFinding]
 ) -> Schema:
-    """Return the schema of an object with a default that merges the defaults of both sections.
+    """Return the schema `merged` with a default: the merged defaults of the sections `parameters` and `env_overrides`.
 
     If the only default is `{}` and is not valid, e.g. because a field is required, return the schema without a default.
     """

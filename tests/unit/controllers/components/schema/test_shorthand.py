@@ -185,7 +185,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
             "the marker b without a value at column 18: write b=…, and put text with spaces in quotes",
             id="blank-in-a-bare-list",
         ),
-        pytest.param("string | =a", "ShorthandSyntax", "has a value without a marker name at column 10", id="no-name"),
+        pytest.param("string | =a", "ShorthandSyntax", "has a value at column 10 without the name of a marker, such as default or minimum", id="no-name"),
         pytest.param('string | default="a', "ShorthandSyntax", "has an unclosed quote at column 18", id="open-quote"),
         pytest.param(
             "string | default='a''",
