@@ -85,6 +85,20 @@ def test_a_second_pass_logs_nothing(world: World) -> None:
     assert (second, third) == ([], [])
 
 
+def test_the_events_of_drafts_name_their_packages(world: World) -> None:
+    service = Service(world)
+    events = service.run()
+    first = {event["event"]: event for event in events if event.get("target") == "berlin"}
+    world.write({"metrics.yaml": None})
+    second = {event["event"]: event for event in service.run() if event.get("target") == "berlin"}
+
+    pushed = first["draft_pushed"]
+    (created,) = (event for event in events if event["event"] == "target_branch_created")
+    assert (pushed["packages"], pushed["tasks"], pushed["conflicts"]) == (["gateway", "metrics"], ["clone"], 0)
+    assert (created["log_level"], created["targets"], created["count"]) == ("warning", ["berlin", "lisbon"], 2)
+    assert second["draft_withdrawn"]["package"] == "metrics"
+
+
 def test_the_states_of_packages_follow_a_review(world: World) -> None:
     service = Service(world)
     created = service.run()[-1]
