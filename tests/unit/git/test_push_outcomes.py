@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.git.errors import AccessDeniedError, GitError, UnreachableError
+from reconciler.git.errors import AccessDeniedError, GitError, GitFailedError, UnreachableError
 from reconciler.git.push_outcomes import (
     RATE_LIMIT_MESSAGE,
     PushAttempt,
@@ -21,8 +21,12 @@ from reconciler.git.push_outcomes import (
     PushStale,
     PushUnit,
     RefUpdate,
+    determine_outcome,
+    determine_unlisted_outcome,
     find_ref_name_conflict,
     group_units,
+    has_stale_reason,
+    list_parent_folders,
     push_in_two_steps,
     push_until_settled,
     read_porcelain,
@@ -106,6 +110,81 @@ def test_locked_remote_ref_is_a_failure_and_no_refusal() -> None:
     assert outcome.error.next_step == "retry"
 
 
+@pytest.mark.parametrize(
+    ("reasons", "message"),
+    [
+        pytest.param({}, "no reason given", id="no-reason"),
+        pytest.param({"heads": "failed to lock"}, "failed to lock", id="one-reason"),
+        pytest.param(
+            {"heads": "unpacker error", "state": "failed to lock"}, "failed to lock, unpacker error", id="two-reasons"
+        ),
+    ],
+)
+def test_message_of_a_failure_contains_the_unit_and_all_reasons(reasons: Mapping[str, str], message: str) -> None:
+    attempt = PushAttempt(is_accepted=False, reasons={f"refs/{part}/a": reason for part, reason in reasons.items()})
+
+    [outcome] = push_until_settled([build_unit("a")], lambda _: attempt, dict).values()
+
+    assert isinstance(outcome, PushFailed)
+    assert isinstance(outcome.error, GitFailedError)
+    assert str(outcome.error) == f"pushing a failed: {message}"
+
+
+HEADS, STATE = "refs/heads/a", "refs/state/a"
+
+
+@pytest.mark.parametrize(
+    ("remote", "reasons", "expected"),
+    [
+        pytest.param({HEADS: NEW, STATE: NEW}, {HEADS: "stale info"}, PushDone(), id="all-refs-have-the-new-values"),
+        pytest.param({HEADS: OLD, STATE: OLD}, {}, None, id="no-reason"),
+        pytest.param({HEADS: OLD, STATE: OLD}, {HEADS: "atomic push failed"}, None, id="an-unspecific-reason"),
+        pytest.param(
+            {HEADS: OLD, STATE: OLD},
+            {HEADS: "hook declined"},
+            PushRefused("refs/heads/a: hook declined"),
+            id="a-specific-reason",
+        ),
+        pytest.param({HEADS: OLD, STATE: OTHER}, {}, PushStale(STATE), id="a-moved-ref"),
+        pytest.param({HEADS: OLD, STATE: OLD}, {STATE: "fetch first"}, PushStale(STATE), id="a-stale-reason"),
+        pytest.param({HEADS: OLD, STATE: OTHER}, {HEADS: "stale info"}, PushStale(STATE), id="the-moved-ref-is-named"),
+        pytest.param({HEADS: NEW, STATE: OLD}, {HEADS: "stale info"}, None, id="a-reason-of-a-ref-with-the-new-value"),
+    ],
+)
+def test_outcome_of_a_unit_after_a_failed_push(
+    remote: Mapping[str, str], reasons: Mapping[str, str], expected: PushOutcome | None
+) -> None:
+    attempt = PushAttempt(is_accepted=False, reasons=reasons)
+
+    assert determine_outcome(build_unit("a", expected=OLD), attempt, remote) == expected
+
+
+ERROR = UnreachableError("gone")
+SAME_COMMIT = "new commit is same with old commit"
+
+
+@pytest.mark.parametrize(
+    ("attempt", "expected"),
+    [
+        pytest.param(PushAttempt(is_accepted=True), PushDone(), id="accepted"),
+        pytest.param(PushAttempt(False, {"refs/for/main": SAME_COMMIT}), PushDone(), id="the-request-has-the-commit"),
+        pytest.param(
+            PushAttempt(False, {"refs/for/main": "not allowed"}), PushRefused("not allowed"), id="another-reason"
+        ),
+        pytest.param(
+            PushAttempt(False, {"refs/for/main": SAME_COMMIT, "refs/for/b": "not allowed"}),
+            PushRefused(SAME_COMMIT),
+            id="two-reasons",
+        ),
+        pytest.param(PushAttempt(is_accepted=False), PushFailed(ERROR), id="no-reason"),
+    ],
+)
+def test_outcome_of_a_push_for_review(attempt: PushAttempt, expected: PushOutcome) -> None:
+    unit = PushUnit("a", (RefUpdate("refs/for/main", NEW, None),))
+
+    assert determine_unlisted_outcome(unit, attempt, ERROR) == expected
+
+
 def test_conflicting_remote_ref_name_is_a_refusal() -> None:
     words = "remote: error: cannot lock ref 'refs/heads/a': 'refs/heads/a/b' exists; cannot create 'refs/heads/a'"
     attempt = PushAttempt(is_accepted=False, reasons={"refs/heads/a": "atomic transaction failed"}, stderr=words)
@@ -158,6 +237,39 @@ def test_last_ref_is_pushed_after_the_others_without_atomic_pushes() -> None:
     assert host.refs == {"refs/heads/a": NEW, "refs/state/a": NEW}
 
 
+@pytest.mark.parametrize(
+    ("sizes", "refused", "steps"),
+    [
+        pytest.param((3, 1), "", [("first", ["a0", "a1"]), ("finish", ["a2", "b0"])], id="units-of-different-sizes"),
+        pytest.param((2, 2), "", [("first", ["a0", "b0"]), ("finish", ["a1", "b1"])], id="two-refs"),
+        pytest.param((1, 1), "", [("first", ["a0", "b0"])], id="one-ref"),
+        pytest.param((2,), "a0", [("first", ["a0"])], id="nothing-follows-a-refusal"),
+        pytest.param((2,), "a1", [("first", ["a0"]), ("finish", ["a1"])], id="the-last-ref-is-refused"),
+    ],
+)
+def test_steps_of_a_push_without_atomic_pushes(
+    sizes: tuple[int, ...], refused: str, steps: list[tuple[str, list[str]]]
+) -> None:
+    units = [
+        PushUnit(name, tuple(RefUpdate(f"{name}{index}", NEW, None) for index in range(size)))
+        for name, size in zip("ab", sizes, strict=False)
+    ]
+    host = FakeRemote(poisoned=frozenset({refused}))
+    pushed: list[tuple[str, list[str]]] = []
+
+    def build_push(step: str) -> Callable[[Sequence[RefUpdate]], PushAttempt]:
+        def push(updates: Sequence[RefUpdate]) -> PushAttempt:
+            pushed.append((step, [update.ref for update in updates]))
+            return host.push(updates)
+
+        return push
+
+    outcomes = push_in_two_steps(units, build_push("first"), host.look, build_push("finish"))
+
+    assert pushed == steps
+    assert [name for name, outcome in outcomes.items() if outcome != PushDone()] == ([refused[0]] if refused else [])
+
+
 def test_parse_porcelain_output() -> None:
     lines = [
         "To /srv/a.git",
@@ -165,6 +277,8 @@ def test_parse_porcelain_output() -> None:
         "!\trefs/out/heads/b:refs/heads/b\t[rejected] (stale info)",
         "!\t:refs/heads/c\t[remote rejected] (deletion of the current branch prohibited)",
         "!\trefs/out/heads/d:refs/heads/d\t[remote failure] (remote failed to report status)",
+        "!\trefs/out/heads/e:refs/heads/e\t[remote rejected] (hook declined (see the log))",
+        "!\trefs/out/heads/f:refs/heads/f\t[remote rejected]",
         "Done",
     ]
 
@@ -172,6 +286,8 @@ def test_parse_porcelain_output() -> None:
         "refs/heads/b": "stale info",
         "refs/heads/c": "deletion of the current branch prohibited",
         "refs/heads/d": "remote failed to report status",
+        "refs/heads/e": "hook declined (see the log)",
+        "refs/heads/f": "[remote rejected]",
     }
 
 
@@ -228,3 +344,19 @@ def test_unsent_units_are_postponed_without_a_fetch(way: Callable[..., dict[str,
 )
 def test_find_ref_name_conflict(ref: str, new: str | None, clash: str | None) -> None:
     assert find_ref_name_conflict(RefUpdate(ref, new, None), {"refs/heads/a"}, {"refs/heads", "refs/heads/d"}) == clash
+
+
+@pytest.mark.parametrize(
+    ("ref", "folders"),
+    [
+        pytest.param("refs/heads/a/b", ["refs/heads", "refs/heads/a"], id="in-a-folder"),
+        pytest.param("refs/heads/a", ["refs/heads"], id="below-heads"),
+    ],
+)
+def test_list_parent_folders(ref: str, folders: list[str]) -> None:
+    assert list_parent_folders(ref) == folders
+
+
+@pytest.mark.parametrize(("reason", "is_stale"), [("fetch first", True), ("hook declined", False)])
+def test_has_stale_reason(reason: str, is_stale: bool) -> None:
+    assert has_stale_reason(reason) is is_stale
