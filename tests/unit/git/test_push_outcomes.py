@@ -21,6 +21,7 @@ from reconciler.git.push_outcomes import (
     PushStale,
     PushUnit,
     RefUpdate,
+    _split_remaining,
     determine_outcome,
     determine_unlisted_outcome,
     find_ref_name_conflict,
@@ -99,6 +100,26 @@ def test_one_unnamed_refusal_among_512_units_takes_19_pushes() -> None:
 
     assert [name for name, outcome in outcomes.items() if outcome != PushDone()] == ["200"]
     assert host.pushes <= 19  # This is the measured number of pushes for 512 units.
+
+
+A, B, C = (build_unit(name) for name in "abc")
+REST_OF_B = PushUnit("b", B.updates[1:])
+
+
+@pytest.mark.parametrize(
+    ("group", "remaining", "groups"),
+    [
+        pytest.param([A, B], [], [], id="nothing-remains"),
+        pytest.param([A, B, C], [A, C], [[A, C]], id="fewer-units"),
+        pytest.param([A, B], [A, REST_OF_B], [[A, REST_OF_B]], id="fewer-refs"),
+        pytest.param([A], [A], [[A]], id="one-unit"),
+        pytest.param([A, B, C], [A, B, C], [[A], [B, C]], id="halves"),
+    ],
+)
+def test_a_group_is_divided_only_if_nothing_has_changed(
+    group: list[PushUnit], remaining: list[PushUnit], groups: list[list[PushUnit]]
+) -> None:
+    assert _split_remaining(group, remaining) == groups
 
 
 def test_locked_remote_ref_is_a_failure_and_no_refusal() -> None:
