@@ -20,7 +20,7 @@ from reconciler.forge.responses import (
     read_quota,
     to_one_line,
 )
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.telemetry import metrics
 from reconciler.telemetry.credential_expiry import record_credential_expiry
 from reconciler.telemetry.traces import span
@@ -35,6 +35,8 @@ _TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 # The timeout of httpx limits the time for each chunk of a response. This limit is for the complete response.
 _MAX_RESPONSE_SECONDS = 120
 _NONE: Mapping[str, Any] = {}
+# GitHub: the first characters of the tokens of a GitHub App, which are valid for one hour.
+_INSTALLATION_TOKEN = " ghs_"  # noqa: S105 - the prefix of all these tokens, not a token
 
 
 @dataclass(frozen=True)
@@ -176,8 +178,12 @@ class ForgeClient:
             if opened is not None:
                 opened.set_attribute("http.response.status_code", answer.status)
         metrics.FORGE_REQUESTS.add(host, operation, f"{answer.status // 100}xx")
-        self._rate_limiter.quota = read_quota(answer.headers, self.clock())
-        _record_quota(host, answer.headers, self._rate_limiter.quota)
+        quota = read_quota(answer.headers, self.clock())
+        if _INSTALLATION_TOKEN in request.headers.get("authorization", ""):
+            # The reconciler renews this token, so that its expiry must cause no alert.
+            quota = replace(quota, token_expires_at=None)
+        self._rate_limiter.quota = quota
+        _record_quota(host, answer.headers, quota)
         return answer
 
     def _fetch_answer(self, request: httpx.Request, call: str) -> _Answer:

@@ -6,7 +6,7 @@ from pydantic import field_validator
 
 from reconciler.krm.names import validate_ref_name
 from reconciler.planning.model.shard import parse_shard
-from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.declaration import declare
 from reconciler.settings.drafts import ApprovalSettings, DraftSettings, GuardSettings, ReviewSettings
 from reconciler.settings.forge import ForgeSettings
 from reconciler.settings.functions import FunctionSettings
@@ -17,6 +17,7 @@ from reconciler.settings.logs import LogSettings
 from reconciler.settings.merge import MergeSettings
 from reconciler.settings.metrics import MetricsSettings
 from reconciler.settings.notifications import NotificationSettings
+from reconciler.settings.polling import PollingSettings
 from reconciler.settings.rendering import RenderingSettings
 from reconciler.settings.repositories import ConfigSettings, FleetSettings, StatusSettings
 from reconciler.settings.rules import RuleSettings
@@ -29,7 +30,7 @@ from reconciler.settings.webhooks import WebhookSettings
 STATE_PLACEHOLDER = "{repository}"
 
 
-class Settings(SettingsGroup):
+class Settings(PollingSettings):
     """All settings. The defaults are those of a new installation."""
 
     config: ConfigSettings = ConfigSettings()
@@ -40,20 +41,6 @@ class Settings(SettingsGroup):
         "The folder for local data, such as bare mirrors of all repositories. You can delete the folder while no "
         "process uses it. The folder has the mode 0700, because drafts can contain Secrets. A folder that other "
         "users can write to is an error.",
-    )
-    poll_seconds: float = declare(60.0, "The time between two passes of the service, in seconds.", gt=0)
-    poll_jitter_percent: int = declare(
-        10,
-        "The largest random change of poll_seconds in both directions, in percent. Because of this change, several "
-        "daemons do not poll at the same time.",
-        ge=0,
-        le=100,
-    )
-    max_backoff_seconds: float = declare(
-        900.0,
-        "The longest pause after failures of one remote, in seconds. The pause doubles after each failure until it "
-        "reaches this limit.",
-        gt=0,
     )
     state_ref: str = declare(
         "refs/reconciler/state/{repository}",

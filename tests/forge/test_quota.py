@@ -53,3 +53,16 @@ def test_client_records_the_quota_of_each_response(status: int) -> None:
         client.get("/repos/acme/fleet")
 
     assert limiter.quota == ForgeQuota(5000, 4987, 1700003600)
+
+
+@pytest.mark.parametrize(("token", "expected"), [("ghp_person", 1_700_006_400), ("ghs_app", None)])
+def test_expiry_of_a_token_that_the_reconciler_renews_is_ignored(token: str, expected: int | None) -> None:
+    limiter = RateLimiter(0, 0, lambda: NOW)
+    headers = {"github-authentication-token-expiration": "2023-11-15 00:00:00 UTC"}
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, json={}, headers=headers))
+    authorize = {"Authorization": f"Bearer {token}"}
+    client = ForgeClient("https://api.example.com", lambda: authorize, limiter, lambda: NOW, transport)
+
+    client.get("/repos/acme/fleet")
+
+    assert limiter.quota.token_expires_at == expected
