@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 from reconciler.telemetry.metrics import CACHE_BYTES, CACHES
 
@@ -13,23 +14,34 @@ _MIRROR_SUFFIX = ".git"
 
 
 class CacheSize:
-    """Measures the cache folder. If `folder` is None, nothing is measured."""
+    """Measures the cache folder in a thread, so that no pass waits. If `folder` is None, nothing is measured.
+
+    Attributes:
+        thread: The thread of the last measurement. None before the first measurement.
+    """
 
     def __init__(self) -> None:
         self.folder: Path | None = None
+        self.thread: Thread | None = None
         self._due_at = 0.0
 
     def update(self, now: float) -> None:
         """Measure the folder if the last measurement is an hour old. `now` is the time of a monotonic clock."""
-        if self.folder is None or now < self._due_at:
+        is_running = self.thread is not None and self.thread.is_alive()
+        if self.folder is None or now < self._due_at or is_running:
             return
         self._due_at = now + _INTERVAL_SECONDS
-        sizes = dict.fromkeys(CACHES, 0)
-        for path, size in _list_sizes(self.folder):
-            is_mirror = path.relative_to(self.folder).parts[0].endswith(_MIRROR_SUFFIX)
-            sizes["mirrors" if is_mirror else "other"] += size
-        for cache, size in sizes.items():
-            CACHE_BYTES.set(size, cache)
+        self.thread = Thread(target=_export_sizes, args=(self.folder,), name="cache-size", daemon=True)
+        self.thread.start()
+
+
+def _export_sizes(folder: Path) -> None:
+    sizes = dict.fromkeys(CACHES, 0)
+    for path, size in _list_sizes(folder):
+        is_mirror = path.relative_to(folder).parts[0].endswith(_MIRROR_SUFFIX)
+        sizes["mirrors" if is_mirror else "other"] += size
+    for cache, size in sizes.items():
+        CACHE_BYTES.set(size, cache)
 
 
 def _list_sizes(folder: Path) -> Iterator[tuple[Path, int]]:

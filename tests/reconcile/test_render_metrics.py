@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from threading import Event
 from typing import NoReturn
 
 import pytest
@@ -89,6 +90,32 @@ def test_a_worker_collects_calls_for_the_main_process() -> None:
     assert (inside, read_calls()) == ({}, {'{result="success",runtime="builtin"}': 2})
 
 
+def wait_for_measurement(cache_size: CacheSize) -> None:
+    assert cache_size.thread
+    cache_size.thread.join(60)
+
+
+def test_a_slow_disk_does_not_delay_a_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gate = Event()
+
+    def list_slowly(_folder: Path) -> Iterator[tuple[Path, int]]:
+        gate.wait(60)
+        return iter(())
+
+    monkeypatch.setattr("reconciler.service.cache_size._list_sizes", list_slowly)
+    cache_size = CacheSize()
+    cache_size.folder = tmp_path
+    cache_size.update(0)
+    first = cache_size.thread
+    cache_size.update(10_000)
+
+    assert cache_size.thread is first
+    assert first
+    assert first.is_alive()
+    gate.set()
+    first.join(60)
+
+
 def test_the_cache_is_measured_once_per_hour(tmp_path: Path) -> None:
     mirror = tmp_path / "a.git" / "objects"
     mirror.mkdir(parents=True)
@@ -99,11 +126,13 @@ def test_the_cache_is_measured_once_per_hour(tmp_path: Path) -> None:
     before = read_metric("reconciler_cache_bytes")
     cache_size.folder = tmp_path
     cache_size.update(10)
+    wait_for_measurement(cache_size)
     measured = read_metric("reconciler_cache_bytes")
     (mirror / "pack").write_bytes(b"x" * 3_000)
     cache_size.update(3_609)
     unchanged = read_metric("reconciler_cache_bytes")
     cache_size.update(3_610)
+    wait_for_measurement(cache_size)
 
     assert before == {}
     assert measured == unchanged == {'{cache="mirrors"}': 1_000, '{cache="other"}': 10}
