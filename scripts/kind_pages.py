@@ -47,9 +47,9 @@ _PAGES = {
     "reconciler.dev": ("reconciler", "the kinds of the reconciler", _KINDS_PAGE),
 }
 _INTRODUCTION = """\
-This page lists the fields that the reconciler reads. `a.b` is the field `b` of the mapping `a`, `a[].b` is the field
-`b` of each item of the list `a`, and `a.*.b` is the field `b` of each value of the map `a`. An optional field can have
-the value null, which means the same as an absent field."""
+This page lists the fields that the reconciler reads and validates. `a.b` is the field `b` of the object `a`. `a[].b` is
+the field `b` of each item of the list `a`. `a.*.b` is the field `b` of each value of the map `a`, whose keys can be any
+names. An optional field can have the value null, which means the same as an absent field."""
 _PLURALS = {"string": "strings", "integer": "integers", "number": "numbers", "boolean": "booleans", "object": "objects"}
 
 

@@ -138,7 +138,7 @@ class ReadinessGate(KptfileSection):
 
 
 class KptfileInfo(KptfileSection):
-    """Information about the package. The reconciler reads only the readiness gates."""
+    """Information about the package. Only the readiness gates have an effect on the reconciler."""
 
     site: str = Field("", description="Home page.")
     emails: tuple[str, ...] = Field((), description="Email addresses of the authors.")
