@@ -11,6 +11,12 @@ from reconciler.notifications.routes import Route
 from tests.support.notifications import Desk, observe
 
 
+@pytest.fixture(autouse=True)
+def no_expiring_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remove the certificates and tokens that other tests of the process have used."""
+    monkeypatch.setattr("reconciler.telemetry.credential_expiry._expiries", {})
+
+
 @pytest.fixture
 def desk(tmp_path: Path) -> Desk:
     """One route with all events. Its ledger exists, so that the first messages are not combined."""

@@ -184,8 +184,8 @@ def _resolve_added_twice(sides: MergeSides, package: str, options: MergeOptions)
     if options.profile == "safe" and not list_changed_files(sides.updated, sides.local):
         return UpdateResult(sides.local)
     finding = PackageCodes.SUBPACKAGE_ADDED_TWICE.finding(
-        f'subpackage "{package}" was added both by upstream and locally, with different content: rename or '
-        "remove one of the subpackages",
+        # kpt: the first words of this message are those of `kpt pkg update`.
+        f'subpackage "{package}" added in both upstream and local, with different content: rename or remove one',
         SourceLocation(join_path(package, KPTFILE)),
     )
     return UpdateResult(sides.local, (), (finding,))
