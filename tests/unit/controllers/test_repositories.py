@@ -52,7 +52,7 @@ def read_only_repository(spec: Any, **metadata: Any) -> Repository:
         pytest.param({"directory": "/a/b/"}, False, "main", "a/b", "", id="slashes-around-a-directory-mean-nothing"),
         pytest.param({"directory": "/"}, False, "main", "", "", id="the-root"),
         pytest.param({"tagPrefix": "rel/"}, True, "clusters/r0", "", "rel/", id="a-prefix"),
-        pytest.param({"tagPrefix": ""}, True, "clusters/r0", "", "", id="an-empty-prefix-says-something"),
+        pytest.param({"tagPrefix": ""}, True, "clusters/r0", "", "", id="an-empty-prefix-is-kept"),
         pytest.param({"branch": None, "tagPrefix": None}, False, "main", "", "", id="nothing-is-written"),
         pytest.param({"secretRef": {"name": "s"}}, False, "main", "", "", id="unknown-fields-are-left-alone"),
     ],

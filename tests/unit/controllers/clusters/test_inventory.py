@@ -51,7 +51,7 @@ def build_inventory(*texts: str) -> ClusterInventory:
             id="one-cluster-for-one-name",
         ),
         pytest.param(["apiVersion: other.example/v1\nkind: Cluster\nmetadata: {name: a}\n"], [], id="of-another-group"),
-        pytest.param([build_cluster("a"), build_cluster("a")], [], id="what-stands-twice-does-not-count"),
+        pytest.param([build_cluster("a"), build_cluster("a")], [], id="a-cluster-that-is-defined-twice-is-ignored"),
     ],
 )
 def test_clusters_of_the_inventory(texts: list[str], names: list[str]) -> None:
@@ -62,7 +62,9 @@ def test_clusters_of_the_inventory(texts: list[str], names: list[str]) -> None:
     ("texts", "labels"),
     [
         pytest.param([build_cluster("a")], {NAMED: "a"}, id="its-name-is-a-label"),
-        pytest.param([build_cluster("a", labels=f"{{{NAMED}: b}}")], {NAMED: "a"}, id="whatever-else-says-it"),
+        pytest.param(
+            [build_cluster("a", labels=f"{{{NAMED}: b}}")], {NAMED: "a"}, id="its-name-replaces-a-declared-label"
+        ),
         pytest.param(
             [
                 build_repository("a", labels="{x: r, y: r, z: r}"),
@@ -75,7 +77,7 @@ def test_clusters_of_the_inventory(texts: list[str], names: list[str]) -> None:
         pytest.param(
             [build_repository("a", labels="{x: r}", more="deployment: false"), build_cluster("a")],
             {NAMED: "a"},
-            id="another-repository-of-that-name-says-nothing",
+            id="labels-of-a-catalog-with-that-name-are-ignored",
         ),
         pytest.param([build_cluster("a", labels="{x: 1, y: b}")], {"y": "b", NAMED: "a"}, id="labels-are-strings"),
     ],

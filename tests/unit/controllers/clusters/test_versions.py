@@ -30,12 +30,12 @@ def build_repository(value: str, name: str = "berlin", deployment: str = "true")
     ("text", "expected"),
     [
         pytest.param(build_repository('"1.31"'), {"berlin": (1, 31)}, id="a-repository"),
-        pytest.param(build_repository(""), {}, id="nothing-said"),
+        pytest.param(build_repository(""), {}, id="no-annotation"),
         pytest.param(build_repository('"1.31"', deployment="false"), {}, id="no-cluster"),
         pytest.param(f"{build_repository('v1.31.2')}---\n{CLUSTER.format(f'{{{VERSION_ANNOTATION}: v1.33.0}}')}", {"berlin": (1, 33)},
-                     id="a-cluster-has-the-last-word"),
+                     id="a-cluster-replaces-the-version-of-a-repository"),
         pytest.param(f"{build_repository('v1.31.2')}---\n{CLUSTER.format('{}')}", {"berlin": (1, 31)},
-                     id="a-cluster-that-does-not-say"),
+                     id="a-cluster-without-the-annotation"),
     ],
 )  # fmt: skip
 def test_versions_are_read(text: str, expected: dict[str, tuple[int, int]]) -> None:

@@ -92,14 +92,14 @@ class FlattenSetup:
         return render_objects(self.build_plan(), spec, {"overrides": overrides, "platformAddonOverrides": addons})
 
     def render_flattened(
-        self, spec: Mapping[str, Any], overrides: Mapping[str, Any], baked: Mapping[str, Any]
+        self, spec: Mapping[str, Any], overrides: Mapping[str, Any], flattened: Mapping[str, Any]
     ) -> Outcome:
         """Render a component with the flattened definition. The overrides contain the values of addons by key."""
         one = ConfigObject(
             ObjectKey(GROUP, "ComponentDefinition", "", FLATTENED_NAME),
             API_VERSION,
             "",
-            Document.from_data(deepcopy(dict(baked))),
+            Document.from_data(deepcopy(dict(flattened))),
         )
         return render_objects(self.build_plan(one, ()), spec, {"overrides": overrides})
 
@@ -129,12 +129,15 @@ def render_objects(plan: ComponentPlan, spec: Mapping[str, Any], mapping: Mappin
     return "---\n".join(emit(rendered_resource.data) for rendered_resource in composed.resources)
 
 
-def select_open_values(baked: Mapping[str, Any], key: str, values: Mapping[str, Any]) -> dict[str, Any]:
+def select_open_values(flattened: Mapping[str, Any], key: str, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of an addon that environments can still override."""
     schema = _read(
         read_component_definition(
             ConfigObject(
-                ObjectKey(GROUP, "ComponentDefinition", "", FLATTENED_NAME), API_VERSION, "", Document.from_data(baked)
+                ObjectKey(GROUP, "ComponentDefinition", "", FLATTENED_NAME),
+                API_VERSION,
+                "",
+                Document.from_data(flattened),
             ),
             LIMITS,
         )

@@ -48,7 +48,7 @@ ENABLED = {"schema": schema({"enabled": "boolean | default=true"})}
 @pytest.mark.parametrize(
     ("fields", "config", "works"),
     [
-        pytest.param({}, {}, True, id="nothing-said"),
+        pytest.param({}, {}, True, id="no-condition"),
         pytest.param({"condition": FALSE}, {}, False, id="its-own-condition"),
         pytest.param({"condition": False}, {}, False, id="as-a-boolean"),
         pytest.param(ENABLED, {}, True, id="enabled-by-default"),
@@ -172,7 +172,7 @@ def test_developer_addons_have_the_declared_order() -> None:
         pytest.param({"a": {}, "b": {}}, [], id="both-are-there"),
         pytest.param({"a": {}}, ["AddonRequirementMissing"], id="not-opted-into"),
         pytest.param({"a": {}, "b": {"enabled": False}}, ["AddonRequirementMissing"], id="opted-into-and-not-enabled"),
-        pytest.param({"b": {}}, [], id="nobody-requires-it"),
+        pytest.param({"b": {}}, [], id="no-active-addon-requires-it"),
     ],
 )
 def test_required_developer_addon_must_be_active(opted: Any, codes: list[str]) -> None:

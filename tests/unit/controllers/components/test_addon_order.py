@@ -21,17 +21,17 @@ AT = ("spec", "platformAddons")
 NAMES = "abcdef"
 
 
-def format_order(names: str, **wishes: AddonOrderConstraints) -> str:
+def format_order(names: str, **constraints: AddonOrderConstraints) -> str:
     """Return the order of instances as `addon` or `addon/id`, or the finding code and the cycle."""
     instances = [AddonInstance(*name.split("/")) for name in names.split()]
-    result = order_instances(instances, wishes, AT)
+    result = order_instances(instances, constraints, AT)
     if isinstance(result, FieldFinding):
         return f"{result.code.name}: {result.message.partition('addons: ')[2]}"
     return " ".join(str(addon_instance).removesuffix("/default") for addon_instance in result)
 
 
 @pytest.mark.parametrize(
-    ("names", "wishes", "expected"),
+    ("names", "constraints", "expected"),
     [
         pytest.param("c a b", {}, "a b c", id="names-where-nothing-is-declared"),
         pytest.param(
@@ -51,7 +51,7 @@ def format_order(names: str, **wishes: AddonOrderConstraints) -> str:
         pytest.param("a/2 b a/10", {}, "a/10 a/2 b", id="ids-by-code-points"),
         pytest.param("a B", {}, "B a", id="names-by-code-points"),
         pytest.param("a b", {"b": AddonOrderConstraints(("a", "a"), ("a",))}, "a b", id="declared-more-than-once"),
-        pytest.param("", {}, "", id="nobody"),
+        pytest.param("", {}, "", id="no-instances"),
         pytest.param(
             "b a",
             {"a": AddonOrderConstraints(("a",))},
@@ -79,20 +79,20 @@ def format_order(names: str, **wishes: AddonOrderConstraints) -> str:
                 "a": AddonOrderConstraints(("z",)),
             },
             "AddonOrderCycle: m → n → z → m (n loadOrder.after m, z requires n, m requires z)",
-            id="who-waits-for-a-circle-is-not-in-it",
+            id="addon-outside-of-the-cycle-is-not-listed",
         ),
     ],
 )
-def test_order_of_instances(names: str, wishes: dict[str, AddonOrderConstraints], expected: str) -> None:
-    assert format_order(names, **wishes) == expected
+def test_order_of_instances(names: str, constraints: dict[str, AddonOrderConstraints], expected: str) -> None:
+    assert format_order(names, **constraints) == expected
 
 
 def test_order_of_a_database_init_addon() -> None:
     """A stable sort by name does not give this order."""
     names = ("tls-certificate", "persistent-volume", "database-init")
-    wishes = {"database-init": AddonOrderConstraints(requires=("persistent-volume",))}
+    constraints = {"database-init": AddonOrderConstraints(requires=("persistent-volume",))}
 
-    result = order_instances(map(AddonInstance, names), wishes, AT)
+    result = order_instances(map(AddonInstance, names), constraints, AT)
 
     assert not isinstance(result, FieldFinding)
     assert [addon_instance.addon for addon_instance in result] == [
@@ -111,7 +111,7 @@ def test_cycle_is_reported_at_the_list_of_addons() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wishes", "expected"),
+    ("constraints", "expected"),
     [
         pytest.param({}, [], id="nothing-declared"),
         pytest.param(
@@ -124,17 +124,17 @@ def test_cycle_is_reported_at_the_list_of_addons() -> None:
         ),
         pytest.param({"dev": AddonOrderConstraints(after=("plat",))}, [], id="developer-after-platform"),
         pytest.param({"plat": AddonOrderConstraints(before=("dev",))}, [], id="platform-before-developer"),
-        pytest.param({"plat": AddonOrderConstraints(after=("gone",))}, [], id="who-is-not-there"),
+        pytest.param({"plat": AddonOrderConstraints(after=("gone",))}, [], id="absent-addon"),
         pytest.param(
-            {"plat": AddonOrderConstraints(after=("dev", "dev"))}, ["plat loadOrder.after dev"], id="told-once"
+            {"plat": AddonOrderConstraints(after=("dev", "dev"))}, ["plat loadOrder.after dev"], id="reported-once"
         ),
     ],
 )
-def test_unsatisfiable_order_is_reported(wishes: dict[str, AddonOrderConstraints], expected: list[str]) -> None:
-    field_findings = find_unsatisfiable_order(["plat", "other"], ["dev"], wishes, AT)
+def test_unsatisfiable_order_is_reported(constraints: dict[str, AddonOrderConstraints], expected: list[str]) -> None:
+    field_findings = find_unsatisfiable_order(["plat", "other"], ["dev"], constraints, AT)
 
-    assert [fault.message.partition("developer addons: ")[2] for fault in field_findings] == expected
-    assert {fault.code.name for fault in field_findings} <= {"LoadOrderUnsatisfiable"}
+    assert [field_finding.message.partition("developer addons: ")[2] for field_finding in field_findings] == expected
+    assert {field_finding.code.name for field_finding in field_findings} <= {"LoadOrderUnsatisfiable"}
 
 
 @pytest.mark.parametrize(
@@ -149,55 +149,59 @@ def test_unsatisfiable_order_is_reported(wishes: dict[str, AddonOrderConstraints
     ],
 )
 def test_order_is_declared_directly(text: str, other: str, expected: bool) -> None:
-    wishes = {"a": AddonOrderConstraints(after=("b",)), "b": AddonOrderConstraints(requires=("c",))}
+    constraints = {"a": AddonOrderConstraints(after=("b",)), "b": AddonOrderConstraints(requires=("c",))}
 
-    assert is_order_declared(AddonInstance(text, "1"), AddonInstance(other, "2"), wishes) == expected
+    assert is_order_declared(AddonInstance(text, "1"), AddonInstance(other, "2"), constraints) == expected
 
 
-some = st.lists(st.sampled_from(NAMES), max_size=2).map(tuple)
-anything = st.dictionaries(st.sampled_from(NAMES), st.builds(AddonOrderConstraints, some, some, some), max_size=4)
-anybody = st.lists(st.builds(AddonInstance, st.sampled_from(NAMES), st.sampled_from("12")), unique=True)
+name_tuples = st.lists(st.sampled_from(NAMES), max_size=2).map(tuple)
+constraint_maps = st.dictionaries(
+    st.sampled_from(NAMES), st.builds(AddonOrderConstraints, name_tuples, name_tuples, name_tuples), max_size=4
+)
+instance_lists = st.lists(st.builds(AddonInstance, st.sampled_from(NAMES), st.sampled_from("12")), unique=True)
 
 
 def list_order_pairs(
-    instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]
+    instances: list[AddonInstance], constraints: dict[str, AddonOrderConstraints]
 ) -> list[tuple[AddonInstance, AddonInstance]]:
     """Return all pairs of instances of which the first must run before the second."""
     values = []
     for addon_instance in instances:
-        wish = wishes.get(addon_instance.addon, AddonOrderConstraints())
+        addon_constraints = constraints.get(addon_instance.addon, AddonOrderConstraints())
         for other in instances:
-            values += [(other, addon_instance)] * (other.addon in (*wish.requires, *wish.after))
-            values += [(addon_instance, other)] * (other.addon in wish.before)
+            values += [(other, addon_instance)] * (
+                other.addon in (*addon_constraints.requires, *addon_constraints.after)
+            )
+            values += [(addon_instance, other)] * (other.addon in addon_constraints.before)
     return values
 
 
-def order_naively(instances: list[AddonInstance], wishes: dict[str, AddonOrderConstraints]) -> list[AddonInstance]:
+def order_naively(instances: list[AddonInstance], constraints: dict[str, AddonOrderConstraints]) -> list[AddonInstance]:
     """Return the order with a reference implementation that takes one instance at a time."""
-    left, addon_instances = sorted(instances), list[AddonInstance]()
-    must = list_order_pairs(instances, wishes)
+    remaining, addon_instances = sorted(instances), list[AddonInstance]()
+    ordered_pairs = list_order_pairs(instances, constraints)
     while free := [
         addon_instance
-        for addon_instance in left
-        if all(first in addon_instances for first, second in must if second == addon_instance)
+        for addon_instance in remaining
+        if all(first in addon_instances for first, second in ordered_pairs if second == addon_instance)
     ]:
         addon_instances.append(free[0])
-        left.remove(free[0])
+        remaining.remove(free[0])
     return addon_instances
 
 
-@given(anybody, anything, st.randoms())
-def test_any_declarations_give_the_reference_order_or_a_cycle(instances, wishes, random) -> None:  # type: ignore[no-untyped-def]
-    slow = order_naively(instances, wishes)
+@given(instance_lists, constraint_maps, st.randoms())
+def test_any_declarations_give_the_reference_order_or_a_cycle(instances, constraints, random) -> None:  # type: ignore[no-untyped-def]
+    slow = order_naively(instances, constraints)
     shuffled = random.sample(instances, len(instances))
 
-    result = order_instances(shuffled, wishes, AT)
+    result = order_instances(shuffled, constraints, AT)
 
     assert isinstance(result, FieldFinding) == (len(slow) < len(instances))
     if isinstance(result, FieldFinding):
-        assert result == order_instances(instances, wishes, AT)
+        assert result == order_instances(instances, constraints, AT)
         names = result.message.partition("addons: ")[2].partition(" (")[0].split(" → ")
-        declared = {(first.addon, second.addon) for first, second in list_order_pairs(instances, wishes)}
+        declared = {(first.addon, second.addon) for first, second in list_order_pairs(instances, constraints)}
         assert names[0] == names[-1] == min(names)
         assert set(pairwise(names)) <= declared
     else:

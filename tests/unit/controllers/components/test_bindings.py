@@ -51,7 +51,7 @@ def reconcile_without_owner(*components: str, name: str, **owner: Any) -> Any:
         pytest.param(["bread", "bread-rye"], "bread-rye-fair", "", id="several"),
         pytest.param(["bread", "bread-rye"], "bread-fair", "bread", id="one-of-two"),
         pytest.param(["cake"], "bread-fair", "", id="none"),
-        pytest.param([], "bread-fair", "", id="nobody-there"),
+        pytest.param([], "bread-fair", "", id="no-components"),
     ],
 )
 def test_component_is_derived_from_the_binding_name(components: list[str], name: str, text: str) -> None:

@@ -306,7 +306,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             "AddonOrderCycle",
             "a → b → a (a loadOrder.before b, b loadOrder.before a)",
             8,
-            id="7-row-47-a-circle",
+            id="7-row-47-a-cycle",
         ),
         pytest.param(
             [annotator("a", requires=["a"]), type_with_addons(A)],
@@ -432,11 +432,12 @@ def test_row_50_addon_key_equal_to_a_definition_field() -> None:
         ),
         pytest.param(
             [addon_with_conflict("a", "a"), type_with_addons(A, platform("a", "y"))],
-            id="6-who-excludes-itself-excludes-nobody",
+            id="6-conflict-with-itself-has-no-effect",
         ),
-        pytest.param([addon_with_conflict("a", "gone"), type_with_addons(A)], id="6-who-is-not-there"),
+        pytest.param([addon_with_conflict("a", "gone"), type_with_addons(A)], id="6-conflict-with-an-absent-addon"),
         pytest.param(
-            [addon_with_order("a", after=["gone"], before=["far"]), type_with_addons(A)], id="7-row-46-who-is-not-there"
+            [addon_with_order("a", after=["gone"], before=["far"]), type_with_addons(A)],
+            id="7-row-46-order-of-absent-addons",
         ),
         pytest.param(
             [addon_with_order("a", after=["b"]), annotator("b", "both"), type_with_addons(A, B, allow=[allowed("b")])],
@@ -447,7 +448,7 @@ def test_row_50_addon_key_equal_to_a_definition_field() -> None:
                 definition(labels={"version": "2"}, name="other"),
                 component_type(componentDefinitionRef={"name": "other", "version": "2"}),
             ],
-            id="1-the-version-that-is-wanted",
+            id="1-the-requested-version",
         ),
     ],
 )

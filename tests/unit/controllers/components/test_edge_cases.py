@@ -93,7 +93,7 @@ SHOWN = schema(
     ("data", "expected"),
     [
         pytest.param("${spec.items}", "CelNoSuchKey", id="row-8-a-list-that-is-not-there"),
-        pytest.param({"x": "${has(spec.items) ? spec.items : []}"}, {"x": []}, id="row-8-asked-for-with-has"),
+        pytest.param({"x": "${has(spec.items) ? spec.items : []}"}, {"x": []}, id="row-8-checked-with-has"),
         pytest.param({"x": "${spec.n}\n"}, {"x": 2}, id="row-12"),
         pytest.param({"x": "${spec.n}${spec.port}"}, {"x": "27"}, id="row-13"),
         pytest.param({"x": '${"{"}${"}"}'}, {"x": "{}"}, id="row-14"),

@@ -170,17 +170,17 @@ def draw_setup(draw: DrawFn) -> tuple[FlattenSetup, dict[str, Any]]:
 @settings(max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(draw_setup(), st.integers(0, 2))
 def test_flattened_definition_renders_the_same_objects(drawn: tuple[FlattenSetup, dict[str, Any]], count: int) -> None:
-    world, mapping = drawn
-    baked = flatten_component_type(world.build_plan(), FLATTENED_NAME, LIMITS)
-    if isinstance(baked, tuple):
-        event(f"refused: {baked[0].code}")
+    setup, mapping = drawn
+    flattened = flatten_component_type(setup.build_plan(), FLATTENED_NAME, LIMITS)
+    if isinstance(flattened, tuple):
+        event(f"refused: {flattened[0].code}")
         return
-    remaining = {name: select_open_values(baked, name, fields) for name, fields in mapping.items()}
+    remaining = {name: select_open_values(flattened, name, fields) for name, fields in mapping.items()}
     below = {name: fields for name, fields in remaining.items() if fields}
 
-    late = world.render_with_addons({}, {"count": count}, remaining)
+    late = setup.render_with_addons({}, {"count": count}, remaining)
 
-    early = world.render_flattened({}, {"count": count, **below}, baked)
+    early = setup.render_flattened({}, {"count": count, **below}, flattened)
     event("rendered" if isinstance(late, str) else "a render that fails")
     # An error can be in a value that a later addon removes. The flattened definition does not contain this value.
     assert early == late or not isinstance(late, str)

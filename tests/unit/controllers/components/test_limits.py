@@ -114,8 +114,8 @@ def test_many_objects_are_rendered() -> None:
 
 
 def test_many_target_searches_exceed_the_limit() -> None:
-    nobody = patch("add", "/x", 1, {"resourceType": "Nobody"}, forEach="${spec.l}")
-    result = reconcile_patches(nobody, numbers=2000, loop=2000)
+    unmatched_patch = patch("add", "/x", 1, {"resourceType": "Nobody"}, forEach="${spec.l}")
+    result = reconcile_patches(unmatched_patch, numbers=2000, loop=2000)
 
     assert list_codes(result) == ["PatchTooLarge"]
     assert (
@@ -127,9 +127,9 @@ def test_many_target_searches_exceed_the_limit() -> None:
 def test_many_container_searches_exceed_the_limit() -> None:
     containers = [{"name": f"c{number}"} for number in range(2000)]
     base = manifest("Deployment", spec={"template": {"spec": {"containers": containers}}})
-    nobody = patch("add", "/x", 1, {"containerName": "none"}, forEach="${spec.l}")
+    unmatched_patch = patch("add", "/x", 1, {"containerName": "none"}, forEach="${spec.l}")
 
-    assert list_codes(reconcile_patches(nobody, base=base, loop=2000)) == ["PatchTooLarge"]
+    assert list_codes(reconcile_patches(unmatched_patch, base=base, loop=2000)) == ["PatchTooLarge"]
 
 
 def test_many_reads_of_the_target_exceed_the_limit() -> None:
@@ -157,7 +157,7 @@ def test_exponential_growth_exceeds_the_limit() -> None:
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        pytest.param("/data/l[*][*]/b", "PathTooMany", id="more-places-than-anybody-counts"),
+        pytest.param("/data/l[*][*]/b", "PathTooMany", id="too-many-locations"),
         pytest.param("/data" + "/x" * 300, "PathSyntax", id="a-long-one"),
         pytest.param("/data/l/99999999999999999999", "PathIndexOutOfRange", id="an-index-beyond-all"),
         pytest.param("../../etc/passwd", "PathSyntax", id="a-path-of-files"),

@@ -67,7 +67,7 @@ def lint(*texts: str, on: str = "") -> list[str]:
         pytest.param(f"{ENVIRONMENT}{{clusters: [east]}}\n",
                      "Unused: Environment/_cluster/stage is not used: no EnvBinding names this environment", id="an-environment"),
         pytest.param(build("bred"), "BuildUnused: Build/square/bred is not used: no component in namespace square"
-                     " has the name bred; existing: bread; did you mean bread?", id="a-build-of-nobody"),
+                     " has the name bred; existing: bread; did you mean bread?", id="a-build-without-a-component"),
         pytest.param(build("bread.fare"), "BuildUnused: Build/square/bread.fare is not used: bread runs in fair,"
                      " not in fare; did you mean fair?", id="a-build-for-another-environment"),
         pytest.param(build("bread.fair"), "", id="a-build-for-its-environment"),

@@ -171,8 +171,8 @@ def test_the_order_of_files_does_not_matter(files: dict[str, str], shuffle: rand
 @given(st.data())
 def test_order_of_unordered_lists_does_not_matter(data: st.DataObject) -> None:
     """Addons run in the order of their names, in any order of the list. Clusters have no order."""
-    wishes = st.lists(st.sampled_from(NAMES), unique=True, max_size=2)
-    orders = {name: {"after": data.draw(wishes), "before": data.draw(wishes)} for name in NAMES}
+    name_lists = st.lists(st.sampled_from(NAMES), unique=True, max_size=2)
+    orders = {name: {"after": data.draw(name_lists), "before": data.draw(name_lists)} for name in NAMES}
     sides = {name: data.draw(st.sampled_from(("both", "developer", "platform-engineer"))) for name in NAMES}
     of_type = [platform(name, "x") for name in NAMES if sides[name] != "developer"]
     of_people = [name for name in NAMES if sides[name] != "platform-engineer"]

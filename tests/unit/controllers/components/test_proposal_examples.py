@@ -246,9 +246,9 @@ def test_order_of_dependencies() -> None:
 
     applied: Any = find_status(result, "ComponentType", "market-stall").fields["appliedPlatformAddons"]
     assert [item["name"] for item in applied] == ["persistent-volume", "database-init", "tls-certificate"]
-    wishes = {"database-init": AddonOrderConstraints(("persistent-volume",), tuple(declared["loadOrder"]["after"]),
+    constraints = {"database-init": AddonOrderConstraints(("persistent-volume",), tuple(declared["loadOrder"]["after"]),
                                       tuple(declared["loadOrder"]["before"]))}  # fmt: skip
-    with_monitoring = order_instances(map(AddonInstance, [*names, "monitoring"]), wishes, ())
+    with_monitoring = order_instances(map(AddonInstance, [*names, "monitoring"]), constraints, ())
     assert isinstance(with_monitoring, tuple)
     assert [addon_instance.addon for addon_instance in with_monitoring] == [
         "persistent-volume", "database-init", "monitoring", "tls-certificate",

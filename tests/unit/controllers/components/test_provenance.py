@@ -121,7 +121,7 @@ DEFINITION = "ComponentDefinition/_cluster/stall"
                      [f"spec.oven component {BREAD} spec.oven"], id="object-of-one"),
         pytest.param({"free": {}, "oven": {"heat": 180}}, {"oven": {"heat": None}}, "heat",
                      [f"spec.oven.heat default {DEFINITION} spec.schema.envOverrides.oven.heat"],
-                     id="null-takes-away-what-the-component-says"),
+                     id="null-removes-the-value-of-the-component"),
         pytest.param({"free": {"a": 1, "b": 2}}, {}, "free",
                      [f"spec.free component {BREAD} spec.free"], id="free-form"),
     ],

@@ -500,7 +500,12 @@ ADDON = "AddonInvalid"
         pytest.param(addon_spec_with_patch(patch={"op": "add", "path": "/", "value": 1}), "PathRoot", '"/"', id="root"),
         pytest.param({"dependencies": {"needs": []}}, "UnknownField", "spec.dependencies.needs", id="dependencies"),
         pytest.param({"dependencies": {"requires": ["a"]}}, ADDON, "requires[0] must be a mapping", id="requires"),
-        pytest.param({"dependencies": {"requires": [{}]}}, ADDON, "requires[0].addon must be a string", id="whom"),
+        pytest.param(
+            {"dependencies": {"requires": [{}]}},
+            ADDON,
+            "requires[0].addon must be a string",
+            id="requirement-without-an-addon",
+        ),
         pytest.param(
             {"dependencies": {"conflictsWith": [{"addon": "a", "why": ""}]}},
             "UnknownField",
@@ -596,7 +601,7 @@ def test_addon_without_effect_is_usable_and_reported(spec: Spec) -> None:
 @pytest.mark.parametrize(
     ("label", "sides"),
     [
-        pytest.param(None, {"platform"}, id="nothing-said"),
+        pytest.param(None, {"platform"}, id="no-label"),
         pytest.param("platform-engineer", {"platform"}, id="platform"),
         pytest.param("developer", {"developer"}, id="developer"),
         pytest.param("both", {"platform", "developer"}, id="both"),

@@ -76,7 +76,7 @@ def test_instances_run_in_the_order_of_name_and_id() -> None:
         pytest.param({"left": {"glow": "red"}, "right": {"glow": "blue"}}, "red", "blue", [], id="each"),
         pytest.param({"deskLamp": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="the-key-means-several"),
         pytest.param({"desk-lamp": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="the-name"),
-        pytest.param({"up": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="who-is-not-there"),
+        pytest.param({"up": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="absent-addon"),
         pytest.param({"left": {"watt": 9}}, "", "", ["NotOverridable"], id="a-parameter"),
         pytest.param({"left": {"bulb": 9}}, "", "", ["UnknownField"], id="an-unknown-field"),
         pytest.param({"left": {"glow": 9}}, "", "", ["SchemaValidation"], id="a-wrong-type"),
@@ -176,7 +176,7 @@ def test_platform_addon_overrides_are_refused() -> None:
             untyped_component(platform("x")),
             "AddonOrderCycle",
             "x → x",
-            id="row-45-a-circle",
+            id="row-45-a-cycle",
         ),
         pytest.param(
             [STALL, annotator("x", "developer", requires=["y"])],
@@ -216,8 +216,8 @@ def test_platform_addon_overrides_are_refused() -> None:
     ],
 )
 def test_errors_are_reported_with_and_without_binding(texts: list[str], text: str, code: str, message: str) -> None:
-    for world in ([*texts, text], full_config(*texts, of=text)):
-        result = reconcile(world)
+    for texts_of_config in ([*texts, text], full_config(*texts, of=text)):
+        result = reconcile(texts_of_config)
 
         assert list_codes(result) == [code]
         assert message in find_finding(result, code).message

@@ -69,10 +69,10 @@ def read_effective_values(of: Any = None, overrides: Any = None) -> dict[str, An
     [
         pytest.param({}, None, {}, id="defaults"),
         pytest.param(
-            {"image": "own", "size": 3}, None, {"image": "own", "size": 3}, id="the-component-says-both-kinds"
+            {"image": "own", "size": 3}, None, {"image": "own", "size": 3}, id="the-component-sets-both-kinds"
         ),
         pytest.param({"size": 3}, {"size": 4}, {"size": 4}, id="the-environment-is-last"),
-        pytest.param({"size": 3}, {}, {"size": 3}, id="an-environment-that-says-nothing"),
+        pytest.param({"size": 3}, {}, {"size": 3}, id="an-environment-without-overrides"),
         pytest.param({"size": None}, None, {}, id="row-11-null-is-absent"),
         pytest.param({"size": 3}, {"size": None}, {}, id="null-shows-the-default-again"),
         pytest.param({"nest": {"b": "x"}}, None, {"nest": {"a": 1, "b": "x", "c": 2}}, id="a-part-of-a-map"),
@@ -206,7 +206,7 @@ def reconcile_lamp(config: Any = None, overrides: Any = None, instance: str = "l
     ("config", "overrides", "expected"),
     [
         pytest.param({}, None, {"watt": 3, "glow": "dim"}, id="defaults"),
-        pytest.param({"watt": 5, "glow": "red"}, None, {"watt": 5, "glow": "red"}, id="the-type-says-both-kinds"),
+        pytest.param({"watt": 5, "glow": "red"}, None, {"watt": 5, "glow": "red"}, id="the-type-sets-both-kinds"),
         pytest.param({"glow": "red"}, {"deskLamp": {"glow": "blue"}}, {"watt": 3, "glow": "blue"}, id="the-key"),
         pytest.param({}, {"desk-lamp": {"glow": "blue"}}, {"watt": 3, "glow": "blue"}, id="the-name"),
         pytest.param({}, {"deskLamp": {"left": {"glow": "blue"}}}, {"watt": 3, "glow": "blue"}, id="the-instance"),
@@ -276,7 +276,7 @@ def test_invalid_override_of_a_platform_addon_is_reported(overrides: Any, code: 
         pytest.param({"desk-lamp": {"right": {"glow": "blue"}}}, ("dim", "blue"), id="by-name"),
         pytest.param({"deskLamp": {}}, ("dim", "dim"), id="none"),
         pytest.param({"deskLamp": {"glow": "red"}}, "OverrideTargetUnknown", id="a-field"),
-        pytest.param({"deskLamp": {"left": {}, "up": {}}}, "OverrideTargetUnknown", id="who-is-not-there"),
+        pytest.param({"deskLamp": {"left": {}, "up": {}}}, "OverrideTargetUnknown", id="absent-instance"),
         pytest.param({"deskLamp": {"left": {"watt": 1}}}, "NotOverridable", id="a-parameter"),
     ],
 )
@@ -410,7 +410,7 @@ def test_values_of_a_developer_addon(defaults: Any, of: Any, overrides: Any, exp
             "OverrideTargetUnknown",
             "EnvBinding",
             "spec.addonOverrides.lamp is not the key of an addon",
-            id="who-is-not-allowed",
+            id="addon-that-is-not-allowed",
         ),
     ],
 )

@@ -73,7 +73,9 @@ def test_cluster_policy_is_applied_first_in_any_label_order() -> None:
         pytest.param([f"{CLUSTER_LABEL}: gone"], ["PolicyNotFound"], id="missing"),
         pytest.param([BASE, f"{NAMESPACED_LABEL}: gone"], ["PolicyNotFound"], id="one-of-two-missing"),
         pytest.param(
-            [f"{CLUSTER_LABEL}: gone", f'{NAMESPACED_LABEL}: ""'], ["PolicyNameEmpty", "PolicyNotFound"], id="both-told"
+            [f"{CLUSTER_LABEL}: gone", f'{NAMESPACED_LABEL}: ""'],
+            ["PolicyNameEmpty", "PolicyNotFound"],
+            id="both-are-reported",
         ),
     ],
 )
@@ -144,14 +146,14 @@ def test_overrider_does_not_change_the_attachment_labels() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param("", {}, id="labels-left-empty-go"),
+        pytest.param("", {}, id="empty-labels-are-removed"),
         pytest.param("    app: one\n", {"labels": {"app": "one"}}, id="others-stay"),
         pytest.param(
             "    kubeadmiral.io/propagation-policy-name: p\n",
             {"labels": {"kubeadmiral.io/propagation-policy-name": "p"}},
             id="labels-of-placement-stay",
         ),
-        pytest.param("  annotations: {reconciler.dev/clusters: '*'}\n", {}, id="the-placement-annotation-goes"),
+        pytest.param("  annotations: {reconciler.dev/clusters: '*'}\n", {}, id="the-placement-annotation-is-removed"),
         pytest.param("  annotations: {reconciler.dev/clusters: '*', a: b}\n", {"annotations": {"a": "b"}}, id="alone"),
     ],
 )

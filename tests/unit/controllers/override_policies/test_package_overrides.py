@@ -108,7 +108,7 @@ TAG = {"image": [{"operations": [{"imageComponent": "Tag", "value": "2.0"}]}]}
             {"labels": [{"operator": "addIfAbsent", "value": {"heat": "gas"}}]},
             "    app: oven          # also the selector\n",
             "    app: oven          # also the selector\n    heat: gas\n",
-            id="new-keys-go-last",
+            id="new-keys-are-last",
         ),
         pytest.param(
             {"annotations": [{"operator": "addIfAbsent", "value": {"by": "us"}}]},

@@ -46,7 +46,7 @@ TODAY = [build_rule("early"), build_rule("late")]
     ("rules", "same"),
     [
         pytest.param([build_rule("early"), build_rule("late", "b")], True, id="a-rule-for-others"),
-        pytest.param([build_rule("early")], True, id="a-rule-for-others-goes"),
+        pytest.param([build_rule("early")], True, id="a-rule-for-other-clusters-is-removed"),
         pytest.param([build_rule("early"), build_rule("late", name="late")], True, id="the-name-of-a-rule-for-others"),
         pytest.param([build_rule("early", "b"), build_rule("late")], False, id="its-rule"),
         pytest.param([build_rule("early", name="early"), build_rule("late")], False, id="the-name-of-its-rule"),
@@ -54,7 +54,7 @@ TODAY = [build_rule("early"), build_rule("late")]
         pytest.param([build_rule("early"), build_rule("")], False, id="a-rule-for-others-is-for-it-now"),
         pytest.param([build_rule("late"), build_rule("late")], False, id="its-rule-is-for-others-now"),
         pytest.param(
-            [build_rule("early"), build_rule("late", rollout=WAVES)], False, id="a-rule-for-others-goes-in-waves"
+            [build_rule("early"), build_rule("late", rollout=WAVES)], False, id="a-rule-for-other-clusters-gets-waves"
         ),
     ],
 )

@@ -62,7 +62,7 @@ def build_env(name: str) -> dict[str, Any]:
         pytest.param([build_rule(build_args("a")), build_rule(build_args("b", "append"))], [], id="arguments-that-are-appended"),
         pytest.param([build_rule(build_env("A")), build_rule(build_env("A"))], [(0, 1)], id="a-variable-of-a-container"),
         pytest.param([build_rule(build_env("A")), build_rule(build_env("B"))], [], id="another-variable"),
-        pytest.param([build_rule({}), build_rule(build_labels(a="1"))], [], id="a-rule-that-says-nothing"),
+        pytest.param([build_rule({}), build_rule(build_labels(a="1"))], [], id="a-rule-without-overriders"),
         pytest.param([build_rule(build_labels(a="1"), {"clusters": ["z"]}), build_rule(build_labels(a="2"))], [], id="for-no-cluster"),
     ],
 )  # fmt: skip

@@ -39,7 +39,7 @@ def list_steps(before: Any, after: Any) -> list[Any]:
         pytest.param({}, {"a": {"b": 1, "c": {}}}, [["added", "/a/b", 1], ["added", "/a/c", {}]], id="leaf-by-leaf"),
         pytest.param({"a": {"b": 1}}, {}, [["removed", "/a/b", 1]], id="removed"),
         pytest.param({"a": {"b": 1}}, {"a": 2}, [["replaced", "/a", {"b": 1}, 2]], id="another-type"),
-        pytest.param([1, 2, 3], [2, 3], [["removed", "/0", 1]], id="first-item-goes"),
+        pytest.param([1, 2, 3], [2, 3], [["removed", "/0", 1]], id="first-item-is-removed"),
         pytest.param([1, 2], [1, 5, 2], [["added", "/1", 5]], id="item-between"),
         pytest.param([1, 2, 3], [1, 9, 3], [["replaced", "/1", 2, 9]], id="item-changed"),
         pytest.param([1, 1], [1], [["removed", "/1", 1]], id="one-of-two-equal"),

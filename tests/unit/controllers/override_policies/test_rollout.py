@@ -58,7 +58,7 @@ NOW = 1_000
         pytest.param("eu-1", {"ring": "early"}, 1, id="by-label"),
         pytest.param("vip", {"ring": "early"}, 3, id="excluded"),
         pytest.param("us-1", {}, 2, id="third"),
-        pytest.param("new", {}, 3, id="one-that-none-matches-is-after-all-others"),
+        pytest.param("new", {}, 3, id="a-cluster-without-a-wave-is-last"),
     ],
 )
 def test_wave_of_a_cluster(name: str, labels: dict[str, str], wave: int) -> None:
@@ -88,7 +88,7 @@ EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
         pytest.param({"canary": build_published(NOW + 500)}, ["canary"], NOW + 560, id="a-date-to-come"),
         pytest.param({"canary": [*FRESH, ProgressPending("a/b")]}, ["canary"], None, id="soaking-and-not-published"),
         pytest.param({"canary": SOAKED, "eu-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="soaked"),
-        pytest.param({"eu-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="nothing-told-is-nothing-to-do"),
+        pytest.param({"eu-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2"], None, id="a-wave-without-packages-is-complete"),
         pytest.param(
             {"canary": SOAKED, "eu-1": SOAKED, "eu-2": build_published(NOW - 10)}, ["canary", "eu-1", "eu-2"], NOW + 50,
             id="the-last-one-counts",
@@ -100,7 +100,7 @@ EARLY = {"eu-1": SOAKED, "eu-2": SOAKED}
             {"canary": SOAKED, **EARLY, "us-1": [ProgressPending(SHOP)]}, ["canary", "eu-1", "eu-2", "us-1"], None,
             id="all-but-the-rest",
         ),
-        pytest.param({"vip": [ProgressPending(SHOP)]}, [*CLUSTERS], None, id="nobody-waits-for-the-last"),
+        pytest.param({"vip": [ProgressPending(SHOP)]}, [*CLUSTERS], None, id="no-wave-waits-for-the-last"),
         pytest.param({"canary": FRESH, **EARLY}, ["canary"], NOW + 1, id="waves-open-in-order"),
     ],
 )  # fmt: skip
@@ -278,66 +278,68 @@ def evaluate_fleet(rollout: Rollout, mapping: Fleet, now: int) -> RolloutGate:
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments)
-def test_open_clusters_are_the_first_waves(rollout: Rollout, told: Fleet, now: int) -> None:
-    rollout_gate = evaluate_fleet(rollout, told, now)
+def test_open_clusters_are_the_first_waves(rollout: Rollout, fleet: Fleet, now: int) -> None:
+    rollout_gate = evaluate_fleet(rollout, fleet, now)
 
-    waves = {name: find_wave(rollout, Cluster(name)) for name in told}
-    closed = {waves[name] for name in told if name not in rollout_gate.open_clusters}
+    waves = {name: find_wave(rollout, Cluster(name)) for name in fleet}
+    closed = {waves[name] for name in fleet if name not in rollout_gate.open_clusters}
     assert {*rollout_gate.wait_reasons} == closed
     assert all(waves[name] < min(closed, default=99) for name in rollout_gate.open_clusters)
-    assert not told or rollout_gate.open_clusters
+    assert not fleet or rollout_gate.open_clusters
 
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments, st.data())
-def test_more_progress_never_closes_a_wave(rollout: Rollout, told: Fleet, now: int, data: st.DataObject) -> None:
+def test_more_progress_never_closes_a_wave(rollout: Rollout, fleet: Fleet, now: int, data: st.DataObject) -> None:
     later = {
         name: [item if isinstance(item, ProgressPublished) else data.draw(progresses) for item in some]
-        for name, some in told.items()
+        for name, some in fleet.items()
     }
 
     assert (
-        evaluate_fleet(rollout, told, now).open_clusters
+        evaluate_fleet(rollout, fleet, now).open_clusters
         <= evaluate_fleet(rollout, later, data.draw(st.integers(now, 100))).open_clusters
     )
 
 
 @settings(deadline=None)
 @given(rollouts, fleets | published, moments)
-def test_next_opening_is_exact_to_the_second(rollout: Rollout, told: Fleet, now: int) -> None:
-    rollout_gate = evaluate_fleet(rollout, told, now)
+def test_next_opening_is_exact_to_the_second(rollout: Rollout, fleet: Fleet, now: int) -> None:
+    rollout_gate = evaluate_fleet(rollout, fleet, now)
 
     if rollout_gate.next_opening_seconds is None:
-        assert evaluate_fleet(rollout, told, now + 10_000) == rollout_gate
+        assert evaluate_fleet(rollout, fleet, now + 10_000) == rollout_gate
     else:
         assert now < rollout_gate.next_opening_seconds
-        assert evaluate_fleet(rollout, told, rollout_gate.next_opening_seconds - 1) == rollout_gate
+        assert evaluate_fleet(rollout, fleet, rollout_gate.next_opening_seconds - 1) == rollout_gate
         assert (
-            evaluate_fleet(rollout, told, rollout_gate.next_opening_seconds).open_clusters > rollout_gate.open_clusters
+            evaluate_fleet(rollout, fleet, rollout_gate.next_opening_seconds).open_clusters > rollout_gate.open_clusters
         )
 
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments)
-def test_progress_is_requested_at_most_once_per_cluster(rollout: Rollout, told: Fleet, now: int) -> None:
+def test_progress_is_requested_at_most_once_per_cluster(rollout: Rollout, fleet: Fleet, now: int) -> None:
     values: list[str] = []
 
     def progress(name: str) -> list[RolloutProgress]:
         values.append(name)
-        return told[name]
+        return fleet[name]
 
-    rollout_gate = evaluate_gate(OverrideRule(rollout=rollout), {name: Cluster(name) for name in told}, progress, now)
+    rollout_gate = evaluate_gate(OverrideRule(rollout=rollout), {name: Cluster(name) for name in fleet}, progress, now)
 
     assert len(values) == len({*values})
     last = {
-        name for name in told if find_wave(rollout, Cluster(name)) == max(find_wave(rollout, Cluster(n)) for n in told)
+        name
+        for name in fleet
+        if find_wave(rollout, Cluster(name)) == max(find_wave(rollout, Cluster(n)) for n in fleet)
     }
-    assert {*values} == (rollout_gate.open_clusters if rollout_gate.wait_reasons else {*told} - last)
+    assert {*values} == (rollout_gate.open_clusters if rollout_gate.wait_reasons else {*fleet} - last)
 
 
 @settings(deadline=None)
 @given(rollouts, fleets, moments)
-def test_order_of_clusters_does_not_matter(rollout: Rollout, told: Fleet, now: int) -> None:
-    backwards = {name: some[::-1] for name, some in reversed(told.items())}
+def test_order_of_clusters_does_not_matter(rollout: Rollout, fleet: Fleet, now: int) -> None:
+    backwards = {name: some[::-1] for name, some in reversed(fleet.items())}
 
-    assert evaluate_fleet(rollout, backwards, now).open_clusters == evaluate_fleet(rollout, told, now).open_clusters
+    assert evaluate_fleet(rollout, backwards, now).open_clusters == evaluate_fleet(rollout, fleet, now).open_clusters

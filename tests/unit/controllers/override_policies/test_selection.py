@@ -215,7 +215,7 @@ KINDS = ("/Service", "apps/Deployment")
             id="of-another-group",
         ),
         pytest.param(
-            [], [build_selecting_policy("values", {"kind": "StatefulSet"})], False, id="nobody-knows-what-it-chooses"
+            [], [build_selecting_policy("values", {"kind": "StatefulSet"})], False, id="a-selector-without-a-version"
         ),
         pytest.param(
             [build_selecting_policy("values", build_deployment_selector())],

@@ -62,7 +62,10 @@ def apply_edits(text: str, *items: str) -> OverriddenResource:
             id="new-item",
         ),
         pytest.param(
-            "{subPath: /hosts/1, operator: remove}", "- b.example  # the old one\n", "", id="item-goes-with-its-comment"
+            "{subPath: /hosts/1, operator: remove}",
+            "- b.example  # the old one\n",
+            "",
+            id="item-is-removed-with-its-comment",
         ),
         pytest.param("{subPath: /cache/ttl, operator: set, value: 60}", "", "", id="equal-value"),
         pytest.param(

@@ -58,9 +58,9 @@ STAMP = PipelineFunction(image="set-annotations:v0.1.4", name="stamp", config_ma
                 FOREIGN,
                 OTHERS,
             ],
-            id="before-everyone-elses",
+            id="before-other-functions",
         ),
-        pytest.param([OLD, FOREIGN, OLD], [], [FOREIGN], id="own-older-ones-go"),
+        pytest.param([OLD, FOREIGN, OLD], [], [FOREIGN], id="older-own-functions-are-removed"),
     ],
 )
 def test_functions_are_prepended_once(

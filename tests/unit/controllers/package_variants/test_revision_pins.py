@@ -34,7 +34,7 @@ def find_pins(*documents: str, now: int = 0, upstreams: FakeUpstreams | None = N
     ("upstream", "written", "named", "holds", "backwards"),
     [
         pytest.param(f"{STABLE}, revision: v2", "v2", "v1", False, True, id="a-tag-that-went-back"),
-        pytest.param(f"{STABLE}, revision: v1", "v1", "v1", True, False, id="a-tag-that-stands-there"),
+        pytest.param(f"{STABLE}, revision: v1", "v1", "v1", True, False, id="a-tag-in-the-revision-field"),
         pytest.param(f"{LATEST}, revision: v1", "v1", "v2", False, False, id="a-newer-revision"),
         pytest.param(f"{LATEST}, revision: 1", 1, 2, False, False, id="numbers-stay-numbers"),
         pytest.param(f'{LATEST}, revision: "1"', "1", "2", False, False, id="and-texts-stay-texts"),
@@ -133,7 +133,7 @@ def build_revision(ref: str, commit: str = "c2", tree: str = "c2:base/gw") -> Re
 @pytest.mark.parametrize(
     ("resolved_revision", "tag", "tags", "ref"),
     [
-        pytest.param(build_revision("base/gw/v3"), "stable", {}, "base/gw/v3", id="a-channel-or-latest-says-it-itself"),
+        pytest.param(build_revision("base/gw/v3"), "stable", {}, "base/gw/v3", id="a-channel-or-latest-already-names-the-revision"),
         pytest.param(
             build_revision("base/gw/stable"), "stable", {"base/gw/v1": "c1", "base/gw/v2": "c2", "base/gw/stable": "c2"},
             "base/gw/v2", id="a-tag-by-its-commit",

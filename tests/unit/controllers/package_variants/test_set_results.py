@@ -248,7 +248,7 @@ spec: {{upstreams: [{{{V1}}}]}}
         pytest.param(
             build_variant_set("s", "[{repositories: [{name: oslo}]}]"), "RenderError", 8, id="no-such-repository"
         ),
-        pytest.param(build_variant_set("s", SITES), "NoMatchingTargets", 8, id="a-kind-that-nobody-knows"),
+        pytest.param(build_variant_set("s", SITES), "NoMatchingTargets", 8, id="an-unknown-kind"),
         pytest.param(
             build_variant_set("s", BOTH, upstream=V1.replace("v1", "v7")), "UpstreamNotFound", 7, id="no-such-revision"
         ),
@@ -362,7 +362,7 @@ GONE = [DownstreamKey("lisbon", "a"), DownstreamKey("lisbon", "b")]
             ),
             ["NoMatch"],
             "True Reconciled",
-            id="all-as-somebody-wishes",
+            id="all-with-allow-empty",
         ),
     ],
 )

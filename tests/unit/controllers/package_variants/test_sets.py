@@ -473,12 +473,12 @@ TEN = [f"p{number}" for number in range(10)]
     ("remaining", "existing", "annotations", "reason"),
     [
         pytest.param(TEN, TEN, {}, None, id="nothing-to-delete"),
-        pytest.param(TEN[:7], TEN, {}, None, id="thirty-percent-go"),
+        pytest.param(TEN[:7], TEN, {}, None, id="thirty-percent-are-deleted"),
         pytest.param(TEN[:6], TEN, {}, "DeletionHeld", id="more-is-held"),
         pytest.param(["p0"], ["p0", "p1"], {}, "DeletionHeld", id="one-of-two-is-half"),
         pytest.param(["p9"], ["p0"], {}, "DeletionHeld", id="but-not-the-only-one"),
         pytest.param([], TEN, {}, "NoTargets", id="all-for-lack-of-targets"),
-        pytest.param([], [], {}, None, id="nothing-wanted-nothing-there"),
+        pytest.param([], [], {}, None, id="no-requested-and-no-published-package"),
         pytest.param([], TEN, {"reconciler.dev/allow-empty": "true"}, None, id="empty-is-allowed"),
         pytest.param([], TEN, {"reconciler.dev/allow-empty": "yes"}, "NoTargets", id="only-true-allows"),
         pytest.param(
@@ -518,7 +518,7 @@ def test_message_of_a_blocked_deletion_contains_its_confirmation() -> None:
         pytest.param(["p2"], {"p0": 1}, "DeletionHeld", id="the-only-one-there-was"),
         pytest.param(["p3", "p4"], {"p0": 3, "p1": 3}, "DeletionHeld", id="two-of-three"),
         pytest.param(TEN[1:], {"p0": 3}, "DeletionHeld", id="one-of-three"),
-        pytest.param(TEN[1:], {"p5": 1}, None, id="what-is-wanted-again-does-not-count"),
+        pytest.param(TEN[1:], {"p5": 1}, None, id="a-package-that-is-requested-again-does-not-count"),
     ],
 )
 def test_blocked_deletion_keeps_its_original_package_count(

@@ -72,7 +72,7 @@ def test_deployment_follows_the_target_repository(downstream: str, expected: boo
     ("changed", "facts"),
     [
         pytest.param(
-            read_only_variant(build_variant("gw", extra="labels: {a: b}")), {"variant"}, id="what-it-asks-for"
+            read_only_variant(build_variant("gw", extra="labels: {a: b}")), {"variant"}, id="a-requested-mutation"
         ),
         pytest.param(read_only_variant(build_variant("gw2")), {"variant"}, id="its-name-that-marks-functions"),
         pytest.param(
@@ -217,10 +217,10 @@ def test_all_invalid_fields_are_reported_together() -> None:
 @pytest.mark.parametrize(
     ("downstream", "place"),
     [
-        pytest.param("repo: berlin, package: gateway", BERLIN, id="said"),
-        pytest.param("repo: berlin", None, id="half-said"),
+        pytest.param("repo: berlin, package: gateway", BERLIN, id="repo-and-package"),
+        pytest.param("repo: berlin", None, id="no-package"),
         pytest.param("repo: berlin, package: 1", None, id="no-text"),
-        pytest.param("", None, id="not-said"),
+        pytest.param("", None, id="empty"),
     ],
 )
 def test_invalid_variant_keeps_its_target(downstream: str, place: PackageTarget | None) -> None:

@@ -126,7 +126,7 @@ def build_publish_message(workspace: str, package: str = "broker") -> str:
 @pytest.mark.parametrize(
     ("messages", "ref"),
     [
-        pytest.param({"broker/v2": build_publish_message("w")}, "broker/v2", id="a-tag-of-ours"),
+        pytest.param({"broker/v2": build_publish_message("w")}, "broker/v2", id="a-tag-of-the-reconciler"),
         pytest.param(
             {"broker/v2": build_publish_message("w"), "broker/v10": build_publish_message("w")},
             "broker/v10",

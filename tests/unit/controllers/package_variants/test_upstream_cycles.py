@@ -61,7 +61,7 @@ def build_variant_between(name: str, upstream: str, downstream: str) -> str:
         pytest.param({"a": "berlin/x berlin/y", "b": "berlin/y berlin/z", "c": "berlin/z berlin/x"}, "a b c", id="3"),
         pytest.param(
             {"a": "berlin/y berlin/x", "b": "berlin/x berlin/y", "c": "berlin/x lisbon/z", "d": "lisbon/z lisbon/w"},
-            "a b", id="what-hangs-below-is-not-on-it",
+            "a b", id="a-variant-below-a-cycle-is-not-on-it",
         ),
         pytest.param(
             {"a": "berlin/y berlin/x", "b": "berlin/x berlin/y", "c": "berlin/x lisbon/z", "d": "lisbon/z lisbon/w",

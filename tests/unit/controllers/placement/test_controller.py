@@ -36,7 +36,7 @@ EDGE = "{clusterSelector: {tier: edge}}"
 @pytest.mark.parametrize(
     ("texts", "clusters"),
     [
-        pytest.param([build_config_map()], [], id="nobody-said-anything"),
+        pytest.param([build_config_map()], [], id="no-placement"),
         pytest.param([build_config_map(clusters="'west, east'")], ["east", "west"], id="names"),
         pytest.param([build_config_map(clusters="'*'")], ALL, id="all"),
         pytest.param(
@@ -62,7 +62,7 @@ EDGE = "{clusterSelector: {tier: edge}}"
                 ),
             ],
             ["west"],
-            id="all-that-a-policy-says-must-agree",
+            id="all-selectors-of-a-policy-must-match",
         ),
         pytest.param(
             [build_config_map(labels=build_policy_label(), clusters="north"), build_policy(EDGE)],
@@ -92,7 +92,7 @@ EDGE = "{clusterSelector: {tier: edge}}"
             id="a-cluster-scoped-kind",
         ),
         pytest.param(
-            [build_config_map(clusters="east", kind="greenhouse.sap/v1alpha1 Plugin")], [], id="a-kind-of-a-room"
+            [build_config_map(clusters="east", kind="greenhouse.sap/v1alpha1 Plugin")], [], id="a-kind-of-a-controller"
         ),
     ],
 )
@@ -109,9 +109,7 @@ def test_resource_is_placed_on_the_selected_clusters(texts: list[str], clusters:
         pytest.param(
             build_config_map(clusters="east", kind="v1 Namespace"), "resources/_cluster", id="a-kind-that-has-none"
         ),
-        pytest.param(
-            build_config_map(clusters="east", kind="my.dev/v1 W"), "resources/ferry", id="a-kind-that-nobody-knows"
-        ),
+        pytest.param(build_config_map(clusters="east", kind="my.dev/v1 W"), "resources/ferry", id="an-unknown-kind"),
     ],
 )
 def test_package_follows_from_the_namespace(text: str, package: str) -> None:
@@ -236,7 +234,7 @@ def test_adoption_requires_the_annotation_on_all_resources(annotations: list[str
         ),
         pytest.param(
             [build_config_map(labels=build_policy_label()), build_policy(), build_policy()], "PropagationPolicyUnusable", "app.yaml:6",
-            "which is defined twice", id="a-policy-that-stands-twice",
+            "which is defined twice", id="a-policy-that-is-defined-twice",
         ),
         pytest.param([build_config_map(clusters="''")], "PlacementInvalid", "app.yaml:6", 'not ""', id="an-empty-annotation"),
         pytest.param(
@@ -292,7 +290,11 @@ def test_all_resources_with_the_same_file_are_reported() -> None:
         pytest.param(
             [build_config_map(labels=build_policy_label(), clusters="''")], ["PlacementInvalid"], id="that-is-invalid"
         ),
-        pytest.param([build_config_map(labels=build_policy_label()), build_config_map()], [], id="that-stands-twice"),
+        pytest.param(
+            [build_config_map(labels=build_policy_label()), build_config_map()],
+            [],
+            id="a-resource-that-is-defined-twice",
+        ),
         pytest.param(
             [build_config_map("a", ns, kind="v1 Namespace", labels={CLUSTER_POLICY_LABEL: "edge"}) for ns in ("", "x")],
             ["ResourcePathNotUsable"] * 2,

@@ -47,11 +47,13 @@ def build_targets(names: list[str]) -> frozenset[PackageTarget]:
 @pytest.mark.parametrize(
     ("spec", "released", "is_held"),
     [
-        pytest.param(build_policy_for_clusters(10), [], False, id="nothing-goes"),
-        pytest.param(build_policy_for_clusters(7), TEN[7:], False, id="thirty-percent-go"),
+        pytest.param(build_policy_for_clusters(10), [], False, id="no-deletions"),
+        pytest.param(build_policy_for_clusters(7), TEN[7:], False, id="thirty-percent-are-deleted"),
         pytest.param(build_policy_for_clusters(6), [], True, id="more-are-held"),
         pytest.param(build_policy_for_clusters(0), [], True, id="all-are-held"),
-        pytest.param(build_policy_for_clusters(0, ack=compute_hash(TEN)), TEN, False, id="until-the-policy-says-so"),
+        pytest.param(
+            build_policy_for_clusters(0, ack=compute_hash(TEN)), TEN, False, id="until-the-policy-acknowledges-it"
+        ),
         pytest.param(build_policy_for_clusters(6, ack=compute_hash(TEN)), [], True, id="of-exactly-these"),
         pytest.param(
             build_policy_for_clusters(6, ack=f"0123456789abcdef, {compute_hash(TEN[6:])}"),
@@ -110,7 +112,7 @@ def test_placement_without_policy_has_no_guard(texts: list[str]) -> None:
         pytest.param(9, {}, False, id="one-of-ten"),
         pytest.param(9, {"edge-9": 1}, True, id="that-was-the-only-one"),
         pytest.param(8, {"edge-9": 5}, True, id="two-of-five"),
-        pytest.param(9, {"edge-1": 1}, False, id="what-is-wanted-again-does-not-count"),
+        pytest.param(9, {"edge-1": 1}, False, id="a-package-that-is-requested-again-does-not-count"),
     ],
 )
 def test_held_deletion_keeps_its_original_package_count(count: int, held: Mapping[str, int], is_blocked: bool) -> None:

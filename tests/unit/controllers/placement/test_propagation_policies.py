@@ -132,7 +132,7 @@ def test_each_field_without_effect_is_reported_once() -> None:
         ),
         pytest.param(
             build_policy("{placement: [{cluster: a, preferences: {wait: 1}}]}"), "PropagationPolicyInvalid",
-            "preferences.wait is unknown", id="what-the-api-does-not-know-without-effect",
+            "preferences.wait is unknown", id="an-unknown-field-among-ignored-fields",
         ),
         pytest.param(
             build_policy("{tolerations: [{keys: a}]}"), "PropagationPolicyInvalid", "tolerations[0].keys is unknown",

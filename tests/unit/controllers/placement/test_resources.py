@@ -75,9 +75,9 @@ EVERYWHERE = "ClusterPropagationPolicy/_cluster/c"
         pytest.param(
             "", "v1 ConfigMap", {POLICY_LABEL: "p"}, "", ["PropagationLabelIgnored"], id="a-resource-that-states-none"
         ),
-        pytest.param("ferry", "my.dev/v1 Widget", {POLICY_LABEL: "p"}, HERE, [], id="a-kind-that-nobody-knows"),
+        pytest.param("ferry", "my.dev/v1 Widget", {POLICY_LABEL: "p"}, HERE, [], id="an-unknown-kind"),
         pytest.param(
-            "", "v1 Namespace", {POLICY_LABEL: "''"}, "", ["PropagationLabelIgnored"], id="whose-value-does-not-matter"
+            "", "v1 Namespace", {POLICY_LABEL: "''"}, "", ["PropagationLabelIgnored"], id="with-an-empty-policy-name"
         ),
         pytest.param(
             "ferry", "v1 ConfigMap", {POLICY_LABEL: "p", CLUSTER_POLICY_LABEL: "7"}, HERE, ["PropagationLabelIgnored"],
@@ -103,9 +103,11 @@ def test_label_names_the_policy(
         pytest.param("core.kubeadmiral.io/v1alpha1 FederatedCluster", "", "a controller reads", id="a-cluster"),
         pytest.param("greenhouse.sap/v1alpha1 Plugin", "", "a controller reads", id="a-plugin"),
         pytest.param("platform/v1alpha1 Component", "", "a controller reads", id="a-component"),
-        pytest.param("reconciler.dev/v1alpha1 Environment", "", "a controller reads", id="one-of-ours"),
+        pytest.param("reconciler.dev/v1alpha1 Environment", "", "a controller reads", id="a-kind-of-the-reconciler"),
         pytest.param("v1 ConfigMapList", "items: []\n", "are not placed", id="a-list"),
-        pytest.param("core.kubeadmiral.io/v1alpha1 SchedulingProfile", "", "", id="what-nobody-reads-is-placed"),
+        pytest.param(
+            "core.kubeadmiral.io/v1alpha1 SchedulingProfile", "", "", id="a-kind-that-no-controller-reads-is-placed"
+        ),
         pytest.param("kafka.strimzi.io/v1beta2 KafkaNodePool", "", "", id="kafka-is-placed"),
         pytest.param("my.dev/v1 ConfigMapList", "", "", id="a-kind-that-is-only-called-so"),
     ],

@@ -54,12 +54,14 @@ def test_branches_are_not_read_for_certain_placements() -> None:
     [
         pytest.param({"p.yaml": build_policy(EDGE, "other")}, id="a-policy-that-is-not-there"),
         pytest.param({"p.yaml": build_policy("{placement: 5}")}, id="an-invalid-policy"),
-        pytest.param({"p.yaml": build_policy(EDGE) + "---\n" + build_policy(EDGE)}, id="a-policy-that-stands-twice"),
+        pytest.param(
+            {"p.yaml": build_policy(EDGE) + "---\n" + build_policy(EDGE)}, id="a-policy-that-is-defined-twice"
+        ),
         pytest.param(
             {"a.yaml": build_config_map("a", labels=build_policy_label(), clusters="''")}, id="an-invalid-annotation"
         ),
         pytest.param({"a.yaml": build_config_map("a", labels=build_policy_label("7"))}, id="an-invalid-label"),
-        pytest.param({"c.yaml": VALID["a.yaml"]}, id="an-object-that-stands-twice"),
+        pytest.param({"c.yaml": VALID["a.yaml"]}, id="an-object-that-is-defined-twice"),
         pytest.param({"a.yaml": UNREADABLE}, id="an-unreadable-file"),
         pytest.param({"a.yaml": UNREADABLE, "b.yaml": UNREADABLE}, id="all-of-the-namespace-in-unreadable-files"),
         pytest.param({"a.yaml": UNREADABLE, "p.yaml": UNREADABLE}, id="with-its-policy"),
@@ -151,7 +153,9 @@ def test_retained_file_and_new_file_have_different_names() -> None:
     [
         pytest.param(build_cluster("west", "{tier: core}"), set(), id="not-one-that-is-no-target-any-more"),
         pytest.param(UNREADABLE, {OWNER}, id="one-in-an-unreadable-file"),
-        pytest.param(build_cluster("west") + "---\n" + build_cluster("west"), {OWNER}, id="one-that-stands-twice"),
+        pytest.param(
+            build_cluster("west") + "---\n" + build_cluster("west"), {OWNER}, id="a-cluster-that-is-defined-twice"
+        ),
     ],
 )
 def test_uncertain_cluster_keeps_its_packages(west: str, object_keys: set[ObjectKey]) -> None:
@@ -210,12 +214,14 @@ DUPLICATE = {"c.yaml": VALID["a.yaml"]}
     ("changes", "expected"),
     [
         pytest.param(
-            {"b.yaml": build_config_map("b", clusters="'east, west'"), **DUPLICATE}, "ab", id="wanted-again-in-doubt"
+            {"b.yaml": build_config_map("b", clusters="'east, west'"), **DUPLICATE},
+            "ab",
+            id="requested-again-with-an-uncertain-placement",
         ),
         pytest.param(
             {"b.yaml": build_config_map("b", clusters="'east, west'"), "a.yaml": UNREADABLE}, "ab", id="unreadable"
         ),
-        pytest.param(DUPLICATE, "", id="wanted-no-more"),
+        pytest.param(DUPLICATE, "", id="no-longer-requested"),
     ],
 )
 def test_package_in_deletion_keeps_uncertain_files_only_if_requested_again(

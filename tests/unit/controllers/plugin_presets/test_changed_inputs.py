@@ -120,7 +120,7 @@ def list_changed_plugins(**changes: str) -> dict[str, list[str]]:
         pytest.param(
             {"zz": build_override([build_value("size", 5)], "other", definitions=["nothing"])},
             {},
-            id="an-override-for-nobody",
+            id="an-override-for-no-plugin",
         ),
     ],
 )

@@ -90,8 +90,8 @@ def test_single_plugin_owns_itself() -> None:
 @pytest.mark.parametrize(
     ("text", "released", "is_held"),
     [
-        pytest.param(build_preset_for_clusters(10), [], False, id="nothing-goes"),
-        pytest.param(build_preset_for_clusters(8), GONE, False, id="few-go"),
+        pytest.param(build_preset_for_clusters(10), [], False, id="no-deletions"),
+        pytest.param(build_preset_for_clusters(8), GONE, False, id="few-deletions"),
         pytest.param(build_preset_for_clusters(6), [], True, id="many-are-held"),
         pytest.param(build_preset_for_clusters(0), [], True, id="all-are-held"),
         pytest.param(
@@ -134,7 +134,7 @@ def test_prevented_deletion_is_only_a_warning() -> None:
 @pytest.mark.parametrize(
     ("text", "deletion"),
     [
-        pytest.param(build_preset(), "delete", id="unless-anybody-says-so"),
+        pytest.param(build_preset(), "delete", id="the-default"),
         pytest.param(build_preset(spec={"deletionPolicy": "Retain"}), "orphan", id="the-preset-retains"),
     ],
 )
@@ -172,12 +172,14 @@ LEFT, RIGHT = ("b-c", "plugins/a-b-c"), ("c", "plugins/a-b-c")
     ("branches", "winner"),
     [
         pytest.param(FakeBranches(), "b-c/a-b-c", id="the-lesser-preset"),
-        pytest.param(FakeBranches(build_owners([RIGHT], "a-b")), "c/a-b-c", id="whoever-has-it"),
-        pytest.param(FakeBranches(build_owners([LEFT], "a")), "b-c/a-b-c", id="whoever-has-it-first"),
+        pytest.param(FakeBranches(build_owners([RIGHT], "a-b")), "c/a-b-c", id="the-owner-of-the-published-package"),
+        pytest.param(
+            FakeBranches(build_owners([LEFT], "a")), "b-c/a-b-c", id="the-first-owner-of-the-published-package"
+        ),
         pytest.param(
             FakeBranches({}, {RIGHT: build_published_plugin("a-b-c", {LABEL: "a-b"})}),
             "c/a-b-c",
-            id="whose-label-is-there",
+            id="the-preset-of-the-published-label",
         ),
     ],
 )

@@ -112,7 +112,7 @@ def test_equal_overrides_of_one_layer_do_not_conflict() -> None:
     [
         pytest.param({"clusterNames": ["east"], "ignoreClusters": ["east"]}, [], "", id="named-and-ignored"),
         pytest.param({"ignoreClusters": ["east"]}, ["west"], "override-cluster", id="only-ignored"),
-        pytest.param({}, ["east", "west"], "override-generic", id="nothing-said"),
+        pytest.param({}, ["east", "west"], "override-generic", id="no-selection"),
         pytest.param({"labelSelector": {}}, ["east", "west"], "override-generic", id="an-empty-selector-is-none"),
         pytest.param([], ["east", "west"], "override-generic", id="an-empty-list"),
         pytest.param({"labelSelector": {"matchLabels": {"zone": "w"}}}, ["west"], "override-cluster", id="struct"),
@@ -137,9 +137,9 @@ def test_equal_overrides_of_one_layer_do_not_conflict() -> None:
     ],
 )
 def test_clusters_of_an_override_are_selected(clusters: Any, reached: list[str], layer: str) -> None:
-    world = [build_cluster("east"), build_cluster("west", {"tier": "edge", "zone": "w"}), SIZE, build_preset()]
+    documents = [build_cluster("east"), build_cluster("west", {"tier": "edge", "zone": "w"}), SIZE, build_preset()]
 
-    result = run_controller([*world, build_override([build_value("size", 9)], clusters=clusters)])
+    result = run_controller([*documents, build_override([build_value("size", 9)], clusters=clusters)])
 
     assert [name for name in ("east", "west") if list_values(result, f"{name}/logs-{name}") == {"size": 9}] == reached
     layers = {list_steps(result, f"{name}/logs-{name}", "size")[-1]["layer"] for name in reached}
@@ -533,7 +533,7 @@ def test_changed_default_changes_the_plugins() -> None:
         pytest.param([{"pluginRef": {"pluginPreset": "other"}}], [], id="met"),
         pytest.param([{"pluginRef": {"name": "other-east"}}], [], id="met-by-name"),
         pytest.param([{"pluginRef": {"pluginPreset": "far"}}], ["WaitForNeverMet"], id="another-cluster"),
-        pytest.param([{"pluginRef": {"name": "nobody"}}], ["WaitForNeverMet"], id="nobody"),
+        pytest.param([{"pluginRef": {"name": "nobody"}}], ["WaitForNeverMet"], id="a-plugin-that-does-not-exist"),
         pytest.param([{"pluginRef": {"pluginPreset": "logs"}}], ["WaitForCycle"], id="itself"),
         pytest.param([{"pluginRef": {}}], ["WaitForInvalid"], id="neither"),
         pytest.param([{"pluginRef": {"name": "a", "pluginPreset": "b"}}], ["WaitForInvalid"], id="both"),

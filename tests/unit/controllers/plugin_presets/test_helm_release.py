@@ -171,7 +171,7 @@ UI = build_definition([], helmChart=None, uiApplication={"name": "ui", "version"
 @pytest.mark.parametrize(
     ("of_definition", "outputs", "expected"),
     [
-        pytest.param(build_definition(), (), ["plugin.yaml"], id="none-is-wanted"),
+        pytest.param(build_definition(), (), ["plugin.yaml"], id="no-output-is-requested"),
         pytest.param(build_definition(), ["values"], ["plugin.yaml", "values.yaml"], id="values"),
         pytest.param(build_definition(), ["helmrelease"], ["helmrelease.yaml", "plugin.yaml"], id="release"),
         pytest.param(
@@ -240,7 +240,7 @@ def test_release_values(options: list[Data], expected: dict[str, Any]) -> None:
         pytest.param(["a[0].x", "a[1].x"], [build_value("b[0].x", 1)], ["a[0].x", "a[1].x"], [], id="another-list"),
         pytest.param(["a.b"], [build_value(r"a.\b", 1)], [], ["a.b"], id="one-place-in-two-spellings"),
         pytest.param(["a"], [build_value("a.b", 1)], [], ["a"], id="above-a-value"),
-        pytest.param(["a"], [build_value("a.b", 1), build_value("a.c", 1)], [], ["a"], id="above-two-values-is-told-once"),
+        pytest.param(["a"], [build_value("a.b", 1), build_value("a.c", 1)], [], ["a"], id="above-two-values-is-reported-once"),
         pytest.param(["a.b"], [build_value("a", 1)], [], ["a.b"], id="below-a-scalar"),
         pytest.param(["a.b"], [build_value("a", [1])], [], ["a.b"], id="below-a-list"),
         pytest.param(["a.b"], [build_value("a", {"b": 1})], [], ["a.b"], id="in-a-map-that-has-it"),

@@ -72,7 +72,7 @@ def evaluate_valid_expression(text: str) -> Any:
         pytest.param(f"${{}}${{{M}.region}}", "${}north-2", id="nothing-in-it-before-a-placeholder"),
         pytest.param("'${'", "${", id="never-closed"),
         pytest.param("${'a' + \"b\"} }", "ab }", id="closing-brace-behind"),
-        pytest.param(f"${{{M}.tricky}}", "${global.greenhouse.clusterName}", id="result-is-not-looked-at-again"),
+        pytest.param(f"${{{M}.tricky}}", "${global.greenhouse.clusterName}", id="result-is-not-evaluated-again"),
     ],
 )
 def test_placeholders_are_replaced(text: str, expected: Any) -> None:
@@ -123,7 +123,7 @@ def test_keys_of_an_inserted_map_are_sorted() -> None:
         pytest.param(f"${{{M}.list}}", ["a", "b"], id="structure-is-put-in-too"),
         pytest.param(f"${{{M}.comment}}", "a", id="comment-is-one"),
         pytest.param(f"ports: [${{{M}.port}}0]", {"ports": [80800]}, id="number-in-parts"),
-        pytest.param(f"!!int ${{{M}.port}}", 8080, id="a-tag-asks-for-it"),
+        pytest.param(f"!!int ${{{M}.port}}", 8080, id="an-explicit-yaml-tag"),
     ],
 )
 def test_values_without_a_type_warning(text: str, expected: Any) -> None:

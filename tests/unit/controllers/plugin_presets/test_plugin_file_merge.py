@@ -52,7 +52,7 @@ def merge_local_change(text: str) -> FileTree:
         pytest.param(OURS, OURS, id="nothing-changed"),
         pytest.param(OURS.replace("displayName: logs east", "displayName: mine"), OURS, id="a-field"),
         pytest.param(OURS.replace("clusterName: east", "clusterName: west"), OURS, id="the-cluster"),
-        pytest.param(OURS + "  more: 5\n", OURS, id="a-field-of-theirs-in-our-spec"),
+        pytest.param(OURS + "  more: 5\n", OURS, id="a-local-field-in-the-generated-spec"),
         pytest.param(OURS.replace("name: flag\n    value: 1", "name: flag\n    value: true"), OURS, id="a-type"),
         pytest.param(
             OURS.replace("name: flag\n    value: 1", "name: flag\n    value: 1.0"), OURS, id="a-kind-of-number"

@@ -53,7 +53,7 @@ def test_literal_that_loses_is_one_warning_and_withholds_no_plugin() -> None:
         pytest.param(build_secret_value("key", "old"), build_secret_value("key"), id="reference"),
         pytest.param(build_value("key", "vault+kvv2:///a/b"), build_secret_value("key"), id="vault"),
         pytest.param(
-            build_expression_value("key", "${broken"), build_secret_value("key"), id="expression-is-not-looked-at"
+            build_expression_value("key", "${broken"), build_secret_value("key"), id="expression-is-not-evaluated"
         ),
         pytest.param(build_value("free", "hunter2"), build_secret_value("free"), id="option-that-is-no-secret"),
     ],

@@ -96,7 +96,7 @@ def test_finding_names_the_entry_and_the_definition() -> None:
 @pytest.mark.parametrize(
     "logs",
     [
-        pytest.param(build_preset(spec={"clusterSelector": {}}), id="a-preset-for-nobody-knows-whom"),
+        pytest.param(build_preset(spec={"clusterSelector": {}}), id="a-preset-with-an-empty-selector"),
         pytest.param(build_preset(spec={"plugin": 5}), id="a-preset-of-no-known-definition"),
         pytest.param("kind: [\n", id="a-file-that-cannot-be-read"),
         pytest.param(build_preset() + "---\n" + build_preset(), id="a-preset-twice"),

@@ -127,7 +127,7 @@ SAME = [
             config={"a": "a"},
         ),
         {},
-        id="asked-for",
+        id="field-checked-with-has",
     ),
     pytest.param(
         build_setup(
@@ -138,7 +138,7 @@ SAME = [
             config={"o": {"a": "a"}},
         ),
         {"o": {"b": "2"}},
-        id="asked-for-in-a-part",
+        id="part-checked-with-has",
     ),
     pytest.param(
         build_setup(
@@ -347,7 +347,9 @@ SAME = [
         build_setup(build_addon(patch("/spec/x", 1), env={"enabled": "boolean | default=false"})), {}, id="not-enabled"
     ),
     pytest.param(
-        build_setup(build_addon(patch("/spec/x", "${target}")), condition="${1 > 2}"), {}, id="not-wanted-by-the-type"
+        build_setup(build_addon(patch("/spec/x", "${target}")), condition="${1 > 2}"),
+        {},
+        id="condition-of-the-type-is-false",
     ),
     pytest.param(
         build_setup(
@@ -433,11 +435,11 @@ SAME = [
 
 @pytest.mark.parametrize(("value", "mapping"), SAME)
 def test_flattened_definition_renders_the_same_objects(value: FlattenSetup, mapping: dict[str, Any]) -> None:
-    baked = value.flatten()
+    flattened = value.flatten()
 
     late = value.render_with_addons(SPEC, {"count": 2}, {"a": mapping})
     (key, *_) = value.read_addon_keys().values()
-    early = value.render_flattened(SPEC, {"count": 2, **({key: mapping} if mapping else {})}, baked)
+    early = value.render_flattened(SPEC, {"count": 2, **({key: mapping} if mapping else {})}, flattened)
     assert isinstance(late, str), late
     assert early == late
 
@@ -459,19 +461,19 @@ def test_flattened_definition_content() -> None:
         DEFINITION, {"spare-room": addon}, [{"name": "spare-room", "instanceId": "oats", "config": {"at": "/x"}}]
     )
 
-    baked = result.flatten()
+    flattened = result.flatten()
 
-    assert baked["metadata"] == {
+    assert flattened["metadata"] == {
         "name": "mill-with-everything",
         "labels": {"composedFrom": "mill"},
         "annotations": {"platform/composed-from": "mill", "platform/addons": "spare-room/oats"},
     }
-    schema, own = baked["spec"]["schema"], DEFINITION["schema"]
+    schema, own = flattened["spec"]["schema"], DEFINITION["schema"]
     left = {"spareRoomOats": {"units": "[]spareRoomOats-units | default=[]"}}
     assert schema["parameters"] == {**own["parameters"], **left}
     assert schema["envOverrides"] == {**own["envOverrides"], "spareRoomOats": {"size": "string | default=1Gi"}}
     assert schema["types"] == {**own["types"], "spareRoomOats-units": "string | minLength=1"}
-    wheel, _, value = baked["spec"]["resources"]
+    wheel, _, value = flattened["spec"]["resources"]
     container, _ = wheel["template"]["spec"]["template"]["spec"]["containers"]
     assert container["volumeMounts"] == [{"name": "oats", "at": "/x"}]
     data = {"size": "${spec.spareRoomOats.size}", "for": "${metadata.name}-/x"}
@@ -684,7 +686,7 @@ OTHERS = [
             ("NotBakeable", "Addon/_cluster/a: spec.patches[0].patch.value must not use addon"),
             ("NotBakeable", "Addon/_cluster/b: spec.creates[0].x must not use resources"),
         ],
-        id="every-addon-is-told",
+        id="every-addon-is-reported",
     ),
     pytest.param(
         build_setup(

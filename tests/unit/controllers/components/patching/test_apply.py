@@ -89,8 +89,8 @@ def test_missing_location_is_reported_with_the_number_of_items() -> None:
     with pytest.raises(FieldFindingError) as raised:
         apply_operation({"c": [1, 2]}, build_operation("replace", "/c/[5]/d", 1), PatchBudget())
 
-    says = 'spec.patches[0].patch.path must address one of the 2 items of /c, not index 5: "/c/[5]/d"'
-    assert raised.value.field_finding.message == says
+    message = 'spec.patches[0].patch.path must address one of the 2 items of /c, not index 5: "/c/[5]/d"'
+    assert raised.value.field_finding.message == message
     assert raised.value.field_finding.path == (*AT, "path")
 
 

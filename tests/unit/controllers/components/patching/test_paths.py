@@ -78,7 +78,7 @@ def test_parse_path(text: str, expected: tuple[Any, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "says"),
+    ("text", "code", "message"),
     [
         pytest.param("", "PathRoot", "must address a field", id="empty"),
         pytest.param("/", "PathRoot", "must address a field", id="slash"),
@@ -120,13 +120,13 @@ def test_parse_path(text: str, expected: tuple[Any, ...]) -> None:
         pytest.param("/" + "a" * MAX_LENGTH, "PathSyntax", "at most 4,096 characters, not 4,097", id="too-long"),
     ],
 )
-def test_invalid_path_is_reported(text: str, code: str, says: str) -> None:
+def test_invalid_path_is_reported(text: str, code: str, message: str) -> None:
     patch_path = parse_patch_path(text, AT)
 
     assert isinstance(patch_path, FieldFinding)
     assert (patch_path.code.name, patch_path.path) == (code, AT)
     assert patch_path.message.startswith("spec.patches[0].patch.path must ")
-    assert says in patch_path.message
+    assert message in patch_path.message
 
 
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=5))

@@ -78,7 +78,7 @@ def labels(**pairs: Any) -> dict[str, Any]:
         pytest.param({"group": "apps", "version": "v1"}, DEPLOYMENT, True, id="group-and-version"),
         pytest.param({"version": "v2"}, DEPLOYMENT, False, id="another-version"),
         pytest.param({"resourceType": "Deployment", "resourceId": "x"}, DEPLOYMENT, False, id="all-fields-must-match"),
-        pytest.param({"resourceType": "Deployment", "resourceId": None}, DEPLOYMENT, True, id="null-asks-for-nothing"),
+        pytest.param({"resourceType": "Deployment", "resourceId": None}, DEPLOYMENT, True, id="null-is-no-condition"),
         pytest.param({"containerName": "${evil}"}, DEPLOYMENT, False, id="row-54-rendered-text-is-no-template"),
     ],
 )

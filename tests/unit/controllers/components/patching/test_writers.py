@@ -167,15 +167,13 @@ def apply_steps(
             id="remove-what-another-set-something-in",
         ),
         pytest.param({"v": 0}, [(A, "remove", "/v"), (B, "add", "/v", 1)], {"v": 1}, [], id="add-what-was-removed"),
-        pytest.param(
-            {}, [(A, "add", "/v", 1), (A, "replace", "/v", 2), (A, "remove", "/v")], {}, [], id="ones-own-work"
-        ),
+        pytest.param({}, [(A, "add", "/v", 1), (A, "replace", "/v", 2), (A, "remove", "/v")], {}, [], id="own-changes"),
         pytest.param(
             {},
             [(A, "merge", "/m", {"l": [1], "d": {"x": 1}}), (B, "merge", "/m", {"l": [2], "d": {"y": 2}})],
             {"m": {"l": [1, 2], "d": {"x": 1, "y": 2}}},
             [],
-            id="merge-of-maps-and-lists-says-nothing",
+            id="merge-of-maps-and-lists-is-not-reported",
         ),
         pytest.param(
             {},
@@ -189,7 +187,7 @@ def apply_steps(
             [(A, "add", "/l/-", 1), (B, "add", "/l/-", 2), (C, "remove", "/l[0]")],
             {"l": [2]},
             [],
-            id="what-is-appended-is-nobodys",
+            id="appended-items-have-no-writer",
         ),
         pytest.param(
             {"l": [{"n": "a"}, {"n": "b"}]},
@@ -210,14 +208,14 @@ def apply_steps(
             [(A, "replace", "/l/1", 9), (B, "remove", "/l[*]"), (C, "add", "/l/0", 5), (C, "replace", "/l/0", 6)],
             {"l": [6]},
             ["OverwrittenWrite /l/1"],
-            id="nobody-is-remembered-where-all-was-removed",
+            id="writers-of-removed-items-are-not-reported",
         ),
         pytest.param(
             {},
             [(A, "add", "/d/x", 1), (A, "add", "/d/y", 1), (C, "add", "/d/z", 1), (B, "replace", "/d", {"y": 1})],
             {"d": {"y": 1}},
             ["OverwrittenWrite /d", "OverwrittenWrite /d/z"],
-            id="everybody-is-named-once",
+            id="each-writer-is-reported-once",
         ),
     ],
 )
@@ -393,6 +391,6 @@ def test_both_writers_of_a_duplicate_are_named() -> None:
     document, _, writers = apply_steps(deployment(volumes=[{"name": "tmp"}]), [*steps, (C, "remove", f"{place}/0")])
     notes = check_duplicate_list_keys(document, writers)
 
-    says = f'name must be unique, but "data" is used at {place}/0 (set by disk/one) and {place}/1 (set by disk/two)'
-    assert [note.message for note in notes] == [says]
+    message = f'name must be unique, but "data" is used at {place}/0 (set by disk/one) and {place}/1 (set by disk/two)'
+    assert [note.message for note in notes] == [message]
     assert [note.is_error for note in notes] == [True]

@@ -185,7 +185,12 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
             "the marker b without a value at column 18: write b=…, and put text with spaces in quotes",
             id="blank-in-a-bare-list",
         ),
-        pytest.param("string | =a", "ShorthandSyntax", "has a value at column 10 without the name of a marker, such as default or minimum", id="no-name"),
+        pytest.param(
+            "string | =a",
+            "ShorthandSyntax",
+            "has a value at column 10 without the name of a marker, such as default or minimum",
+            id="no-name",
+        ),
         pytest.param('string | default="a', "ShorthandSyntax", "has an unclosed quote at column 18", id="open-quote"),
         pytest.param(
             "string | default='a''",
@@ -546,10 +551,10 @@ def test_order_of_keywords_and_fields() -> None:
     ("line", "required"),
     [
         pytest.param("string", True, id="bare"),
-        pytest.param("string | required=false", False, id="says-no"),
+        pytest.param("string | required=false", False, id="marker-false"),
         pytest.param("string | default=a", False, id="has-a-default"),
         pytest.param("Level", False, id="type-has-a-default"),
-        pytest.param("Level | required=true", True, id="says-yes"),
+        pytest.param("Level | required=true", True, id="marker-true"),
         pytest.param({"a": "string"}, True, id="object"),
         pytest.param({"a": "string | default=b"}, False, id="object-that-fills-itself"),
     ],

@@ -43,7 +43,7 @@ FIELDS = "{a: string, b: string | nullable=true, m: {x: string, y: string}, l: '
         pytest.param([{"m": {"x": None}}], {"m": {}}, id="null-over-nothing"),
         pytest.param([{"b": "1"}, {"b": None}], {"b": None}, id="null-that-is-allowed"),
         pytest.param([{"free": {"k": 1, "n": 2}}, {"free": {"k": None}}], {"free": {"n": 2}}, id="null-in-free-form"),
-        pytest.param([{"who": None}], {"who": None}, id="null-that-nobody-declared"),
+        pytest.param([{"who": None}], {"who": None}, id="null-for-an-undeclared-field"),
     ],
 )
 def test_overlay(layers: list[dict[str, Any]], expected: dict[str, Any]) -> None:
