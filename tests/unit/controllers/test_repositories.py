@@ -49,7 +49,7 @@ def read_only_repository(spec: Any, **metadata: Any) -> Repository:
         pytest.param({}, True, "clusters/r0", "", "r0/", id="a-cluster"),
         pytest.param({"branch": "prod"}, True, "prod", "", "r0/", id="a-branch"),
         pytest.param({"branch": ""}, True, "clusters/r0", "", "r0/", id="an-empty-branch-is-none"),
-        pytest.param({"directory": "/a/b/"}, False, "main", "a/b", "", id="slashes-around-a-directory-mean-nothing"),
+        pytest.param({"directory": "/a/b/"}, False, "main", "a/b", "", id="slashes-around-a-directory-are-ignored"),
         pytest.param({"directory": "/"}, False, "main", "", "", id="the-root"),
         pytest.param({"tagPrefix": "rel/"}, True, "clusters/r0", "", "rel/", id="a-prefix"),
         pytest.param({"tagPrefix": ""}, True, "clusters/r0", "", "", id="an-empty-prefix-is-kept"),

@@ -40,7 +40,7 @@ def format_order(names: str, **constraints: AddonOrderConstraints) -> str:
         pytest.param("a b c", {"a": AddonOrderConstraints(after=("c",))}, "b c a", id="after"),
         pytest.param("a b c", {"c": AddonOrderConstraints(before=("a",))}, "b c a", id="before"),
         pytest.param(
-            "a b", {"a": AddonOrderConstraints(("x",), ("y",), ("z",))}, "a b", id="row-46-names-not-there-mean-nothing"
+            "a b", {"a": AddonOrderConstraints(("x",), ("y",), ("z",))}, "a b", id="row-46-absent-names-have-no-effect"
         ),
         pytest.param(
             "b/2 a b/1", {"a": AddonOrderConstraints(after=("b",))}, "b/1 b/2 a", id="every-instance-of-the-other"

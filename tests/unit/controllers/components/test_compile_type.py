@@ -248,7 +248,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
             "AddonIncompatible",
             "its spec.targets match no resource",
             9,
-            id="5-what-developers-addons-create-may-be-absent",
+            id="5-resources-of-developer-addons-can-be-absent",
         ),
         # Step 6: requirements and conflicts.
         pytest.param(
@@ -398,7 +398,7 @@ def test_row_50_addon_key_equal_to_a_definition_field() -> None:
                 addon_with_parameters("a", "developer", n="string | required=true", m="string"),
                 type_with_addons(allow=[allowed("a", {"m": "x"})]),
             ],
-            id="4-what-is-required-developers-may-give",
+            id="4-developers-can-set-required-fields",
         ),
         pytest.param([annotator("a", targets=[]), type_with_addons(A)], id="5-no-targets-no-check"),
         pytest.param(
@@ -414,11 +414,11 @@ def test_row_50_addon_key_equal_to_a_definition_field() -> None:
         ),
         pytest.param(
             [addon_with_targets("a", {"resourceId": "${addon.name}"}), type_with_addons(A)],
-            id="5-what-is-templated-may-fit",
+            id="5-a-templated-target-can-match",
         ),
         pytest.param(
             [JOB, addon_with_targets("a", {"resourceType": "Job"}), type_with_addons(A, platform("maker", "x"))],
-            id="5-what-is-created",
+            id="5-a-created-resource",
         ),
         pytest.param([addon_with_targets("a", {"resourceType": "*"}), type_with_addons(A)], id="5-any-kind"),
         pytest.param([annotator("a", requires=["b"]), annotator("b"), type_with_addons(A, B)], id="6-required"),

@@ -152,7 +152,7 @@ def draw_setup(draw: DrawFn) -> tuple[FlattenSetup, dict[str, Any]]:
         schema = draw(components())
         written = draw_shorthand(schema)
         read = read_component_schema(written, ("spec", "schema"))
-        assert not [fault for fault in read.field_findings if fault.code.severity is Severity.ERROR]
+        assert not [finding for finding in read.field_findings if finding.code.severity is Severity.ERROR]
         config = draw(draw_values(read.full))
         effective = apply_defaults(overlay_values(config, schema=read.full), read.full)
         assume(not validate_value(effective, read.full, ()))

@@ -74,7 +74,9 @@ def test_instances_run_in_the_order_of_name_and_id() -> None:
         pytest.param({}, "dim", "dim", [], id="nothing"),
         pytest.param({"left": {"glow": "red"}}, "red", "dim", [], id="by-instance"),
         pytest.param({"left": {"glow": "red"}, "right": {"glow": "blue"}}, "red", "blue", [], id="each"),
-        pytest.param({"deskLamp": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="the-key-means-several"),
+        pytest.param(
+            {"deskLamp": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="the-key-matches-several-instances"
+        ),
         pytest.param({"desk-lamp": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="the-name"),
         pytest.param({"up": {"glow": "red"}}, "", "", ["OverrideTargetUnknown"], id="absent-addon"),
         pytest.param({"left": {"watt": 9}}, "", "", ["NotOverridable"], id="a-parameter"),
@@ -95,10 +97,10 @@ def test_overrides_of_instances(overrides: Any, left: str, right: str, codes: li
 @pytest.mark.parametrize(
     ("instance", "key", "codes"),
     [
-        pytest.param("", "deskLamp", [], id="the-key-of-what-has-no-id"),
+        pytest.param("", "deskLamp", [], id="the-key-of-an-addon-without-an-id"),
         pytest.param("", "default", [], id="the-id-that-it-has-all-the-same"),
         pytest.param("left", "left", [], id="the-id"),
-        pytest.param("left", "deskLamp", ["OverrideTargetUnknown"], id="the-key-of-what-has-an-id"),
+        pytest.param("left", "deskLamp", ["OverrideTargetUnknown"], id="the-key-of-an-addon-with-an-id"),
         pytest.param("left", "default", ["OverrideTargetUnknown"], id="an-id-that-it-does-not-have"),
     ],
 )

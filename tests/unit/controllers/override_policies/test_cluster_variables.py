@@ -156,7 +156,7 @@ def test_rule_for_other_clusters_is_not_evaluated() -> None:
             {"labels": [{"operator": "${cluster.name}", "value": {}}]}, "OperatorUnsupported", "", id="operator"
         ),
         pytest.param(
-            {"labels": [{"value": {"a": "${cluster.name}", "b": "b c"}}]}, "PolicyInvalid", "b c", id="other-faults"
+            {"labels": [{"value": {"a": "${cluster.name}", "b": "b c"}}]}, "PolicyInvalid", "b c", id="other-errors"
         ),
     ],
 )

@@ -77,7 +77,7 @@ OLD, NEW = build_label_rule(ring="old"), build_label_rule(ring="new")
         pytest.param({}, "new", id="no-texts"),
         pytest.param({build_rule_id("tag"): format_rule_text(**NEW)}, "new", id="todays-text"),
         pytest.param({build_rule_id("tag"): format_rule_text(**OLD)}, "old", id="an-earlier-text"),
-        pytest.param({build_rule_id("tag"): format_rule_text()}, None, id="an-earlier-text-that-did-nothing"),
+        pytest.param({build_rule_id("tag"): format_rule_text()}, None, id="an-earlier-text-without-effect"),
         pytest.param({build_rule_id("tag"): None}, None, id="not-there-yet"),
         pytest.param({build_rule_id("other"): None, build_rule_id("0"): None}, "new", id="another-rule"),
         pytest.param(

@@ -160,7 +160,10 @@ def test_points_are_found_in_one_file_in_several_files_and_in_json() -> None:
             [Injector(name="nyc"), Injector(name="ber")], [SITE_BER, SITE_NYC], "nyc", id="the-first-that-finds-wins"
         ),
         pytest.param(
-            [Injector(name="none"), Injector(name="ber")], [SITE_BER], "ber", id="one-that-finds-nothing-is-passed-over"
+            [Injector(name="none"), Injector(name="ber")],
+            [SITE_BER],
+            "ber",
+            id="an-injector-without-a-match-is-skipped",
         ),
         pytest.param(
             [Injector(name="nyc", kind="Town"), Injector(name="ber", kind="Site")],

@@ -66,7 +66,7 @@ def build_variant_between(name: str, upstream: str, downstream: str) -> str:
         pytest.param(
             {"a": "berlin/y berlin/x", "b": "berlin/x berlin/y", "c": "berlin/x lisbon/z", "d": "lisbon/z lisbon/w",
              "e": "lisbon/w lisbon/z"},
-            "a b d e", id="what-reachable-from-one-to-another-is-not-on-them",
+            "a b d e", id="a-path-between-two-cycles-is-not-on-them",
         ),
         pytest.param(
             {"a": "berlin/y berlin/x", "b": "berlin/x berlin/y", "c": "berlin/y berlin/z", "d": "berlin/z berlin/x"},

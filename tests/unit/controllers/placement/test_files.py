@@ -19,8 +19,10 @@ def build_key(text: str) -> ObjectKey:
     ("keys", "names"),
     [
         pytest.param(["apps Deployment web"], ["deployment-web.yaml"], id="kind-and-name"),
-        pytest.param(["core Secret web.v1_A-b"], ["secret-web.v1_A-b.yaml"], id="what-a-name-may-hold"),
-        pytest.param(["rbac Role system:a/b%c"], ["role-system%3Aa%2Fb%25c.yaml"], id="what-a-path-may-not"),
+        pytest.param(["core Secret web.v1_A-b"], ["secret-web.v1_A-b.yaml"], id="characters-that-a-name-can-contain"),
+        pytest.param(
+            ["rbac Role system:a/b%c"], ["role-system%3Aa%2Fb%25c.yaml"], id="characters-that-a-path-cannot-contain"
+        ),
         pytest.param(["core Secret é"], ["secret-%C3%A9.yaml"], id="bytes-of-letters"),
         pytest.param(["core ../Foo x"], ["%2E%2E%2Ffoo-x.yaml"], id="no-kind-leads-elsewhere"),
         pytest.param(

@@ -106,7 +106,7 @@ def test_defaults_are_checked(text: OptionType, value: Any, expected: str) -> No
         pytest.param("^$", "x", 'must match "^$", and "x" does not', id="only-the-empty-string"),
         pytest.param("^a", 5, "", id="only-strings-are-matched"),
         pytest.param("(", "x", "", id="no-pattern"),
-        pytest.param("^a$", "vault+kvv2:///team/smtp", "", id="what-a-vault-resolves-is-not-known"),
+        pytest.param("^a$", "vault+kvv2:///team/smtp", "", id="the-value-of-a-vault-reference-is-unknown"),
         pytest.param("^.$", "é", "", id="characters-count-not-bytes"),
         pytest.param("^\ud800$", "\ud800", "", id="lone-surrogate-is-a-character"),
         pytest.param("^(a+)+$", "a" * 5_000 + "!", None, id="hostile-pattern-is-quick"),

@@ -73,7 +73,7 @@ def test_hash_covers_only_options_of_the_plugin() -> None:
 @pytest.mark.parametrize(
     ("entry", "is_masked"),
     [
-        pytest.param(build_value("key", "vault+kvv2:///a/b"), True, id="what-a-vault-resolves"),
+        pytest.param(build_value("key", "vault+kvv2:///a/b"), True, id="a-vault-reference"),
         pytest.param(build_secret_value("key"), False, id="reference"),
     ],
 )

@@ -218,7 +218,7 @@ SAME = [
             config={"free": {"a": {"b": "$"}}, "list": [{}]},
         ),
         {},
-        id="below-what-is-given",
+        id="below-a-given-value",
     ),
     pytest.param(
         build_setup(
@@ -293,12 +293,12 @@ SAME = [
         id="every-item",
     ),
     pytest.param(build_setup(build_addon(patch(f"{POD}/containers/1", op="remove"))), {}, id="remove-by-index"),
-    pytest.param(build_setup(build_addon(patch("/spec/replicas", op="remove"))), {}, id="remove-what-is-templated"),
+    pytest.param(build_setup(build_addon(patch("/spec/replicas", op="remove"))), {}, id="remove-a-templated-value"),
     pytest.param(
-        build_setup(build_addon(patch(f"{POD}/tolerations", op="remove"))), {}, id="remove-what-may-be-omitted"
+        build_setup(build_addon(patch(f"{POD}/tolerations", op="remove"))), {}, id="remove-a-value-that-can-be-omitted"
     ),
     pytest.param(
-        build_setup(build_addon(patch("/spec/replicas", 9, op="replace"))), {}, id="replace-what-is-templated"
+        build_setup(build_addon(patch("/spec/replicas", 9, op="replace"))), {}, id="replace-a-templated-value"
     ),
     pytest.param(
         build_setup(
@@ -400,12 +400,12 @@ SAME = [
             build_addon(patch("/metadata/annotations", {"y": "2", "x": [2]})),
         ),
         {},
-        id="what-another-addon-set-is-merged-with",
+        id="merge-with-a-value-of-another-addon",
     ),
     pytest.param(
         build_setup(build_addon(patch("/metadata/labels", {"y": "${metadata.name}"}))),
         {},
-        id="what-the-definition-set-is-replaced",
+        id="replace-a-value-of-the-definition",
     ),
     pytest.param(
         build_setup(
@@ -416,7 +416,7 @@ SAME = [
             ),
         ),
         {},
-        id="what-another-addon-created",
+        id="a-resource-that-another-addon-creates",
     ),
     pytest.param(
         build_setup(
@@ -568,7 +568,7 @@ REFUSED = [
     pytest.param(
         build_addon(patch("/spec/x/y", "${size(metadata.labels) > 0 ? 1 : omit()}")),
         "omit()",
-        id="parents-of-what-may-be-omitted",
+        id="parents-of-a-value-that-can-be-omitted",
     ),
     pytest.param(
         build_addon(patch("/spec/x", 1, target={"selector": {"matchLabels": {"grain": "rye"}}})),

@@ -56,9 +56,11 @@ def list_fixed_fields(part: FixedFields) -> dict[str, Any]:
         pytest.param({"counted": {"a": "x"}}, [], {"counted": None}, id="object-that-is-counted"),
         pytest.param({"nullable": {"a": "x"}}, [], {"nullable": None}, id="object-that-may-be-null"),
         pytest.param({}, [("text",)], {"text": None}, id="used"),
-        pytest.param({}, [("both", "e")], {"both": {"e": None}}, id="a-part-is-used-of-what-fills-itself"),
-        pytest.param({}, [("set", "a")], {"set": None}, id="a-part-is-used-of-what-has-a-default"),
-        pytest.param({}, [("none", "a")], {"none": None}, id="a-part-is-used-of-what-is-not-there"),
+        pytest.param(
+            {}, [("both", "e")], {"both": {"e": None}}, id="a-part-of-an-object-with-complete-defaults-is-used"
+        ),
+        pytest.param({}, [("set", "a")], {"set": None}, id="a-part-of-an-object-with-a-default-is-used"),
+        pytest.param({}, [("none", "a")], {"none": None}, id="a-part-of-an-absent-object-is-used"),
         pytest.param({"part": {}}, [("part",)], {"part": None}, id="an-object-is-used"),
         pytest.param({}, [()], dict.fromkeys(SCHEMA.full["properties"]), id="everything-is-used"),
     ],

@@ -24,7 +24,7 @@ def write_and_read(schema: Schema, *, required_by_default: bool = False, key: st
     written = {key: writer.write_fields(schema, key)}
     types = {f"{key}-a": "string", **writer.types}
     read = read_component_schema({"types": types, "parameters": written, "requiredByDefault": required_by_default}, AT)
-    assert not [fault.message for fault in read.field_findings if fault.code.severity is Severity.ERROR], (
+    assert not [finding.message for finding in read.field_findings if finding.code.severity is Severity.ERROR], (
         written,
         types,
     )

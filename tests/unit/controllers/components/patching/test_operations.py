@@ -89,10 +89,10 @@ def test_invalid_operation_is_reported(written: Any, expected: list[str]) -> Non
     assert all(item.startswith(start) for item, start in zip(values, expected, strict=True))
 
 
-def strip_field(fault: FieldFinding) -> str:
+def strip_field(finding: FieldFinding) -> str:
     """Return a message without its leading field."""
-    assert fault.message.startswith(WHERE)
-    return fault.message.partition(" ")[2]
+    assert finding.message.startswith(WHERE)
+    return finding.message.partition(" ")[2]
 
 
 def test_static_path_is_parsed_once() -> None:

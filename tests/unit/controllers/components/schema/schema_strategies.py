@@ -96,7 +96,7 @@ def _kept(fields: dict[str, Any], named: dict[str, Any]) -> dict[str, Any]:
 
 def _is_valid(named: dict[str, Any], parameters: dict[str, Any]) -> bool:
     read = read_component_schema({"types": named, "parameters": parameters}, AT)
-    return not any(fault.code.severity is Severity.ERROR for fault in read.field_findings)
+    return not any(finding.code.severity is Severity.ERROR for finding in read.field_findings)
 
 
 JSON = st.recursive(

@@ -143,7 +143,7 @@ spec:
             "'[]Maybe | uniqueItems=true'",
             {"type": "array", "items": {"type": "string", "nullable": True}},
             {"type": "array", "items": {"type": ["string", "null"]}, "uniqueItems": True},
-            id="set-of-what-may-be-null",
+            id="set-of-nullable-values",
         ),
         pytest.param(
             "integer | minimum=1 exclusiveMinimum=true maximum=3",
@@ -255,7 +255,7 @@ def test_json_schema_accepts_exactly_the_valid_values(component: ComponentSchema
     editor = json.loads(json.dumps(build_json_schema(component.full)))
     value = data.draw(values(component.full))
     jsonschema_rs.meta.validate(editor)
-    items = [fault.message for fault in validate_value(value, component.full, ("spec",))]
+    items = [finding.message for finding in validate_value(value, component.full, ("spec",))]
 
     # JSON Schema does not limit integers to 64 bits.
     if not any("9223372036854775807" in message for message in items):

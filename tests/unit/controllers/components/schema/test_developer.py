@@ -31,11 +31,11 @@ TRACING = "{parameters: {zone: string | required=true}, envOverrides: {rate: num
 
 
 def test_addon_adds_one_field() -> None:
-    mapping, faults = build_developer_schema(
+    mapping, findings = build_developer_schema(
         DEFINITION, [addon("tracing", TRACING, description="Follows calls", rate=0.5)]
     )
 
-    assert faults == ()
+    assert findings == ()
     assert mapping == {
         "type": "object",
         "properties": {
@@ -76,11 +76,11 @@ def test_absent_field_does_not_enable_the_addon() -> None:
 )
 def test_keys_are_unique(keys: list[str], message: str) -> None:
     addons = [addon(key, TRACING, index=index) for index, key in enumerate(keys)]
-    _, (fault,) = build_developer_schema(DEFINITION, addons)
+    _, (finding,) = build_developer_schema(DEFINITION, addons)
 
-    assert fault.code.name == "AddonKeyCollision"
-    assert fault.message == f"spec.developerAddons.{message}; keys must be unique"
-    assert fault.path == addons[-1].path
+    assert finding.code.name == "AddonKeyCollision"
+    assert finding.message == f"spec.developerAddons.{message}; keys must be unique"
+    assert finding.path == addons[-1].path
 
 
 @pytest.mark.parametrize(

@@ -63,5 +63,7 @@ def test_defaults_keep_a_valid_value_valid(component: ComponentSchema, data: st.
 def test_optional_validation_reports_no_other_errors(component: ComponentSchema, data: st.DataObject) -> None:
     value = data.draw(values(component.full))
 
-    strict = {fault for fault in validate_value(value, component.full, ("spec",)) if "must be set" not in fault.message}
+    strict = {
+        finding for finding in validate_value(value, component.full, ("spec",)) if "must be set" not in finding.message
+    }
     assert set(validate_value(value, component.full, ("spec",), required=False)) <= strict

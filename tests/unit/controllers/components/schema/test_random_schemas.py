@@ -43,10 +43,10 @@ def test_any_data_is_read_without_exception(data: Any, value: Any) -> None:
         return
     read = build_component_schema(result.model, AT)
 
-    for fault in read.field_findings:
-        assert fault.message.startswith("spec.schema")
-        assert fault.path[:2] == AT
-    if not any(fault.code.severity is Severity.ERROR for fault in read.field_findings):
+    for finding in read.field_findings:
+        assert finding.message.startswith("spec.schema")
+        assert finding.path[:2] == AT
+    if not any(finding.code.severity is Severity.ERROR for finding in read.field_findings):
         validate_value(apply_defaults(value, read.full), read.full, ("spec",))
         assert build_json_schema(read.full)["properties"].keys() == read.full["properties"].keys()
         assert build_crd("Thing", "example.org", read.full)["metadata"]["name"] == "things.example.org"
@@ -56,7 +56,7 @@ def test_any_data_is_read_without_exception(data: Any, value: Any) -> None:
 @given(LINES)
 def test_line_is_a_field_or_one_error(line: str) -> None:
     read = read_component_schema({"parameters": {"a": line}}, AT)
-    errors = [fault for fault in read.field_findings if fault.code.severity is Severity.ERROR]
+    errors = [finding for finding in read.field_findings if finding.code.severity is Severity.ERROR]
 
     assert len(errors) == (not read.parameters["properties"])
 

@@ -56,9 +56,9 @@ def test_empty_schema_has_no_fields(data: Any) -> None:
     ],
 )
 def test_invalid_schema_is_reported(data: Any, code: str, message: str) -> None:
-    (fault,) = read_component_schema(data, AT).field_findings
+    (finding,) = read_component_schema(data, AT).field_findings
 
-    assert (fault.code.name, fault.message) == (code, message)
+    assert (finding.code.name, finding.message) == (code, message)
 
 
 def test_both_sections_are_merged() -> None:
@@ -104,11 +104,11 @@ def test_both_sections_are_merged() -> None:
     ],
 )
 def test_field_in_both_sections_is_an_error(parameters: Any, env_overrides: Any, where: tuple[str, ...]) -> None:
-    (fault,) = read_component_schema({"parameters": parameters, "envOverrides": env_overrides}, AT).field_findings
+    (finding,) = read_component_schema({"parameters": parameters, "envOverrides": env_overrides}, AT).field_findings
 
-    assert fault.code.name == "SchemaFieldCollision"
-    assert fault.path == (*AT, "envOverrides", *where)
-    assert fault.message == (
+    assert finding.code.name == "SchemaFieldCollision"
+    assert finding.path == (*AT, "envOverrides", *where)
+    assert finding.message == (
         f"spec.schema.envOverrides.{'.'.join(where)} is also declared in parameters; "
         "declare each field in only one section"
     )
@@ -142,7 +142,7 @@ def test_default_must_be_valid_together_with_the_other_section() -> None:
         envOverrides: {a: {y: string | required=true}}
     """)
 
-    assert [fault.message for fault in read.field_findings] == [
+    assert [finding.message for finding in read.field_findings] == [
         (
             "spec.schema.envOverrides.a has a default that is not valid after the merge with the default in parameters: "
             "default.y must be set: a string"

@@ -24,7 +24,7 @@ def schema(text: str) -> ComponentSchema:
 
 def field(line: Any, **more: Any) -> Any:
     read = read_component_schema({"parameters": {"f": line}, **more}, AT)
-    assert [fault for fault in read.field_findings if fault.code.severity is Severity.ERROR] == []
+    assert [finding for finding in read.field_findings if finding.code.severity is Severity.ERROR] == []
     return read.parameters["properties"]["f"]
 
 
@@ -422,12 +422,12 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
     ],
 )
 def test_invalid_field_is_reported(line: Any, code: str, message: str) -> None:
-    (fault,) = list_findings(line, types={"Point": {"x": "integer"}})
+    (finding,) = list_findings(line, types={"Point": {"x": "integer"}})
 
-    assert fault.code.name == code
-    assert fault.message.startswith(FIELD)
-    assert message in fault.message
-    assert fault.path[:4] == (*AT, "parameters", "f")
+    assert finding.code.name == code
+    assert finding.message.startswith(FIELD)
+    assert message in finding.message
+    assert finding.path[:4] == (*AT, "parameters", "f")
 
 
 def test_all_errors_are_reported_and_the_section_is_empty() -> None:
@@ -437,7 +437,7 @@ def test_all_errors_are_reported_and_the_section_is_empty() -> None:
         envOverrides: {f: string}
     """)
 
-    assert [(fault.path[2:], fault.code.name) for fault in read.field_findings] == [
+    assert [(finding.path[2:], finding.code.name) for finding in read.field_findings] == [
         (("types", "Broken", "a"), "ShorthandUnknownType"),
         (("types", "Unused"), "ShorthandType"),
         (("parameters", "e"), "ShorthandValue"),
@@ -455,13 +455,13 @@ def test_all_errors_are_reported_and_the_section_is_empty() -> None:
     ],
 )
 def test_type_cycle_is_reported_once(types: dict[str, Any], cycle: str) -> None:
-    (fault,) = read_component_schema(
+    (finding,) = read_component_schema(
         {"types": types, "parameters": {name.lower(): name for name in types}}, AT
     ).field_findings
 
-    assert fault.code.name == "ShorthandTypeCycle"
-    assert fault.message.endswith(f"contains itself: {cycle}")
-    assert fault.path == (*AT, "types", cycle[0])
+    assert finding.code.name == "ShorthandTypeCycle"
+    assert finding.message.endswith(f"contains itself: {cycle}")
+    assert finding.path == (*AT, "types", cycle[0])
 
 
 @pytest.mark.parametrize(
@@ -504,10 +504,10 @@ def test_named_types(line: str, expected: dict[str, Any]) -> None:
 
 
 def test_default_of_a_type_must_match_the_narrower_field() -> None:
-    (fault,) = list_findings("Level | enum=b,c", types={"Level": "string | enum=a,b default=a"})
+    (finding,) = list_findings("Level | enum=b,c", types={"Level": "string | enum=a,b default=a"})
 
-    assert fault.code.name == "ShorthandDefaultInvalid"
-    assert fault.message == f'{FIELD} has an invalid default: default must be one of b, c, not "a"'
+    assert finding.code.name == "ShorthandDefaultInvalid"
+    assert finding.message == f'{FIELD} has an invalid default: default must be one of b, c, not "a"'
 
 
 @pytest.mark.parametrize(
@@ -568,7 +568,7 @@ def test_required_by_default(line: Any, required: bool) -> None:
 def test_info_findings() -> None:
     read = schema("parameters: {a-b: string, c: string | required=true default=d}")
 
-    assert [(fault.code.name, fault.code.severity, fault.message) for fault in read.field_findings] == [
+    assert [(finding.code.name, finding.code.severity, finding.message) for finding in read.field_findings] == [
         (
             "ShorthandNameHyphen",
             Severity.INFO,
@@ -589,20 +589,22 @@ class TestBudgets:
         types: dict[str, Any] = {f"T{n}": {"a": f"T{n + 1}", "b": f"T{n + 1}"} for n in range(25)}
         read = read_component_schema({"types": {**types, "T25": "string"}, "parameters": {"f": "T0"}}, AT)
 
-        assert {fault.code.name for fault in read.field_findings} == {"SchemaTooLarge"}
-        assert "spec.schema must have at most 5000 fields in total" in {fault.message for fault in read.field_findings}
+        assert {finding.code.name for finding in read.field_findings} == {"SchemaTooLarge"}
+        assert "spec.schema must have at most 5000 fields in total" in {
+            finding.message for finding in read.field_findings
+        }
 
     def test_too_deep_types(self) -> None:
         types: dict[str, Any] = {f"T{n}": {"a": f"T{n + 1}"} for n in range(40)}
         read = read_component_schema({"types": {**types, "T40": "string"}}, AT)
 
-        assert {fault.code.name for fault in read.field_findings} == {"SchemaTooLarge"}
-        assert all(fault.message.endswith("must be at most 32 levels deep") for fault in read.field_findings)
+        assert {finding.code.name for finding in read.field_findings} == {"SchemaTooLarge"}
+        assert all(finding.message.endswith("must be at most 32 levels deep") for finding in read.field_findings)
 
     def test_too_deep_fields(self) -> None:
         data: Any = "string"
         for _ in range(95):
             data = {"a": data}
-        (fault,) = list_findings(data)
+        (finding,) = list_findings(data)
 
-        assert fault.message.endswith("must be at most 32 levels deep")
+        assert finding.message.endswith("must be at most 32 levels deep")

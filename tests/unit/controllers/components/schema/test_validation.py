@@ -27,7 +27,7 @@ def parameters(fields: str | dict[str, Any]) -> Schema:
 
 
 def list_messages(fields: str | dict[str, Any], value: Any, *, required: bool = True) -> list[str]:
-    return [fault.message for fault in validate_value(value, parameters(fields), ("spec",), required=required)]
+    return [finding.message for finding in validate_value(value, parameters(fields), ("spec",), required=required)]
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_codes_and_paths() -> None:
         {"a": "1", "b": 1}, parameters("{a: integer, c: string | required=true}"), ("spec", "config")
     )
 
-    assert [(fault.code.name, fault.path) for fault in field_findings] == [
+    assert [(finding.code.name, finding.path) for finding in field_findings] == [
         ("SchemaValidation", ("spec", "config", "a")),
         ("UnknownField", ("spec", "config", "b")),
         ("SchemaValidation", ("spec", "config", "c")),
@@ -195,9 +195,9 @@ class TestWithoutRequired:
 def test_null_in_an_overlay_is_reported() -> None:
     schema = parameters("{a: string}")
 
-    (fault,) = validate_value(overlay_values({"bogus": None}, schema=schema), schema, ("spec",))
+    (finding,) = validate_value(overlay_values({"bogus": None}, schema=schema), schema, ("spec",))
 
-    assert fault.code.name == "UnknownField"
+    assert finding.code.name == "UnknownField"
 
 
 def test_duplicate_mapping_in_a_set_is_reported() -> None:

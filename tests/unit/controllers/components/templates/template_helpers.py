@@ -87,7 +87,7 @@ def render_patch_template(data: Any, **spec: Any) -> Any:
 
 def list_codes(data: Any) -> list[str]:
     """Return the codes of the findings about a component template before it is rendered."""
-    return [fault.code.name for fault in compile_template(data, AT, IN_BASE).field_findings]
+    return [finding.code.name for finding in compile_template(data, AT, IN_BASE).field_findings]
 
 
 def find_failure(data: Any, **spec: Any) -> FieldFinding:

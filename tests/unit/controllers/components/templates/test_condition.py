@@ -45,9 +45,11 @@ def test_conditions(data: Any, holds: bool) -> None:
 def test_constant_that_is_no_boolean_is_reported_before_rendering(data: Any, message: str) -> None:
     condition = compile_condition(data, AT, IN_ADDON)
 
-    (fault,) = condition.field_findings
-    assert (fault.code.name, fault.path) == ("ConditionType", AT)
-    assert fault.message == f"spec.condition must be true, false, or an expression that returns one of them, {message}"
+    (finding,) = condition.field_findings
+    assert (finding.code.name, finding.path) == ("ConditionType", AT)
+    assert (
+        finding.message == f"spec.condition must be true, false, or an expression that returns one of them, {message}"
+    )
     with pytest.raises(FieldFindingError):
         condition.is_met(BINDINGS, ExpressionBudget(LIMITS))
 
@@ -79,4 +81,4 @@ def test_variables_of_a_condition() -> None:
 def test_invalid_condition_is_reported_once() -> None:
     condition = compile_condition("${spec.count >}", AT, IN_ADDON)
 
-    assert [fault.code.name for fault in condition.field_findings] == ["CelSyntax"]
+    assert [finding.code.name for finding in condition.field_findings] == ["CelSyntax"]

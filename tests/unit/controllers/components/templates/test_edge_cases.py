@@ -77,7 +77,7 @@ def test_condition_cannot_use_the_loop_variable() -> None:
     """Row 22: the condition is evaluated outside of the loop."""
     condition = compile_condition("${item.open}", ("spec", "includeWhen"), IN_BASE)
 
-    assert [fault.code.name for fault in condition.field_findings] == ["CelUndeclared"]
+    assert [finding.code.name for finding in condition.field_findings] == ["CelUndeclared"]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_example_expressions(text: str, value: Any) -> None:
     ],
 )
 def test_example_expressions_that_are_invalid_cel(text: str, code: str, hint: str) -> None:
-    (fault,) = compile_template(text, ("spec",), IN_BASE).field_findings
+    (finding,) = compile_template(text, ("spec",), IN_BASE).field_findings
 
-    assert fault.code.name == code
-    assert hint in fault.message
+    assert finding.code.name == code
+    assert hint in finding.message

@@ -65,10 +65,10 @@ def test_loop_variable_with_a_custom_name() -> None:
 
 @pytest.mark.parametrize("name", sorted(RESERVED_VARIABLES))
 def test_loop_variable_cannot_hide_another_variable(name: str) -> None:
-    (fault,) = compile_loop("${[1]}", name, AT, IN_BASE).field_findings
+    (finding,) = compile_loop("${[1]}", name, AT, IN_BASE).field_findings
 
-    assert (fault.code.name, fault.path) == ("LoopVarReserved", (*AT, "var"))
-    assert f'but is "{name}"' in fault.message
+    assert (finding.code.name, finding.path) == ("LoopVarReserved", (*AT, "var"))
+    assert f'but is "{name}"' in finding.message
 
 
 @pytest.mark.parametrize(
@@ -88,9 +88,9 @@ def test_loop_variable_cannot_hide_another_variable(name: str) -> None:
     ],
 )
 def test_invalid_loop_variable_names(name: Any) -> None:
-    (fault,) = compile_loop("${[1]}", name, AT, IN_BASE).field_findings
+    (finding,) = compile_loop("${[1]}", name, AT, IN_BASE).field_findings
 
-    assert (fault.code.name, fault.path) == ("CelSyntax", (*AT, "var"))
+    assert (finding.code.name, finding.path) == ("CelSyntax", (*AT, "var"))
 
 
 @pytest.mark.parametrize("name", ["item", "_", "string", "Port2", "spec2"])
@@ -111,10 +111,10 @@ def test_valid_loop_variable_names(name: str) -> None:
     ],
 )
 def test_constant_that_is_no_list_is_reported_before_rendering(for_each: Any, message: str) -> None:
-    (fault,) = compile_loop(for_each, None, AT, IN_BASE).field_findings
+    (finding,) = compile_loop(for_each, None, AT, IN_BASE).field_findings
 
-    assert (fault.code.name, fault.path) == ("ForEachType", (*AT, "forEach"))
-    assert fault.message.endswith(message)
+    assert (finding.code.name, finding.path) == ("ForEachType", (*AT, "forEach"))
+    assert finding.message.endswith(message)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_result_that_is_no_list_is_reported(for_each: str, message: str) -> None
 def test_template_in_an_invalid_loop_is_compiled() -> None:
     loop = compile_loop("${[1}", "spec", AT, IN_BASE)
 
-    assert [fault.code.name for fault in loop.field_findings] == ["CelSyntax", "LoopVarReserved"]
+    assert [finding.code.name for finding in loop.field_findings] == ["CelSyntax", "LoopVarReserved"]
     assert compile_template("${spec.nope}", AT, loop.scope).field_findings == ()
     with pytest.raises(FieldFindingError):
         list(loop.iter_bindings(BINDINGS, ExpressionBudget(LIMITS)))

@@ -135,8 +135,8 @@ def test_any_data_is_a_template_or_has_findings(data: Any) -> None:
     result = render_or_finding(data)
 
     assert bool(template.field_findings) <= isinstance(result, FieldFinding)
-    for fault in (*template.field_findings, *((result,) if isinstance(result, FieldFinding) else ())):
-        assert fault.path[: len(AT)] == AT
-        assert fault.message.startswith("spec.resources[0].template")
+    for finding in (*template.field_findings, *((result,) if isinstance(result, FieldFinding) else ())):
+        assert finding.path[: len(AT)] == AT
+        assert finding.message.startswith("spec.resources[0].template")
     if not isinstance(result, FieldFinding) and result is not OMIT:
         json.dumps(result, allow_nan=False)

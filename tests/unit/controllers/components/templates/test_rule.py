@@ -49,10 +49,10 @@ RULE = "spec.validation.rules[1]: the rule enough is not met: "
     ],
 )
 def test_rule_that_is_not_met(expression: str, message: str, text: str) -> None:
-    fault = check_rule(expression, message)
+    finding = check_rule(expression, message)
 
-    assert fault is not None
-    assert (fault.code.name, fault.path, fault.message) == ("ValidationRuleFailed", AT, RULE + text)
+    assert finding is not None
+    assert (finding.code.name, finding.path, finding.message) == ("ValidationRuleFailed", AT, RULE + text)
 
 
 @pytest.mark.parametrize(
@@ -71,25 +71,25 @@ def test_rule_that_is_not_met(expression: str, message: str, text: str) -> None:
     ],
 )
 def test_rule_with_an_evaluation_error_is_not_met(expression: str, message: str, parts: tuple[str, ...]) -> None:
-    fault = check_rule(expression, message)
+    finding = check_rule(expression, message)
 
-    assert fault is not None
-    assert fault.code.name == "ValidationRuleFailed"
-    assert all(part in fault.message for part in parts)
+    assert finding is not None
+    assert finding.code.name == "ValidationRuleFailed"
+    assert all(part in finding.message for part in parts)
 
 
 def test_rule_that_exceeds_the_budget_is_not_met() -> None:
-    fault = check_rule("spec.doors.all(d, true)", "say", limits=ExpressionLimits(steps=2))
+    finding = check_rule("spec.doors.all(d, true)", "say", limits=ExpressionLimits(steps=2))
 
-    assert fault is not None
-    assert "more than 2 steps" in fault.message
+    assert finding is not None
+    assert "more than 2 steps" in finding.message
 
 
 def test_rule_without_a_name() -> None:
-    fault = check_rule("false", "say", name="")
+    finding = check_rule("false", "say", name="")
 
-    assert fault is not None
-    assert fault.message == "spec.validation.rules[1]: the rule is not met: say"
+    assert finding is not None
+    assert finding.message == "spec.validation.rules[1]: the rule is not met: say"
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_rule_without_a_name() -> None:
 def test_invalid_rule_is_reported(expression: str, message: str, values: list[tuple[str, str]]) -> None:
     rule = compile_rule("enough", expression, message, AT, IN_ADDON)
 
-    assert [(fault.code.name, fault.path) for fault in rule.field_findings] == [
+    assert [(finding.code.name, finding.path) for finding in rule.field_findings] == [
         (code, (*AT, name)) for code, name in values
     ]
 

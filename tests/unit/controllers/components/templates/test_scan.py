@@ -68,10 +68,10 @@ def test_invalid_expressions_are_reported(text: str, code: str, quoted: str) -> 
     with pytest.raises(FieldFindingError) as caught:
         split_expressions(text, AT)
 
-    fault = caught.value.field_finding
-    assert (fault.code.name, fault.path) == (code, AT)
-    assert fault.message.startswith("spec.resources[0].template must ")
-    assert fault.message.endswith(quoted)
+    finding = caught.value.field_finding
+    assert (finding.code.name, finding.path) == (code, AT)
+    assert finding.message.startswith("spec.resources[0].template must ")
+    assert finding.message.endswith(quoted)
 
 
 def scan(text: str) -> list[str] | str:

@@ -101,16 +101,16 @@ def test_known_or_open_fields_are_accepted(expression: str) -> None:
     ],
 )
 def test_unknown_fields_are_reported(expression: str, message: str) -> None:
-    (fault,) = compile_template(f"${{{expression}}}", AT, IN_BASE).field_findings
+    (finding,) = compile_template(f"${{{expression}}}", AT, IN_BASE).field_findings
 
-    assert fault.code.name == "CelUndefinedField"
-    assert message in fault.message
+    assert finding.code.name == "CelUndefinedField"
+    assert message in finding.message
 
 
 def test_fields_of_addon_variables() -> None:
     data = ["${addon.name}", "${addon.kind}", "${instanceId.x}", "${resources.kind}", "${target.any.thing}"]
 
-    values = [fault.path[-1] for fault in compile_template(data, AT, IN_PATCH).field_findings]
+    values = [finding.path[-1] for finding in compile_template(data, AT, IN_PATCH).field_findings]
 
     assert values == [1, 2, 3]
 

@@ -61,7 +61,7 @@ from tests.unit.controllers.components.templates.template_helpers import (
         pytest.param({"z": "${1}", "a": 1, "m": "${2}"}, {"z": 1, "a": 1, "m": 2}, id="order-of-keys"),
         pytest.param({"a": "${omit()}", "b": 1}, {"b": 1}, id="omitted-entry"),
         pytest.param(["${omit()}", 1, "${omit()}"], [1], id="omitted-items"),
-        pytest.param({"a": {"b": "${omit()}"}, "c": ["${omit()}"]}, {"a": {}, "c": []}, id="what-is-empty-stays"),
+        pytest.param({"a": {"b": "${omit()}"}, "c": ["${omit()}"]}, {"a": {}, "c": []}, id="empty-values-stay"),
         pytest.param("${ {'a': omit(), 'b': [1, omit()]} }", {"b": [1]}, id="omitted-inside-of-an-expression"),
         pytest.param("${[1, 2].map(i, i == 1 ? omit() : i)}", [2], id="omitted-by-a-macro"),
         pytest.param("x${ {'a': omit(), 'b': 1} }", 'x{"b":1}', id="omitted-in-json"),
@@ -130,11 +130,11 @@ def test_template_can_omit_itself() -> None:
     ],
 )
 def test_render_errors_are_reported(data: Any, code: str, path: tuple[str | int, ...], message: str) -> None:
-    fault = find_failure(data)
+    finding = find_failure(data)
 
-    assert (fault.code.name, fault.path) == (code, (*AT, *path))
-    assert fault.message.startswith("spec.resources[0].template")
-    assert message in fault.message
+    assert (finding.code.name, finding.path) == (code, (*AT, *path))
+    assert finding.message.startswith("spec.resources[0].template")
+    assert message in finding.message
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_render_errors_are_reported(data: Any, code: str, path: tuple[str | int,
     ],
 )
 def test_errors_are_reported_before_a_render(text: str, code: str, message: str) -> None:
-    (fault,) = compile_template({"a": [text]}, AT, IN_BASE).field_findings
+    (finding,) = compile_template({"a": [text]}, AT, IN_BASE).field_findings
 
-    assert (fault.code.name, fault.path) == (code, (*AT, "a", 0))
-    assert fault.message.startswith("spec.resources[0].template.a[0] ")
-    assert message in fault.message
+    assert (finding.code.name, finding.path) == (code, (*AT, "a", 0))
+    assert finding.message.startswith("spec.resources[0].template.a[0] ")
+    assert message in finding.message
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_all_errors_are_reported_together() -> None:
 
     template = compile_template(data, AT, IN_BASE)
 
-    assert [(fault.path[len(AT) :], fault.code.name) for fault in template.field_findings] == [
+    assert [(finding.path[len(AT) :], finding.code.name) for finding in template.field_findings] == [
         (("a",), "CelUndeclared"),
         (("${b", 1), "TemplateUnterminated"),
         (("${b",), "TemplateUnterminated"),
