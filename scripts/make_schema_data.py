@@ -3,7 +3,7 @@
 merge_schemas.json contains the lists that are merged by element, field_names.json the names of all fields.
 
 Run `python scripts/make_schema_data.py` with kubernetes-validate installed (the extra `k8s-schemas`) and review the
-diff; docs/decisions/007-compact-schema-data.md says why the data is made like this.
+diff; docs/decisions/007-compact-schema-data.md gives the reason for this format.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 TARGET = Path(__file__).resolve().parents[1] / "reconciler/krm/schema/merge_schemas.json"
 FIELD_NAMES = TARGET.with_name("field_names.json")
 OBJECT_META = "meta.v1.ObjectMeta"
-# what kinds share that have no such list but those of their metadata
+# The shared entry of kinds whose only such lists are those of their metadata.
 OBJECT = {"metadata": OBJECT_META}
 
 # versions that no schema of the package has; their kinds are taken for those of today, in this group
@@ -62,7 +62,7 @@ Kind = tuple[str, str, str]
 
 
 def make() -> dict[str, Any]:
-    """Return the data, made from the newest schemas there are; older ones only name older versions of the kinds."""
+    """Return the data from the newest available schemas. Older schemas only name older versions of the kinds."""
     folders = sorted(_folders(), key=_minor, reverse=True)
     newest = _definitions(folders[0])
     fields = _mergeable(newest)
@@ -169,7 +169,7 @@ def _older() -> Iterator[Kind]:
 
 
 def _current(kind: Kind, kinds: Mapping[Kind, str]) -> str:
-    """Return the definition of the most stable version of a kind today, "" where it is gone."""
+    """Return the definition of the most stable version of a kind today, or "" for a removed kind."""
     group = MOVED.get((kind[0], kind[2]), kind[0])
     versions = [known for known in kinds if (known[0], known[2]) == (group, kind[2])]
     return kinds[max(versions, key=lambda known: _stability(known[1]))] if versions else ""
@@ -197,7 +197,7 @@ def _mergeable(definitions: Definitions) -> dict[str, dict[str, Any]]:
 
 
 def _shape(schema: Mapping[str, Any], definitions: Definitions, mapping: Mapping[str, Any]) -> Any:
-    """Return the name of a mapping's definition or what is known of an associative list; None: nothing below."""
+    """Return the name of the definition of a mapping, the data of an associative list, or None for other fields."""
     name = _short(_target(schema))
     if name:
         return name if name in mapping else None
@@ -218,7 +218,7 @@ def _shape(schema: Mapping[str, Any], definitions: Definitions, mapping: Mapping
 
 
 def _default(key: str, items: Mapping[str, Any]) -> str | None:
-    """Return the default of a key field; these schemas leave `default` out and tell it in their descriptions."""
+    """Return the default of a key field from its description, because these schemas omit `default`."""
     schema = items.get("properties", {}).get(key, {})
     match = _DEFAULT.search(schema.get("description", ""))
     value: str | None = schema.get("default") or (match[1] if match else None)

@@ -46,7 +46,7 @@ AT_ONCE = (1, 2)
 NOTES = """\
 All: the label on all objects, the cluster's name in a ConfigMap of each package, the region's object in two packages;
   commits and a push for each cluster that has something new, to a branch of its own in repositories on this disk.
-reconciler: the packages' own functions as well; a commit for each package that says why, a status, its state, and a
+reconciler: the packages' own functions as well; a commit for each package with the reason, a status, its state, and a
   three-way merge with what people change. Its start, once, is not in the figures: {start:.1f} CPU seconds.
 kustomize: of the packages' own functions the namespaces and two replacements. No comments, one file for each package;
   what people change there is overwritten. One process for each package, in each run.

@@ -144,7 +144,7 @@ def _idle(world: Path, service: _Service) -> Row:
 def _elsewhere(world: Path, service: _Service, number: int) -> Row:
     change_unused_object(world, number)
     fetch = no_change_fetch(world)
-    return _row("a change that nobody reads", service.run("elsewhere"), fetch, f"fetch {fetch:.2f} s", 3.0)
+    return _row("a change that no package depends on", service.run("elsewhere"), fetch, f"fetch {fetch:.2f} s", 3.0)
 
 
 def _middle(rows: Iterable[Row]) -> Row:

@@ -1,9 +1,9 @@
-"""Golden cases: a folder with `case.yaml`, which describes a world, and `expected/`, what `render` makes of it.
+"""Golden cases: a folder with `case.yaml`, which describes the input, and `expected/`, the output of `render`.
 
-`case.yaml` holds `title` and `covers` (the claim, and where a spec makes it), `repos` and `config`. `repos` are bare
+`case.yaml` contains `title` and `covers` (the requirement and its source), `repos` and `config`. `repos` are bare
 repositories beside the config folder by name; each is a list of commits with `files` by path, and `branch` and `tags`
-where they are not main and none. `config` are the files of the config folder, `settings` what is set beside the places,
-by group. With `before`, files of the config as well, it was that first, and all that came of it was published.
+where they are not main and none. `config` contains the files of the config folder. `settings` contains more settings
+by group. `before` is an earlier config: the case first publishes its packages.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """Its room, and what happens in it."""
+        """The path of the case below `fixtures/cases`."""
         return self.folder.relative_to(CASES).as_posix()
 
     @property
     def expected(self) -> Path:
-        """The folder that holds what must come out."""
+        """The folder with the expected files."""
         return self.folder / "expected"
 
     @cached_property
@@ -59,7 +59,7 @@ def find_cases() -> list[Case]:
 
 
 class CaseWorld:
-    """A case's repositories and config in a folder of their own."""
+    """The repositories and the config of a case, in a separate folder."""
 
     def __init__(self, case: Case, folder: Path) -> None:
         self.folder = folder
@@ -67,7 +67,7 @@ class CaseWorld:
         for name, commits in case.data["repos"].items():
             _build(make_bare(folder / f"{name}.git"), commits)
         text = "".join(case.data["config"].values())
-        # clusters without a Repository live in the fleet, which nobody names
+        # Clusters without a Repository use the fleet repository, which no config names.
         self._named = sorted({"fleet", *re.findall(r"repo: \./([a-z0-9-]+)\.git", text)})
         if "before" in case.data:
             self._write(case.data["before"])
@@ -78,7 +78,7 @@ class CaseWorld:
         rewrite_folder(self.folder / "config", {path: content.encode() for path, content in config.items()})
 
     def _publish(self) -> None:
-        """Publish what a pass drafts, and let another one see it."""
+        """Publish the drafts of a pass, and run another pass."""
         for name, refs in self.sync()[1].items():
             drafts = {ref: commit for ref, commit in refs.items() if ref.startswith("refs/heads/drafts/")}
             for ref, commit in drafts.items():
@@ -86,7 +86,7 @@ class CaseWorld:
         self.sync()
 
     def render(self) -> dict[str, bytes]:
-        """Return what `render` writes; destinations that are not there yet count as empty."""
+        """Return the files that `render` writes. Missing targets count as empty."""
         out = self.folder / "out"
         self._pass(build_folder_publisher(self.settings, out), missing_is_empty=True)
         return read_folder(out)
@@ -100,7 +100,7 @@ class CaseWorld:
         return report, {name: read_refs(self.folder / f"{name}.git") for name in self._named}
 
     def verify(self) -> list[PackageVerification]:
-        """Make all that is drafted or published again; what was made of `before` is left out, for that is gone."""
+        """Render all drafted and published packages again. The packages of `before` are omitted, because they are deleted."""
         parts = build_services(self.settings, str(self.folder / "config"))
         with parts.remotes as remotes:
             past = PastReader(
@@ -143,10 +143,10 @@ def _build(repository: Path, commits: Iterable[Mapping[str, Any]]) -> None:
 
 
 def read_expected(case: Case) -> dict[str, bytes]:
-    """Return the files that must come out."""
+    """Return the expected files."""
     return read_folder(case.expected)
 
 
 def rewrite_expected(case: Case, files: Mapping[str, bytes]) -> None:
-    """Make the expected folder hold these files and no others."""
+    """Replace the content of the expected folder with these files."""
     rewrite_folder(case.expected, files)

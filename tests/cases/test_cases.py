@@ -1,4 +1,4 @@
-"""Every golden case: what comes out is what is expected, again and again, and a second pass over it is silent."""
+"""All golden cases: each render gives the expected files, and a second pass changes nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/reference/components.md tells people to write makes what the page says, and its tables name what there is."""
+"""The examples of docs/reference/components.md give the documented results, and its tables are complete."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def blocks(language: str) -> list[str]:
 
 
 def first_column(title: str) -> set[str]:
-    """Return the names that the rows of the table with this head name first."""
+    """Return the first column of the table with this header."""
     table = TEXT.partition(f"| {title} |")[2].partition("\n\n")[0]
     return {name for row in re.findall(r"^\| (.*?) \|", table, re.MULTILINE) for name in re.findall(r"`([^`]+)`", row)}
 
@@ -39,7 +39,7 @@ class PageCase(Case):
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
-        """The config is what people are told to write."""
+        """The config of the page."""
         return {"repos": {}, "config": {"orders.yaml": blocks("yaml")[0]}}
 
 

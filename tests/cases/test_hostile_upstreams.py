@@ -1,4 +1,4 @@
-"""Trees that no package should have: each spoils its own package, and its neighbour is drafted all the same."""
+"""Invalid trees of packages: each blocks only its own package, and the other package is drafted."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def graft(world: World, name: str, entries: str) -> None:
 
 
 def folder(world: World, name: str) -> str:
-    """Return a tree that holds one small file."""
+    """Return a tree with one small file."""
     blob = git(world.catalog, "hash-object", "-w", "--stdin", stdin=b"a: 1\n")
     return git(world.catalog, "mktree", stdin=f"100644 blob {blob}\t{name}\n".encode())
 
 
 def deep(world: World, levels: int) -> str:
-    """Return a tree with that many folders in one another."""
+    """Return a tree with the given number of nested folders."""
     tree = folder(world, "x")
     for _ in range(levels):
         tree = git(world.catalog, "mktree", stdin=f"040000 tree {tree}\td\n".encode())
@@ -68,7 +68,7 @@ def test_a_tree_beyond_the_limits_blocks_its_package(world: World) -> None:
     assert sync_v9(world).is_unchanged
 
 
-def test_a_submodule_is_left_out_and_told(world: World) -> None:
+def test_a_submodule_is_omitted_and_reported(world: World) -> None:
     graft(world, "metrics", f"160000 commit {read_ref(world.catalog, 'refs/heads/main')}\tmodule")
     pass_result = sync_v9(world)
 

@@ -1,4 +1,4 @@
-"""What docs/reference/placement.md tells people to write places what the page says."""
+"""The examples of docs/reference/placement.md give the documented placements."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PageCase(Case):
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
-        """The config is what people are told to write."""
+        """The config of the page."""
         return {"repos": {}, "config": {"clusters.yaml": clusters(), "shop.yaml": block("yaml")}}
 
 

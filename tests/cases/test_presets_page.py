@@ -1,4 +1,4 @@
-"""What docs/reference/plugin-presets.md tells people to write makes what the page says, and its table is the one order of layers."""
+"""The examples of docs/reference/plugin-presets.md give the documented results, and its table lists the layers in order."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class PageCase(Case):
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
-        """The config is what people are told to write."""
+        """The config of the page."""
         return {"repos": {}, "config": {"logs.yaml": blocks("yaml")[0]}}
 
 

@@ -1,4 +1,4 @@
-"""What docs/reference/kafka-templates.md tells people to write makes what the page says, and what it names is there."""
+"""The examples of docs/reference/kafka-templates.md give the documented results, and all names on the page exist."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class PageCase(Case):
 
     @cached_property
     def data(self) -> Mapping[str, Any]:
-        """The config is what people are told to write."""
+        """The config of the page."""
         return {"repos": {}, "config": {"orders.yaml": EXAMPLE}}
 
 

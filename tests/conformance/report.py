@@ -98,13 +98,13 @@ def _merge_cases() -> Iterator[Case]:
     for name, row in test_merge3.NAMED.items():
         described = f"{name}: {row['description']}"
         reason = test_merge3.ONLY_OLD_KPT.get(name, "")
-        yield _judged("merge3, compat", described, partial(test_merge3.test_as_kpt_does_it, name), reason)
+        yield _run_case("merge3, compat", described, partial(test_merge3.test_as_kpt_does_it, name), reason)
     for name, row in test_merge3.NAMED.items():
         table = row["file"].removesuffix("_test.go")
         rule, why = test_merge3.SAFE_DIFFERS.get(f"{table}: {row['description']}", ("", ""))
         reason = test_merge3.GOES_ON if row["expect_error"] else f"{rule}: {why}" if rule else ""
         described = f"{name}: {row['description']}"
-        yield _judged("merge3, safe", described, partial(test_merge3.test_safely, name), reason)
+        yield _run_case("merge3, safe", described, partial(test_merge3.test_safely, name), reason)
 
 
 def _table_cases() -> Iterator[Case]:
@@ -128,7 +128,7 @@ def _run_tables(module: ModuleType, tables: Mapping[str, list[dict[str, Any]]]) 
                 table = next((table_of[id(value)] for value in parameter.values if id(value) in table_of), None)
                 if table is not None:
                     named = dict(zip(names, parameter.values, strict=True))
-                    yield _judged(f"packages, {table}", parameter.id, partial(test, **named))
+                    yield _run_case(f"packages, {table}", parameter.id, partial(test, **named))
 
 
 def _parameters(test: Any) -> Iterator[tuple[list[str], list[Any]]]:
@@ -142,7 +142,7 @@ def _render_cases() -> Iterator[Case]:
     for case in sorted(test_kpt_render.CASES, key=lambda case: test_kpt_render.FOLDERS.index(case.parent.name)):
         names = {test_kpt_render.base_name(label) for label in test_kpt_render.missing_functions(case)}
         missing = [f"`{name}` {why}" for name, why in test_kpt_render.CONTAINERS_ONLY.items() if name in names]
-        yield _judged(
+        yield _run_case(
             case.parent.name,
             case.name,
             partial(test_kpt_render.test_case, case),
@@ -155,7 +155,7 @@ def _patch_cases() -> Iterator[Case]:
     for (row,), name in (
         (conformance_row.values, conformance_row.id) for conformance_row in test_patch.list_conformance_rows()
     ):
-        yield _judged("json-patch", name, partial(test_patch.test_conformance, row))
+        yield _run_case("json-patch", name, partial(test_patch.test_conformance, row))
     for row in test_patch.list_disabled_rows():
         yield Case("json-patch", row["comment"], "not run", "disabled by its authors")
 
@@ -171,7 +171,7 @@ def _cel_cases() -> Iterator[Case]:
             yield Case("cel", name, "differs", test_cel.KNOWN_GAPS.get(name, UNEXPLAINED))
 
 
-def _judged(of: str, name: str, run: Callable[[], object], reason: str = "", kind: Verdict = "differs") -> Case:
+def _run_case(of: str, name: str, run: Callable[[], object], reason: str = "", kind: Verdict = "differs") -> Case:
     """Run a case, and return it. A case with a reason has another result than in its own project."""
     try:
         run()

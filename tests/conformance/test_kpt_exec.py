@@ -1,6 +1,6 @@
-"""Pipelines of programs come to what kpt itself makes of them, where kpt is installed.
+"""Pipelines of programs give the results of kpt, if kpt is installed.
 
-One difference is meant: kpt reads a `List` as if it were a `ResourceList`, and we say what it must be.
+One difference is intended: kpt reads a `List` as a `ResourceList`, and the reconciler reports an error.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def by_kpt(folder: Path, files: Mapping[str, str]) -> tuple[bool, dict[str, str]
 
 
 def comparable(files: Mapping[str, str]) -> dict[str, tuple[Any, list[str]]]:
-    """Return each file's documents and its comments: kpt lays out what it writes in its own way."""
+    """Return the documents and comments of each file. Their layout is not compared, because kpt has its own layout."""
     return {
         path: ([*yaml.safe_load_all(text)], sorted(re.findall(r"(?:^|\s)(#.*)", text))) for path, text in files.items()
     }

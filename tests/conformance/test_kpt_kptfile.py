@@ -1,4 +1,4 @@
-"""Upstream's own tables about Kptfiles and what they make run: every row runs here, or is listed with its reason."""
+"""The test tables of kpt about Kptfiles and their pipelines: each row runs here, or is listed with a reason."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_merge(row: dict[str, Any]) -> None:
 
 
 def as_written(value: Any) -> Any:
-    """Return a struct, given by the names of its fields in upstream's language, as it is written to a file."""
+    """Return a struct, given by the names of its Go fields, in the format of its file."""
     if isinstance(value, list):
         return [as_written(entry) for entry in value]
     if not isinstance(value, dict):
@@ -101,7 +101,7 @@ def as_written(value: Any) -> Any:
 @pytest.mark.parametrize("row", rows("TestKptfileValidate"))
 def test_validate(row: dict[str, Any]) -> None:
     head = {"apiVersion": "kpt.dev/v1", "kind": "Kptfile", "metadata": {"name": "validated"}}
-    # an empty struct is told as an empty list
+    # kpt reports an empty struct as an empty list.
     sections = {key: value or {} for key, value in as_written(row["kptfile"]).items()}
     findings = validate_kptfile(kptfile(yaml.safe_dump(head | sections)), profile="compat")
 
@@ -109,7 +109,7 @@ def test_validate(row: dict[str, Any]) -> None:
 
 
 class Fake:
-    """One function for every pipeline: it keeps what it was given and returns `output`, as it came over the wire."""
+    """A function for all pipelines. It stores its input and returns `output` in the wire format."""
 
     def __init__(self, output: str | None) -> None:
         self.output = output
@@ -139,7 +139,7 @@ def run(fake: Fake, files: dict[str, str], function: dict[str, Any] | None = Non
 
 
 def documents(text: str) -> list[Any]:
-    """Return the resources of a text without the annotations that only the wire has."""
+    """Return the resources of a text without the annotations of the wire format."""
     result = list(yaml.safe_load_all(raw_string(text)))
     for document in result:
         annotations = document["metadata"].pop("annotations", {})
@@ -158,7 +158,7 @@ def test_merge_with_input(row: dict[str, Any]) -> None:
     assert fake.given == selected
     after = [it for path, text in read_texts(result.files).items() if path != "Kptfile" for it in documents(text)]
     assert sorted(after, key=name) == sorted(expected, key=name)
-    # what a function made gets a file of its own
+    # A generated resource gets its own file.
     read = [name(it) for it in before]
     assert documents(read_texts(result.files)["r.yaml"]) == [it for it in expected if name(it) in read]
 
@@ -218,7 +218,7 @@ def test_migrate_legacy_results(row: dict[str, Any]) -> None:
 def test_path_relative_to_root(row: dict[str, Any]) -> None:
     root, package = row["rootPath"].rstrip("/") + "/", row["subPkgPath"]
     if row.get("errString"):
-        # packages are found below their root, so that there is no other kind of path that could be refused
+        # Packages are found below their root, so that no other type of path can occur.
         assert not package.startswith(root)
     else:
         assert join_path(package.removeprefix(root), row["resourcePath"]) == row["expected"]

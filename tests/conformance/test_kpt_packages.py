@@ -1,6 +1,6 @@
-"""Upstream's own tables of whole packages: strategies, package diff, and updates and gets by hand, in profile compat.
+"""The test tables of kpt about whole packages: strategies, package diff, `get` and `update`, in the profile compat.
 
-Every row must give upstream's files or its error. A row whose packages the data does not hold is skipped, with this
+Every row must give the files or the error of kpt. A row whose packages are missing in the data is skipped with this
 reason.
 """
 
@@ -36,7 +36,7 @@ DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt/packages.json"
 TABLES: dict[str, list[dict[str, Any]]] = json.loads(DATA.read_text()) if DATA.exists() else {}
 OPTIONS = create_compat_options()
 
-# packages that the tables name and the data does not hold
+# Packages that the tables name and the data does not contain.
 ABSENT_DATA = "<testutil.Dataset"
 
 pytestmark = pytest.mark.skipif(not TABLES, reason="the test data of other projects is not beside this project")
@@ -53,7 +53,7 @@ def tree(files: Mapping[str, str] | None) -> FileTree:
 
 
 def _kptfile(text: str) -> str:
-    """Return a Kptfile with the render status that upstream's table builds by calls."""
+    """Return a Kptfile with the render status that the table of kpt builds with function calls."""
     data = yaml.safe_load(text)
     if any(key.startswith("<WithStatus") for key in data.get("status") or {}):
         rendered = {"type": "Rendered", "status": "True", "reason": "RenderSuccess"}
@@ -63,7 +63,7 @@ def _kptfile(text: str) -> str:
 
 
 def comparable(files: FileTree) -> dict[str, Any]:
-    """Return files as the data's own README wants them compared."""
+    """Return files in the form in which the README of the data compares them."""
     return {path: _comparable_file(path, file.data) for path, file in files.items()}
 
 
@@ -79,7 +79,7 @@ def messages(updated: UpdateResult) -> str:
 
 
 class Repositories:
-    """Repositories that get one commit after the other, as the tables tell; a commit is named by its number."""
+    """Repositories that receive the commits of the tables in order. The name of a commit is its number."""
 
     def __init__(self, contents: Mapping[str, list[dict[str, Any]]]) -> None:
         self.contents = contents
@@ -121,7 +121,7 @@ def got(
 
 
 def changed_locally(files: FileTree, row: Mapping[str, Any]) -> FileTree:
-    """Return the package as people left it; the root's Kptfile follows what it was got from."""
+    """Return the package with the local changes. The Kptfile of its root has the upstream of the package."""
     pkg = (row.get("updatedLocal") or {}).get("Pkg")
     if not pkg:
         return files
@@ -215,7 +215,7 @@ def test_remote_subpackages(row: dict[str, Any]) -> None:
     repositories = Repositories(row["reposChanges"])
     local = changed_locally(got(repositories), row)
     repositories.commit_the_rest()
-    # upstream's runner names no strategy: the one of the Kptfile counts
+    # The runner of kpt sets no strategy, so that the strategy of the Kptfile applies.
     updated = update_from_upstream(local, repositories, OPTIONS)
 
     if row.get("expectedErrMsg"):
@@ -248,7 +248,7 @@ def test_subpackages_from_the_same_repository_move_along(row: dict[str, Any]) ->
 
 
 def with_variants(files: FileTree, repositories: Repositories, expected: Mapping[str, str]) -> FileTree:
-    """Return the package with the subpackages that the row's own function gets: those that the result follows."""
+    """Return the package with the subpackages that the function of the row fetches."""
     for path, text in sorted(expected.items()):
         data = yaml.safe_load(text) if path.endswith("/Kptfile") else {}
         if "upstream" in data:

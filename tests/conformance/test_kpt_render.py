@@ -1,7 +1,7 @@
-"""The render cases of upstream's own projects, in the profile that reproduces upstream.
+"""The render cases of the kpt projects, in the profile that reproduces kpt.
 
-A case whose functions all run here must give upstream's files, outcome and results; any other must say which image
-cannot run, and that image is listed with the reason. Cases where we differ are listed, too, and that list is exact: a
+A case whose functions all run here must give the files, the outcome and the results of kpt. Each other case names the
+image that cannot run, and this image is listed with the reason. The list of cases with a different result is exact: a
 listed case that passes fails.
 """
 
@@ -28,7 +28,7 @@ DATA = Path(__file__).resolve().parents[2] / "../shared/data/kpt"
 FOLDERS = ("e2e", "catalog-tests", "catalog-examples", "catalog-contrib")
 CASES = sorted(path.parent for folder in FOLDERS for path in (DATA / folder).glob("*/meta.json"))
 
-# cases that run and come out differently
+# Cases that run with different results.
 GAPS = {
     "source-gcloud-config-simple": "the folder is not a package; kpt skips this case too",
 }
@@ -54,7 +54,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def rendered(case: Path) -> tuple[FileTree, RenderResult]:
-    """Render a case, or run the one function that its configuration names over all of its resources."""
+    """Render a case, or run the function of its configuration with all of its resources."""
     files, config = read_tree(case / "input"), read_yaml(case / "config.yaml")
     if config.get("testType") == "eval":
         return files, evaluated(files, config)
@@ -62,7 +62,7 @@ def rendered(case: Path) -> tuple[FileTree, RenderResult]:
 
 
 def evaluated(files: FileTree, config: dict[str, Any]) -> RenderResult:
-    """Run one function over a folder, which need be no package, as upstream's `fn eval` does (kpt.md 11.10)."""
+    """Run one function with a folder, which can be no package, as `kpt fn eval` does."""
     spec = FunctionSpec(image=config["image"])
     function_match, read = BUILTIN_FUNCTIONS.find(spec), Package(files).resources
     if function_match is None:
@@ -106,7 +106,7 @@ def base_name(label: str) -> str:
 
 
 def comparable(files: FileTree) -> dict[str, Any]:
-    """Return files as the data's own README wants them compared."""
+    """Return files in the form in which the README of the data compares them."""
     return {path: comparable_file(path, file.data) for path, file in files.items()}
 
 
@@ -144,7 +144,7 @@ def check(case: Path) -> None:
 
 
 def check_status(steps: list[dict[str, Any]], expected: FileTree) -> None:
-    """Compare with the steps that upstream recorded in the root Kptfile."""
+    """Compare with the steps that kpt recorded in the root Kptfile."""
     kptfile = Package(expected).kptfile
     status = kptfile.data.get("status") if isinstance(kptfile, Kptfile) else None
     recorded = (status or {}).get("renderStatus") or {}
@@ -153,7 +153,7 @@ def check_status(steps: list[dict[str, Any]], expected: FileTree) -> None:
         got = [step for step in steps if step["stage"] == stage]
         for step, item in zip(got if recorded else [], result if recorded else [], strict=True):
             assert (step["exitCode"], step.get("executionError")) == (item["exitCode"], item.get("executionError"))
-            # a syntax error is told in the interpreter's own words
+            # The interpreter writes the message of a syntax error.
             if "got newline" not in str(item):
                 assert comparable_results(step.get("results", [])) == comparable_results(item.get("results", []))
 

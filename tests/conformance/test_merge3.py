@@ -67,7 +67,7 @@ def read(text: str | None) -> Document | None:
 
 
 def shape_of(row: dict[str, Any]) -> MergeSchema:
-    """Return the shape as upstream finds it: by the first side that says what it is."""
+    """Return the shape as kpt finds it: from the first side that defines it."""
     for side in ("local", "origin", "update"):
         data = document.data if (document := read(row[side])) else {}
         if isinstance(data, dict) and data.get("kind") and data.get("apiVersion"):
@@ -87,8 +87,8 @@ def normal(text: str) -> list[str]:
     return [re.sub(r"(\S)\s+#", r"\1 #", line.rstrip()) for line in text.splitlines() if line.strip(" -")]
 
 
-def differs(row: dict[str, Any], rules: MergeRules) -> str:
-    """Return in what the merged document differs from upstream's: "data", "text" or "" for nothing."""
+def find_difference(row: dict[str, Any], rules: MergeRules) -> str:
+    """Return the difference from the merged document of kpt: "data", "text", or "" for equal documents."""
     ours, theirs = merged(row, rules), read(row["expected"])
     if ours is None or theirs is None:
         return "" if ours is theirs else "data"
@@ -105,7 +105,7 @@ def test_as_kpt_does_it(name: str) -> None:
             merged(row, COMPAT)
         return
 
-    assert differs(row, COMPAT) == ("text" if name in ONLY_OLD_KPT else "")
+    assert find_difference(row, COMPAT) == ("text" if name in ONLY_OLD_KPT else "")
 
 
 @EVERY
@@ -117,7 +117,7 @@ def test_safely(name: str) -> None:
     table = row["file"].removesuffix("_test.go")
     rule, reason = SAFE_DIFFERS.get(f"{table}: {row['description']}", ("", ""))
 
-    result = differs(row, SAFE)
+    result = find_difference(row, SAFE)
 
     assert result == ("" if not rule else "text" if rule in ONLY_TEXT else "data"), reason
 

@@ -1,4 +1,4 @@
-"""A secret in each place where one can be: it occurs in no output, commit message, status, file name or process."""
+"""Secrets in all possible locations: no output, commit message, status, file name or process contains them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def request(port: int, path: str) -> str:
 
 @dataclass
 class Scene:
-    """A fleet behind a login, a config with mistakes, and what was written by all commands."""
+    """A fleet that requires credentials, a config with errors, and the output of all commands."""
 
     world: World
     environment: dict[str, str]
@@ -198,7 +198,7 @@ def test_the_scene_does_what_it_is_for(scene: Scene) -> None:
     assert "postgres://db.example/web" in scene.output["show berlin/web --config {config}"]
     assert CANARIES["Secret"] in scene.world.text("drafts/berlin", "web/secret.yaml")
     assert scene.output["plan {config}"].count("CredentialInUrl") >= 3
-    assert all(scene.output.values()), "each command says something"
+    assert all(scene.output.values()), "each command prints output"
     assert '"event": "pass_completed"' in scene.output["run"]
     assert scene.output["GET /metrics"].startswith("200")
     assert {use for _, login in scene.host.uses for use in [LOGINS[login]]} == {"read", "write"}

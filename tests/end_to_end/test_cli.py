@@ -1,4 +1,4 @@
-"""The program as people start it: each command does its work, and ends as the design says (10.25).
+"""Tests of each command of the program: its output and its exit status.
 
 Most rows run the command line within the process of the tests; one of each exit status is a process (`run_process`).
 """
@@ -24,7 +24,7 @@ from tests.support.showcase_environment import build_showcase
 PROJECT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
     "PYTHONPATH": str(PROJECT),
-    # nothing is left in the home of who runs the tests
+    # the tests leave no files in the home folder of the user
     "RECONCILER_CACHE": ".cache",
 }
 
@@ -271,7 +271,7 @@ def test_the_config_may_be_named_by_the_settings(world: Path) -> None:
     assert run(world, "render", "--output", "out").returncode == 0
 
 
-def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
+def test_a_plan_lists_the_unreadable_target(world: Path) -> None:
     change(world, "repositories.yaml", "git: {repo: ./fleet.git}", "git: {repo: ./new.git}")
 
     result = plan(world, "-o", "json")
@@ -284,7 +284,7 @@ def test_a_plan_says_which_destination_it_could_not_read(world: Path) -> None:
     assert all("sync` would not change the target" in finding["message"] for finding in data["findings"])
 
 
-def test_a_status_that_is_not_written_is_told(world: Path) -> None:
+def test_an_unwritten_status_is_reported(world: Path) -> None:
     result = run(world, "sync", "config", "--fleet", "nowhere.git", "-o", "json")
     output = run(world, "sync", "config", "--fleet", "nowhere.git")
 
@@ -406,7 +406,7 @@ def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "expected_message"),
     [
         pytest.param(["plan"], "CONFIG is missing", id="no-config-named"),
         pytest.param(["plan", "--watched"], "No such option", id="usage"),
@@ -420,12 +420,14 @@ def test_a_demo_that_has_nowhere_to_stand(tmp_path: Path) -> None:
         pytest.param(["demo", "config"], "must not exist or must be empty", id="demo-would-overwrite"),
     ],
 )
-def test_what_cannot_run_ends_with_3_and_one_sentence(world: Path, arguments: list[str], says: str) -> None:
+def test_invalid_arguments_exit_with_3_and_one_sentence(
+    world: Path, arguments: list[str], expected_message: str
+) -> None:
     (world / "s.yaml").write_text("git:\n  timeout: 3\n")
     result = run(world, *arguments)
 
     assert result.returncode == 3
-    assert says in result.stderr
+    assert expected_message in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -494,7 +496,7 @@ def wait_for(process: subprocess.Popen[str], event: str) -> dict[str, object]:
     raise AssertionError(f"the service ended before {event}")
 
 
-def test_output_that_nobody_reads_any_more_is_no_error_finding(tmp_path: Path) -> None:
+def test_a_closed_output_pipe_is_no_error_finding(tmp_path: Path) -> None:
     with start(tmp_path, "schema", "all") as process:
         assert process.stdout
         process.stdout.close()
@@ -510,7 +512,7 @@ def test_output_that_nobody_reads_any_more_is_no_error_finding(tmp_path: Path) -
         pytest.param(("validate",), "the argument CONFIG", id="where-it-is-an-argument"),
     ],
 )
-def test_a_config_that_nobody_names(arguments: tuple[str, ...], how: str, tmp_path: Path) -> None:
+def test_a_missing_config_argument(arguments: tuple[str, ...], how: str, tmp_path: Path) -> None:
     result = run(tmp_path, *arguments)
 
     assert (result.returncode, f"CONFIG is missing: give {how}, or set" in result.stderr) == (3, True), result.stderr

@@ -27,7 +27,7 @@ def blocks(language: str) -> list[str]:
 
 
 class Comments:
-    """The comments of one pull request, as GitHub and GitLab serve them: a page at a time, to whoever has the token."""
+    """The comments of one pull request, as GitHub and GitLab serve them: in pages, and only with the token."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.forge = FakeForge(folder, lambda: 0)
@@ -95,7 +95,7 @@ def test_a_recipe_goes_on_after_what_is_for_people_and_stops_where_nothing_is_kn
 ) -> None:
     program = tmp_path / "bin" / "reconciler"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\necho told "$2"\nexit {status}\n')
+    program.write_text(f'#!/bin/sh\necho received "$2"\nexit {status}\n')
     program.chmod(0o755)
     steps = {step.get("name"): step for step in recipe(0)["jobs"]["impact"]["steps"]}
     files = {
@@ -113,9 +113,9 @@ def test_a_recipe_goes_on_after_what_is_for_people_and_stops_where_nothing_is_kn
     ]
 
     assert values == [ends, ends]
-    assert Path(files["GITHUB_STEP_SUMMARY"]).read_text() == "told HEAD^1..HEAD\n"
+    assert Path(files["GITHUB_STEP_SUMMARY"]).read_text() == "received HEAD^1..HEAD\n"
     assert Path(files["RECONCILER_GIT__CREDENTIALS_FILE"]).stat().st_mode & 0o077 == 0
-    assert (tmp_path / "impact.md").read_text() == "told abc..HEAD\n"
+    assert (tmp_path / "impact.md").read_text() == "received abc..HEAD\n"
 
 
 def test_the_recipes_ask_for_what_they_need_and_no_more() -> None:

@@ -1,6 +1,6 @@
-"""A sync that is killed at any moment leaves nothing behind that the next one does not put right (tenet 3).
+"""A sync that is killed at any moment leaves no state that the next sync does not repair.
 
-RECONCILER_KILLS sets how many moments are tried, 6 or, for the long run, 200; each is drawn from its own seed, so that
+RECONCILER_KILLS sets the number of kills: 6, or 200 for the long run. Each moment has its own seed, so that
 a failure can be repeated.
 """
 
@@ -29,13 +29,13 @@ ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.sta
     "PYTHONPATH": str(PROJECT)
 }
 SYNC = ("sync", "config", "--fleet", "./fleet-0.git", "--cache", "cache")
-# a process is a good part of its life about to start
+# The start takes a large part of the run time of a process.
 STARTED = 0.4
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A world with 20 drafts pending, the refs that an undisturbed sync leaves, and how long that took."""
+    """A world with 20 drafts pending, the refs that an undisturbed sync leaves, and its duration."""
 
     world: Path
     refs: dict[str, str]
@@ -67,7 +67,7 @@ def observed(world: Path) -> Scene:
 def new_world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = tmp_path_factory.mktemp("first") / "world"
     build_world(world, SIZES)
-    # many small pushes: most moments lie between two of them
+    # With many small pushes, most moments are between two pushes.
     (world / "reconciler.yaml").write_text("git: {max_refs_per_push: 4}\n")
     return world
 
@@ -79,7 +79,7 @@ def first_sync(new_world: Path) -> Scene:
 
 @pytest.fixture(scope="module")
 def later_sync(new_world: Path, tmp_path_factory: pytest.TempPathFactory) -> Scene:
-    """Every draft stands, and one change of the set moves all of them."""
+    """All drafts are pushed, and one change of the PackageVariantSet updates all of them."""
     world = tmp_path_factory.mktemp("later") / "world"
     shutil.copytree(new_world, world)
     synced = run_in(world, ENVIRONMENT, *SYNC)

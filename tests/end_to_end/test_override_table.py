@@ -1,4 +1,4 @@
-"""The shared table of overrides through the command line: every row a package and a policy, all in one render."""
+"""The shared table of overrides through the command line: each row is a package and a policy, and one render contains all rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MARKS = {
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the object, the rules of its policy, and what becomes of it; None is that nothing is published."""
+    """One row: the object, the rules of its policy, and the published result. None means that no object is published."""
 
     name: str
     object: Mapping[str, Any]
@@ -53,12 +53,12 @@ def _images(written: Any) -> Iterator[Row]:
     for number, item in enumerate(written):
         for name, components in (("reg", ["Registry"]), ("rest", ["Tag", "Digest"])):
             operations = [{"imageComponent": component, "operator": "delete"} for component in components]
-            result = None if "error" in item else _with_image(_left(item, components))
+            result = None if "error" in item else _with_image(format_remaining_image(item, components))
             rules = [{"image": [{"operations": operations}]}]
             yield Row(f"i{number}-{name}", _with_image(item["image"]), rules, result)
 
 
-def _left(mapping: Mapping[str, str], deleted: list[str]) -> str:
+def format_remaining_image(mapping: Mapping[str, str], deleted: list[str]) -> str:
     parts = {
         name: "" if name.title() in deleted else mapping[name] for name in ("registry", "repository", "tag", "digest")
     }
@@ -88,7 +88,7 @@ def _patches(written: Mapping[str, Any]) -> Iterator[Row]:
 
 
 def build(folder: Path, desired_rows: list[Row]) -> None:
-    """Write the world of all rows: a catalog with a package each, and the config that wants them on one cluster."""
+    """Write a catalog with one package per row, and a config that requests all packages on one cluster."""
     catalog = folder / "catalog"
     for row in desired_rows:
         package = catalog / row.name
@@ -103,7 +103,7 @@ def build(folder: Path, desired_rows: list[Row]) -> None:
     config = folder / "config"
     config.mkdir()
     repositories = [_repository("catalog", folder / "catalog", False), _repository("here", folder / "here.git", True)]
-    (config / "all.yaml").write_text("---\n".join([*map(emit, repositories), *_wanted(desired_rows)]))
+    (config / "all.yaml").write_text("---\n".join([*map(emit, repositories), *format_config(desired_rows)]))
 
 
 def _repository(name: str, where: Path, deployment: bool) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _repository(name: str, where: Path, deployment: bool) -> dict[str, Any]:
     }
 
 
-def _wanted(desired_rows: list[Row]) -> Iterator[str]:
+def format_config(desired_rows: list[Row]) -> Iterator[str]:
     for row in desired_rows:
         yield emit({
             "apiVersion": "core.kubeadmiral.io/v1alpha1",

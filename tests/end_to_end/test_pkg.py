@@ -1,4 +1,4 @@
-"""`reconciler pkg`: one package by hand, from a real repository into a folder, as people type it."""
+"""`reconciler pkg`: commands for one package, from a real repository to a folder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FAILS = "{image: set-namespace:v0.4.1}"
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -110,7 +110,7 @@ def test_get_brings_a_package_with_its_subpackages(pkg: Pkg, upstream: Path, tmp
     assert output["web.yaml"] == deployment("web").replace("metadata:\n", "metadata: # kpt-merge: /web\n", 1)
 
 
-def test_get_follows_the_default_branch_unless_told(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
+def test_get_uses_the_default_branch_without_a_ref(pkg: Pkg, upstream: Path, tmp_path: Path) -> None:
     result = pkg("get", "up.git/web", "mine", "--strategy", "copy-merge", "--for-deployment", "-o", "json")
     root = yaml.safe_load((tmp_path / "mine/Kptfile").read_text())
     context = yaml.safe_load((tmp_path / "mine/package-context.yaml").read_text())
@@ -244,7 +244,7 @@ def test_a_second_update_writes_nothing(pkg: Pkg, web: Path) -> None:
         pytest.param("block", 1, "none", 7, id="block"),
     ],
 )
-def test_conflicts_are_told_and_settled_as_wished(
+def test_conflicts_are_reported_and_resolved_by_the_option(
     pkg: Pkg, web: Path, policy: str, code: int, chosen: str, replicas: int
 ) -> None:
     edit(web / "web.yaml", "replicas: 2", "replicas: 7")
@@ -356,7 +356,7 @@ def test_a_link_where_a_new_file_is_to_be_is_refused(pkg: Pkg, web: Path, upstre
                      "must not start with a Git remote helper", id="hostile-address"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_updated_says_why(pkg: Pkg, tmp_path: Path, text: str, code: int, content: str) -> None:
+def test_a_failed_update_reports_the_reason(pkg: Pkg, tmp_path: Path, text: str, code: int, content: str) -> None:
     (tmp_path / "web").mkdir()
     if text:
         (tmp_path / "web/Kptfile").write_text(text)
@@ -393,7 +393,7 @@ def test_what_git_could_not_bring_back_is_not_replaced(pkg: Pkg, tracked: Path) 
     assert (forced.code, "not enough" in (tracked / "web.yaml").read_text()) == (0, True)
 
 
-def test_uncommitted_files_that_stay_are_in_nobodys_way(pkg: Pkg, tracked: Path) -> None:
+def test_uncommitted_files_that_stay_block_no_update(pkg: Pkg, tracked: Path) -> None:
     edit(tracked / "db/db.yaml", "size: 1", "size: 5")
     (tracked / "notes.txt").write_text("mine")
     index = (tracked / ".git/index").read_bytes()
@@ -478,7 +478,7 @@ def test_render_writes_what_functions_change_and_nothing_else(pkg: Pkg, tmp_path
     ("more", "saved"),
     [
         pytest.param("", False, id="nothing-is-written"),
-        pytest.param('  annotations: {kpt.dev/save-on-render-failure: "true"}\n', True, id="unless-it-is-asked-for"),
+        pytest.param('  annotations: {kpt.dev/save-on-render-failure: "true"}\n', True, id="unless-requested"),
     ],
 )
 def test_render_that_fails(pkg: Pkg, tmp_path: Path, more: str, saved: bool) -> None:

@@ -1,4 +1,4 @@
-"""What a function that a package runs can read about the program that started it, and about its other children."""
+"""The data that a function of a package can read about its parent process and about other child processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`render` to a folder that takes no more files: an error of the folder, and not one of the program."""
+"""`render` to a folder on a full disk: the command reports an error of the folder, not an internal error."""
 
 from __future__ import annotations
 

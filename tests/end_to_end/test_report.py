@@ -1,4 +1,4 @@
-"""The report as people ask for it: a file or standard output, a page or JSON, and what is refused."""
+"""The command `report`: output to a file or to standard output, as a page or as JSON, and invalid arguments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_the_same_is_there_as_json_with_the_totals_of_the_last_pass(template: Pa
     ]
 
 
-def test_without_a_place_for_status_the_rest_is_told(template: Path) -> None:
+def test_without_a_status_location_the_report_contains_the_rest(template: Path) -> None:
     result = run(template, "report", "config", "--cache", ".cache", "-o", "json")
 
     assert (result.returncode, "status" in json.loads(result.stdout)["summary"]) == (0, False), result.stderr
@@ -52,7 +52,7 @@ def test_a_terminal_is_no_place_for_a_page(template: Path, monkeypatch: pytest.M
     assert "--output FILE" in result.stderr
 
 
-def test_a_folder_that_is_not_there_is_told_plainly(template: Path, tmp_path: Path) -> None:
+def test_a_missing_folder_is_a_clear_error(template: Path, tmp_path: Path) -> None:
     result = run(template, "report", *WHERE, "--output", str(tmp_path / "no" / "fleet.html"))
 
     assert result.returncode == 3

@@ -1,4 +1,4 @@
-"""The review loop as people type it: exit statuses, JSON, what is told of wrong arguments."""
+"""The commands of the review: exit statuses, JSON output and errors of wrong arguments."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_command_finds_a_cluster_that_lives_in_the_fleet(world: Path) -> N
 
     assert [result.returncode for result in checked] == [1, 0]
     assert [draft["branch"] for draft in json.loads(listed.stdout)["items"]] == ["drafts/porto"]
-    # the last one is refused, for it was rejected
+    # The command refuses the last draft, because it was rejected.
     assert [result.returncode for result in results] == [0, 0, 0, 1], [result.stderr for result in results]
 
 
@@ -162,7 +162,7 @@ def test_a_rejection_tells_why(world: Path) -> None:
         pytest.param(["propose", "lisbon", "--cache", ".cache"], "CONFIG is missing", id="no-config"),
     ],
 )
-def test_wrong_arguments_are_told_what_is_allowed(world: Path, arguments: list[str], text: str) -> None:
+def test_errors_of_wrong_arguments_list_the_allowed_values(world: Path, arguments: list[str], text: str) -> None:
     result = run(world, *arguments)
 
     assert result.returncode == 3

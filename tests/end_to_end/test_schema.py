@@ -36,7 +36,7 @@ def test_the_list_of_kinds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "expected_text"),
     [
         pytest.param("EnvBinding", '"title": "EnvBinding"', id="a-kind"),
         pytest.param("envbinding", '"title": "EnvBinding"', id="in-any-case"),
@@ -44,11 +44,11 @@ def test_the_list_of_kinds(tmp_path: Path) -> None:
         pytest.param("Plan", '"title": "PlanResult"', id="a-result"),
     ],
 )
-def test_one_schema(tmp_path: Path, name: str, says: str) -> None:
+def test_one_schema(tmp_path: Path, name: str, expected_text: str) -> None:
     ended = schema(tmp_path, name)
 
     assert ended.returncode == 0
-    assert says in ended.stdout
+    assert expected_text in ended.stdout
     assert json.loads(ended.stdout)["$schema"] == "http://json-schema.org/draft-07/schema#"
 
 
@@ -71,7 +71,7 @@ def test_kinds_that_component_types_make(tmp_path: Path) -> None:
     assert json.loads(ended.stdout)["properties"]["spec"]["properties"]["port"]["minimum"] == 1024
 
 
-def test_a_component_type_that_is_not_ready_makes_none_and_says_why(tmp_path: Path) -> None:
+def test_a_component_type_that_is_not_ready_gives_a_reason_and_no_schema(tmp_path: Path) -> None:
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / "type.yaml").write_text(BROKEN)
     ended = schema(tmp_path, "--config", "config")
@@ -93,7 +93,7 @@ def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "expected_text"),
     [
         pytest.param(
             ("--output", "mine"),
@@ -103,11 +103,11 @@ def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
         pytest.param(("Team", "--output", "new"), "use either KIND or --output", id="one-into-a-folder"),
     ],
 )
-def test_what_cannot_be_done(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+def test_invalid_arguments(tmp_path: Path, arguments: tuple[str, ...], expected_text: str) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     ended = schema(tmp_path, *arguments)
 
     assert ended.returncode == 3
-    assert says in ended.stderr
+    assert expected_text in ended.stderr
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["letter.txt"]

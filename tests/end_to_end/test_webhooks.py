@@ -1,4 +1,4 @@
-"""Webhooks from a socket to a pass: a signed delivery makes the service look, and a taken port ends it plainly."""
+"""Webhooks from a socket to a pass: a signed delivery starts a pass, and a used port ends the service with an error."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def post(port: int, body: bytes, secret: bytes = SECRET) -> int:
         connection.close()
 
 
-def told(service: subprocess.Popen[str], last: str) -> list[str]:
+def read_events(service: subprocess.Popen[str], last: str) -> list[str]:
     assert service.stderr is not None
     events = []
     for line in service.stderr:
@@ -48,7 +48,7 @@ def told(service: subprocess.Popen[str], last: str) -> list[str]:
 
 
 def test_a_signed_delivery_makes_a_pass_happen(world: Path) -> None:
-    # a repository is not watched, so that nothing but the webhook can tell
+    # The daemon does not watch a repository. Only the webhook can start the pass.
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", "config"], cwd=world, check=True)
     commit(world)
     settings = (
@@ -62,9 +62,9 @@ def test_a_signed_delivery_makes_a_pass_happen(world: Path) -> None:
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
         commit(world)
         answers = [post(port, b"1", b"a guess"), post(port, b"1"), post(port, b"2"), post(port, b"1")]
-        events = told(service, "pass_completed")
+        events = read_events(service, "pass_completed")
         service.send_signal(signal.SIGTERM)
-        rest = told(service, "daemon_stopped")
+        rest = read_events(service, "daemon_stopped")
         code = service.wait(60)
 
     assert answers == [401, 202, 202, 200]

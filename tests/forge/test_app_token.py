@@ -1,4 +1,4 @@
-"""Tokens of a GitHub App, got from a GitHub that checks every signature."""
+"""Tokens of a GitHub App, from a fake GitHub that checks each signature."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_key_that_was_exchanged_signs_the_next_request(world: World) -> None:
         pytest.param({"installation": 1}, ForgeMissingError, "404 Not Found", id="no-such-installation"),
     ],
 )
-def test_what_github_does_not_accept_is_told_in_its_words(
+def test_a_refused_request_has_the_message_of_github(
     world: World, mapping: dict[str, str], kind: type[ForgeError], words: str
 ) -> None:
     with world.token(**mapping) as token, pytest.raises(kind, match=words):  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def test_tokens_and_lines_of_the_key_are_masked_until_the_token_expires(world: W
         second = token.get_secret().reveal()
 
         assert redact(f"{first} {second} {line}") == "***** ***** *****"
-        # The first token expires after an hour. The next renewal forgets it.
+        # The first token expires after an hour. The next renewal deletes it.
         world.clock.now += 3301
         token.get_secret()
 

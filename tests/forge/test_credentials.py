@@ -1,4 +1,4 @@
-"""Tokens from files: what becomes a header, what is refused, and that no refusal quotes one."""
+"""Tokens from files: valid headers, refused tokens, and errors that never contain a token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which driver a repository gets, by its address."""
+"""The selection of the driver by the address of a repository."""
 
 from __future__ import annotations
 

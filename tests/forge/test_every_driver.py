@@ -1,4 +1,4 @@
-"""What every driver promises, told once and played with each product."""
+"""The common behavior of all drivers, tested with each product."""
 
 from __future__ import annotations
 
@@ -213,7 +213,7 @@ def test_an_approval_holds(scene: Scene) -> None:
 def test_reviews_are_asked_for_once_where_nothing_can_come_any_more(scene: Scene) -> None:
     scene.driver.create(replace(NEW, draft=False))
 
-    # its date is this second's: a review may come within it
+    # The date is the current second, because a review can occur in the same second.
     values = [len(scene.calls_of(scene.driver.list_open_requests)) for _ in range(2)]
     scene.clock.now += 61
     values += [len(scene.calls_of(scene.driver.list_open_requests)) for _ in range(2)]
@@ -227,7 +227,7 @@ def test_a_request_that_will_merge_by_itself(scene: Scene) -> None:
     scene.driver.create(replace(NEW, draft=False))
     scene.repository.request(1).auto_merge = True
 
-    # Gitea keeps it to itself
+    # Gitea does not return it.
     assert scene.driver.get_request(1).hold == ("" if scene.product == "gitea" else "auto-merge")
 
 
@@ -272,7 +272,7 @@ def test_labels_that_are_there(scene: Scene) -> None:
 
 
 def test_branches_that_are_not_there(scene: Scene) -> None:
-    # Gitea says no more than that something is missing
+    # Gitea reports only that a resource is missing.
     refused = ForgeMissingError if scene.product == "gitea" else ForgeRefusedError
 
     for new in (replace(NEW, head="absent"), replace(NEW, base="absent")):
@@ -352,7 +352,7 @@ def test_what_is_forbidden_is_refused_in_the_forge_s_words(scene: Scene) -> None
 
     failures = failures_of(scene.driver, pull_request, other)
 
-    # it is none already, and GitHub's driver looks first
+    # It is not a draft any more, and the GitHub driver checks this first.
     refused = [forge_error for forge_error in failures[3:] if (scene.product, forge_error) != ("github", None)]
     assert failures[:3] == [None] * 3
     assert {type(forge_error) for forge_error in refused} == {ForgeRefusedError}
@@ -368,7 +368,7 @@ def test_what_is_missing_has_a_name(scene: Scene) -> None:
             act(absent)
 
 
-def test_another_product_is_told_apart(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_of_another_product_is_an_error(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scene.wire, "answer", lambda value: Answer(200, {"number": "one"}))
 
     for call in (
@@ -382,7 +382,7 @@ def test_another_product_is_told_apart(scene: Scene, monkeypatch: pytest.MonkeyP
 
 @pytest.mark.parametrize("product", get_args(Product))
 def test_new_requests_have_a_budget(product: Product, tmp_path: Path) -> None:
-    # the clock of a scene stands still
+    # The clock of a scene does not advance.
     budget = RateLimiter(writes_per_minute=0, new_per_hour=1, clock=lambda: 0.0)
     with open_scene(product, tmp_path, budget) as scene:
         scene.push("drafts/other")

@@ -1,4 +1,4 @@
-"""Reading fields of an answer: what is there, what is missing, and in which words."""
+"""The fields of a response: present fields, missing fields, and the error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is Gitea's own: how one pull request is found, heads by label, conflicts that look like moves, ids of labels."""
+"""The behavior of Gitea only: the search for a pull request, heads by label, conflicts like moves, and label IDs."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def wire_of(scene: Scene) -> GiteaWire:
     return scene.wire
 
 
-def hearing(answer: httpx.Response) -> Forge:
-    """Return a driver that hears the same whatever it asks."""
+def build_driver(answer: httpx.Response) -> Forge:
+    """Return a driver that receives the same response to each request."""
     return Gitea(answer_client(answer), "acme", "fleet")
 
 
@@ -89,16 +89,16 @@ def test_the_one_that_was_opened_last_is_found(scene: Scene, filters: bool, olde
 
 def test_a_list_without_an_end_is_given_up() -> None:
     with pytest.raises(ForgeAnswerError, match=f"more than {MAX_PAGES} pages"):
-        hearing(httpx.Response(200, json=[PULL])).find("another", BASE)
+        build_driver(httpx.Response(200, json=[PULL])).find("another", BASE)
 
 
 def test_a_request_of_agit_has_no_branch() -> None:
     agit = {**PULL, "head": {"label": "", "ref": "refs/pull/1/head", "sha": "1" * 40, "repo_id": 3}}
 
-    assert list(hearing(httpx.Response(200, json=[agit])).list_open_requests()) == []
-    assert [pull_request.head for pull_request in hearing(httpx.Response(200, json=[PULL])).list_open_requests()] == [
-        HEAD
-    ]
+    assert list(build_driver(httpx.Response(200, json=[agit])).list_open_requests()) == []
+    assert [
+        pull_request.head for pull_request in build_driver(httpx.Response(200, json=[PULL])).list_open_requests()
+    ] == [HEAD]
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_request_of_agit_has_no_branch() -> None:
     ],
 )
 def test_marks_of_drafts(title: str, bare: str) -> None:
-    shown = hearing(httpx.Response(200, json={**PULL, "title": title})).get_request
-    # an answer of a version that does not tell is a draft by its title
+    shown = build_driver(httpx.Response(200, json={**PULL, "title": title})).get_request
+    # Versions without the field `draft` mark a draft in its title.
     draft = title != bare
 
     assert GITEA_DRAFT.strip(title) == bare
@@ -126,11 +126,11 @@ def test_marks_of_drafts(title: str, bare: str) -> None:
     [
         pytest.param([("ada", "APPROVED")], False, "approved", id="approved"),
         pytest.param([("ada", "APPROVED")], True, "", id="an-older-head"),
-        pytest.param([("ada", "APPROVED"), ("bo", "CHANGES_REQUESTED")], False, "", id="somebody-objects"),
+        pytest.param([("ada", "APPROVED"), ("bo", "CHANGES_REQUESTED")], False, "", id="changes-requested"),
         pytest.param([("ada", "CHANGES_REQUESTED"), ("ada", "APPROVED")], False, "approved", id="convinced"),
         pytest.param([("ada", "APPROVED"), ("ada", "COMMENTED")], False, "approved", id="a-comment-takes-nothing"),
         pytest.param([("ada", "APPROVED"), ("ada", "DISMISSED")], False, "", id="dismissed"),
-        pytest.param([], False, "", id="nobody"),
+        pytest.param([], False, "", id="no-review"),
     ],
 )
 def test_reviews(scene: Scene, reviews: list[tuple[str, ReviewState]], pushed: bool, hold: str) -> None:
@@ -165,7 +165,7 @@ def test_a_base_that_moved_meanwhile_is_tried_again(scene: Scene) -> None:
             id="it-moved",
         ),
         pytest.param(
-            {"merged": True, "state": "closed"}, ForgeRefusedError, "the pull request is merged", id="somebody-merged"
+            {"merged": True, "state": "closed"}, ForgeRefusedError, "the pull request is merged", id="already-merged"
         ),
     ],
 )
@@ -175,7 +175,7 @@ def test_one_number_for_many_refusals(now: dict[str, Any], kind: type[ForgeRefus
             return httpx.Response(409, json={"message": "PushRejected without remote error message"})
         return httpx.Response(200, json={**PULL, **now})
 
-    pull_request = hearing(httpx.Response(200, json=PULL)).get_request(1)
+    pull_request = build_driver(httpx.Response(200, json=PULL)).get_request(1)
 
     with pytest.raises(ForgeRefusedError, match=words) as error:
         Gitea(answer_client(answer), "acme", "fleet").merge(pull_request, "merge", "m")
@@ -184,9 +184,9 @@ def test_one_number_for_many_refusals(now: dict[str, Any], kind: type[ForgeRefus
 
 
 def test_without_a_head_nothing_is_merged() -> None:
-    # Gitea would merge whatever is there
+    # Gitea merges the current head without this check.
     deleted = {**PULL, "head": {**PULL["head"], "sha": ""}}
-    driver = hearing(httpx.Response(200, json=deleted))
+    driver = build_driver(httpx.Response(200, json=deleted))
 
     with pytest.raises(HeadMovedError, match="no head"):
         driver.merge(driver.get_request(1), "merge", "m")
@@ -228,7 +228,7 @@ def test_a_name_is_no_way_to_another_place() -> None:
 )
 def test_a_field_of_another_kind_is_named(path: str, value: object) -> None:
     with pytest.raises(ForgeAnswerError, match=rf"GET .*/1: {path}[a-z.]* must be"):
-        hearing(httpx.Response(200, json={**PULL, path: value})).get_request(1)
+        build_driver(httpx.Response(200, json={**PULL, path: value})).get_request(1)
 
 
 @pytest.mark.parametrize(

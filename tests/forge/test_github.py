@@ -1,4 +1,4 @@
-"""GitHub's driver against a GitHub whose truth is a bare repository, and whose refusals are GitHub's."""
+"""The GitHub driver with a fake GitHub, which uses a bare repository and returns the errors of GitHub."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ class World:
         self.clients.append(client)
         return GitHub(client, "acme", name)
 
-    def asked(self, method: str = "GET") -> list[str]:
+    def list_requests(self, method: str = "GET") -> list[str]:
         return [path.removeprefix("/repos/acme/fleet") for item, path in self.forge.calls if item == method]
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    bare = make_bare(tmp_path_factory.mktemp("ground") / "fleet.git")
+def prepared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    bare = make_bare(tmp_path_factory.mktemp("prepared_folder") / "fleet.git")
     commit_files(bare, f"refs/heads/{BASE}", {"nginx/a.yaml": b"a: 1\n"})
     git(bare, "branch", HEAD, BASE)
     commit_files(bare, f"refs/heads/{HEAD}", {"nginx/a.yaml": b"a: 2\n"})
@@ -75,8 +75,8 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def world(tmp_path: Path, ground: Path) -> Iterator[World]:
-    world = World(tmp_path, ground)
+def world(tmp_path: Path, prepared_folder: Path) -> Iterator[World]:
+    world = World(tmp_path, prepared_folder)
     with serve(world.wire) as url:
         world.url = url
         yield world
@@ -109,10 +109,10 @@ def test_a_draft_is_opened_with_all_that_it_says(world: World) -> None:
         hold="",
         created=int(world.clock.now),
     )
-    assert world.asked("POST") == ["/pulls"]
+    assert world.list_requests("POST") == ["/pulls"]
 
 
-def test_a_pull_request_need_not_be_a_draft_nor_say_anything(world: World) -> None:
+def test_a_pull_request_can_have_no_body_and_no_draft_mark(world: World) -> None:
     github = world.driver()
     pull_request = github.create(NewRequest(HEAD, BASE, "t", "", draft=False))
 
@@ -124,10 +124,10 @@ def test_labels_are_given_by_a_second_call(world: World) -> None:
     world.driver().create(NewRequest(HEAD, BASE, "t", "b", labels=("fleet", "draft")))
 
     assert world.repository.request(1).labels == ["fleet", "draft"]
-    assert world.asked("POST") == ["/pulls", "/issues/1/labels"]
+    assert world.list_requests("POST") == ["/pulls", "/issues/1/labels"]
 
 
-def test_labels_that_are_refused_leave_the_pull_request_and_the_error_says_so(world: World) -> None:
+def test_refused_labels_keep_the_pull_request_and_the_error_reports_it(world: World) -> None:
     github = world.driver()
     with pytest.raises(ForgeRefusedError, match=r"the labels of the open pull request 1 could not be set: .* 422"):
         github.create(NewRequest(HEAD, BASE, "t", "b", labels=("",)))
@@ -144,7 +144,7 @@ def test_open_requests_are_listed_by_number_over_all_pages(world: World) -> None
     world.repository.close(world.repository.request(7))
 
     assert [pull_request.number for pull_request in github.list_open_requests()] == [*range(1, 7), *range(8, 104)]
-    assert world.asked() == ["/pulls", "/pulls"]
+    assert world.list_requests() == ["/pulls", "/pulls"]
 
 
 @pytest.mark.parametrize("fork", ["stranger/fleet", "acme/fleet-copy", "stranger/"])
@@ -192,11 +192,11 @@ def test_a_draft_becomes_ready_and_a_draft_again(world: World) -> None:
         values.append(github.get_request(1).draft)
 
     assert values == [False, False, True, True]
-    assert [path for path in world.asked("POST") if path == "/graphql"] == ["/graphql"] * 2
+    assert [path for path in world.list_requests("POST") if path == "/graphql"] == ["/graphql"] * 2
 
 
-def test_an_enterprise_server_has_graphql_beside_its_rest(tmp_path: Path, ground: Path) -> None:
-    world = World(tmp_path, ground)
+def test_an_enterprise_server_has_graphql_beside_its_rest(tmp_path: Path, prepared_folder: Path) -> None:
+    world = World(tmp_path, prepared_folder)
     with serve(GitHubWire(world.forge, prefix="/api/v3")) as url:
         github = world.driver(url=f"{url}/api/v3/")
         github.set_draft(github.create(NEW), False)
@@ -320,7 +320,7 @@ def allow_squashing_alone(world: World, github: GitHub, pull_request: PullReques
     ],
 )
 @pytest.mark.parametrize("method", ["merge", "rebase"])
-def test_what_github_does_not_merge_is_told_in_its_words(
+def test_a_refused_merge_has_the_message_of_github(
     world: World, happens: Callable[[World, GitHub, PullRequest], None], words: str, method: MergeMethod
 ) -> None:
     github = world.driver()
@@ -334,15 +334,15 @@ def test_what_github_does_not_merge_is_told_in_its_words(
     assert not isinstance(exception_info.value, HeadMovedError)
 
 
-# what holds
+# state of pull requests
 
 
 def review(*values: tuple[str, ReviewState]) -> Callable[[World], None]:
-    def happen(world: World) -> None:
+    def submit_reviews(world: World) -> None:
         for user, state in values:
             world.repository.review(1, user, state)
 
-    return happen
+    return submit_reviews
 
 
 def approve_then_push(world: World) -> None:
@@ -363,17 +363,21 @@ def set_auto_merge(world: World) -> None:
 @pytest.mark.parametrize(
     ("happens", "hold"),
     [
-        pytest.param(review(), "", id="nobody-looked"),
+        pytest.param(review(), "", id="no-review"),
         pytest.param(review(("ada", "APPROVED")), "approved", id="approved"),
         pytest.param(review(("ada", "COMMENTED")), "", id="commented"),
         pytest.param(review(("ada", "APPROVED"), ("ada", "COMMENTED")), "approved", id="approved-then-commented"),
-        pytest.param(review(("ada", "APPROVED"), ("bob", "CHANGES_REQUESTED")), "", id="another-asks-for-changes"),
-        pytest.param(review(("ada", "CHANGES_REQUESTED"), ("ada", "APPROVED")), "approved", id="changed-her-mind"),
-        pytest.param(review(("ada", "APPROVED"), ("ada", "CHANGES_REQUESTED")), "", id="changed-her-mind-back"),
+        pytest.param(
+            review(("ada", "APPROVED"), ("bob", "CHANGES_REQUESTED")), "", id="another-reviewer-requests-changes"
+        ),
+        pytest.param(
+            review(("ada", "CHANGES_REQUESTED"), ("ada", "APPROVED")), "approved", id="request-replaced-by-approval"
+        ),
+        pytest.param(review(("ada", "APPROVED"), ("ada", "CHANGES_REQUESTED")), "", id="approval-replaced-by-request"),
         pytest.param(review(("ada", "APPROVED"), ("ada", "DISMISSED")), "", id="dismissed"),
         pytest.param(review(("ada", "DISMISSED"), ("bob", "APPROVED")), "approved", id="other-was-dismissed"),
         pytest.param(approve_then_push, "", id="approved-what-was"),
-        pytest.param(push_after_changes_were_asked_for, "", id="changes-asked-for-stand-over-a-push"),
+        pytest.param(push_after_changes_were_asked_for, "", id="requested-changes-stay-after-a-push"),
         pytest.param(set_auto_merge, "auto-merge", id="auto-merge"),
     ],
 )
@@ -388,16 +392,16 @@ def test_what_holds_a_pull_request(world: World, happens: Callable[[World], None
     assert github.get_request(1).hold == hold
 
 
-def test_a_draft_is_held_by_nobody_and_its_reviews_are_not_asked_for(world: World) -> None:
+def test_a_draft_is_not_held_and_its_reviews_are_not_requested(world: World) -> None:
     github = world.driver()
     github.create(NEW)
     world.repository.review(1, "ada", "APPROVED")
 
     assert github.get_request(1).hold == ""
-    assert world.asked() == ["/pulls/1"]
+    assert world.list_requests() == ["/pulls/1"]
 
 
-def test_what_is_over_is_held_by_nobody(world: World) -> None:
+def test_a_closed_pull_request_is_not_held(world: World) -> None:
     github = world.driver()
     pull_request = github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
     world.repository.review(1, "ada", "APPROVED")
@@ -416,7 +420,7 @@ def test_reviews_are_asked_for_once_for_every_change(world: World) -> None:
     holds += [github.list_open_requests()[0].hold for _ in range(3)]
 
     assert holds == ["", "", "", "approved", "approved", "approved"]
-    assert world.asked().count("/pulls/1/reviews") == 2
+    assert world.list_requests().count("/pulls/1/reviews") == 2
 
 
 def test_a_review_in_the_second_of_the_last_change_is_not_missed(world: World) -> None:
@@ -451,7 +455,7 @@ def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
     assert sent == [200, 304, 200]
 
 
-# what GitHub refuses
+# errors of GitHub
 
 
 @pytest.mark.parametrize(
@@ -466,7 +470,7 @@ def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
         pytest.param(NewRequest("other", BASE, "t", "b" * 65537), "422 .*body is too long", id="long-body"),
     ],
 )
-def test_what_github_does_not_open_is_told_in_its_words(world: World, new: NewRequest, words: str) -> None:
+def test_a_refused_pull_request_has_the_message_of_github(world: World, new: NewRequest, words: str) -> None:
     github = world.driver()
     github.create(NEW)
     world.branch("same")
@@ -477,7 +481,7 @@ def test_what_github_does_not_open_is_told_in_its_words(world: World, new: NewRe
     assert len(github.list_open_requests()) == 1
 
 
-def test_a_repository_without_drafts_says_so(world: World) -> None:
+def test_a_repository_without_drafts_is_an_error(world: World) -> None:
     world.wire.drafts = False
     with pytest.raises(ForgeRefusedError, match=r"422 .*Draft pull requests are not supported"):
         world.driver().create(NEW)
@@ -547,7 +551,7 @@ def test_a_forge_that_is_down_is_unreachable(world: World, made: PullRequest, ca
 
 
 @every_call
-def test_a_wrong_token_is_not_accepted_and_not_told(world: World, made: PullRequest, call: Call) -> None:
+def test_a_wrong_token_is_refused_and_not_in_the_error(world: World, made: PullRequest, call: Call) -> None:
     with pytest.raises(ForgeCredentialsError, match="401 Bad credentials") as refused:
         call(world.driver(token=PLANTED), made)
 
@@ -579,11 +583,11 @@ def test_a_write_beyond_the_budget_is_not_sent(world: World, made: PullRequest, 
     assert sum(method != "GET" for method, _ in world.forge.calls) == writes
 
 
-# answers that no GitHub gives
+# invalid responses
 
 
 def answer_with(world: World, change: Callable[[dict[str, Any]], object]) -> GitHub:
-    """Return a driver of a forge whose pull requests look a little different."""
+    """Return a driver of a forge with changed fields in its pull requests."""
     shown = world.wire._pull(world.repository, world.repository.request(1))
     change(shown)
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=shown))
@@ -684,7 +688,7 @@ def test_a_name_that_would_be_another_path_is_refused(world: World, name: str) -
     client.close()
 
 
-# the fake is as strict as it says
+# strictness of the fake
 
 
 @pytest.mark.parametrize(

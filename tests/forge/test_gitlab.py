@@ -1,4 +1,4 @@
-"""What is GitLab's own: commands in bodies, approvals without commits, cursors, refusals that share a number."""
+"""The behavior of GitLab only: commands in bodies, approvals without commits, cursors, and errors with the same status."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def wire_of(scene: Scene) -> GitLabWire:
     return scene.wire
 
 
-def hearing(answer: httpx.Response) -> Forge:
-    """Return a driver that hears the same whatever it asks."""
+def build_driver(answer: httpx.Response) -> Forge:
+    """Return a driver that receives the same response to each request."""
     return GitLab(answer_client(answer), "acme/fleet")
 
 
@@ -120,7 +120,7 @@ def test_marks_of_drafts(title: str, bare: str) -> None:
 @pytest.mark.parametrize(
     ("required", "users", "hold"),
     [
-        pytest.param(0, [], "", id="no-rule-and-nobody"),
+        pytest.param(0, [], "", id="no-rule-and-no-approval"),
         pytest.param(0, ["ada"], "approved", id="no-rule"),
         pytest.param(2, ["ada"], "", id="one-is-lacking"),
         pytest.param(2, ["ada", "bo"], "approved", id="enough"),
@@ -135,7 +135,7 @@ def test_an_approval_counts_when_none_is_lacking(scene: Scene, required: int, us
     assert scene.driver.get_request(1).hold == hold
 
 
-def test_approvals_outlive_a_push_unless_the_project_says_otherwise(scene: Scene) -> None:
+def test_approvals_stay_after_a_push_unless_the_project_resets_them(scene: Scene) -> None:
     scene.driver.create(READY)
     scene.repository.review(1, "ada", "APPROVED")
 
@@ -150,7 +150,7 @@ def test_one_request_is_asked_for_its_approvals_anew(scene: Scene) -> None:
     scene.driver.list_open_requests()
     request = scene.repository.request(1)
 
-    # the note that changes the date comes after the approval
+    # The note that changes the date follows the approval.
     scene.repository.review(1, "ada", "APPROVED")
     request.updated = request.created
 
@@ -228,10 +228,10 @@ def test_a_squash_has_the_message(scene: Scene) -> None:
     ],
 )
 def test_refusals_of_a_merge(status: int, content: object, kind: type[ForgeRefusedError], words: str) -> None:
-    pull_request = hearing(httpx.Response(200, json=MERGE_REQUEST)).get_request(1)
+    pull_request = build_driver(httpx.Response(200, json=MERGE_REQUEST)).get_request(1)
 
     with pytest.raises(ForgeRefusedError, match=words) as error:
-        hearing(httpx.Response(status, json=content)).merge(pull_request, "merge", "m")
+        build_driver(httpx.Response(status, json=content)).merge(pull_request, "merge", "m")
 
     assert type(error.value) is kind
 
@@ -239,13 +239,15 @@ def test_refusals_of_a_merge(status: int, content: object, kind: type[ForgeRefus
 @pytest.mark.parametrize(
     ("words", "silent"),
     [
-        pytest.param("Cannot transition status via :succeed from :success (Reason(s): …)", True, id="said-already"),
+        pytest.param(
+            "Cannot transition status via :succeed from :success (Reason(s): …)", True, id="status-already-set"
+        ),
         pytest.param("Cannot transition status via :succeed from :failed", False, id="another-state"),
         pytest.param("from :success", False, id="other-words"),
     ],
 )
-def test_a_check_that_says_so_already(words: str, silent: bool) -> None:
-    driver = hearing(httpx.Response(400, json={"message": words}))
+def test_a_status_that_is_already_set(words: str, silent: bool) -> None:
+    driver = build_driver(httpx.Response(400, json={"message": words}))
     commit, passed = CommitId("1" * 40), Verdict(passed=True, summary="")
 
     if silent:
@@ -256,11 +258,13 @@ def test_a_check_that_says_so_already(words: str, silent: bool) -> None:
 
 
 def test_what_gitlab_shows() -> None:
-    request = hearing(httpx.Response(200, json=MERGE_REQUEST)).get_request(1)
+    request = build_driver(httpx.Response(200, json=MERGE_REQUEST)).get_request(1)
 
     assert (request.title, request.body, request.draft) == ("east", "", True)
     assert request.created == 1_767_319_445
-    pull_request = hearing(httpx.Response(200, json={**MERGE_REQUEST, "sha": None, "state": "closed"})).get_request(1)
+    pull_request = build_driver(
+        httpx.Response(200, json={**MERGE_REQUEST, "sha": None, "state": "closed"})
+    ).get_request(1)
     assert (pull_request.commit, pull_request.state) == ("", "closed")
 
 
@@ -270,7 +274,7 @@ def test_what_gitlab_shows() -> None:
 )
 def test_a_field_of_another_kind_is_named(name: str, value: object) -> None:
     with pytest.raises(ForgeAnswerError, match=rf"GET .*/1: {name} must be"):
-        hearing(httpx.Response(200, json={**MERGE_REQUEST, name: value})).get_request(1)
+        build_driver(httpx.Response(200, json={**MERGE_REQUEST, name: value})).get_request(1)
 
 
 def test_a_label_has_no_comma(scene: Scene) -> None:

@@ -1,4 +1,4 @@
-"""Requests to a forge: conditional, bounded, never to another origin, and silent about credentials."""
+"""Requests to a forge: they are conditional and limited, use one origin, and never expose credentials."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ def make_client(answering: Answering, clock: Clock | None = None, budget: RateLi
     )
 
 
-def always(status: int, **answer: object) -> Answering:
+def respond_with(status: int, **answer: object) -> Answering:
     return lambda _: httpx.Response(status, **answer)  # type: ignore[arg-type]
 
 
-def in_turn(*answers: httpx.Response) -> tuple[Answering, list[httpx.Request]]:
-    """Return what gives one answer after the other, and the list of what was asked."""
+def respond_in_order(*answers: httpx.Response) -> tuple[Answering, list[httpx.Request]]:
+    """Return a handler that returns the given responses in order, and the list of its requests."""
     values: list[httpx.Request] = []
     waiting = iter(answers)
 
@@ -62,7 +62,7 @@ def in_turn(*answers: httpx.Response) -> tuple[Answering, list[httpx.Request]]:
 
 
 def test_a_read_asks_below_the_root_with_its_parameters_encoded() -> None:
-    answering, values = in_turn(httpx.Response(200, json={"a": 1}))
+    answering, values = respond_in_order(httpx.Response(200, json={"a": 1}))
 
     assert make_client(answering).get("/pulls", {"head": "acme:drafts/a&b", "per_page": 100}) == {"a": 1}
     assert str(values[0].url) == "https://forge.example/api/pulls?head=acme%3Adrafts%2Fa%26b&per_page=100"
@@ -70,8 +70,8 @@ def test_a_read_asks_below_the_root_with_its_parameters_encoded() -> None:
     assert values[0].headers["authorization"] == f"Bearer {SECRET}"
 
 
-def test_what_a_product_wants_to_be_told_goes_with_every_request_of_its_driver_alone() -> None:
-    answering, values = in_turn(*(httpx.Response(200, json={}) for _ in range(2)))
+def test_headers_of_a_product_are_in_requests_of_its_driver_only() -> None:
+    answering, values = respond_in_order(*(httpx.Response(200, json={}) for _ in range(2)))
     client = make_client(answering)
     client.with_headers({"Accept": "application/special"}).get("/a")
     client.get("/a")
@@ -80,7 +80,7 @@ def test_what_a_product_wants_to_be_told_goes_with_every_request_of_its_driver_a
 
 
 def test_a_read_is_asked_again_with_its_tag_and_remembered_if_nothing_changed() -> None:
-    answering, values = in_turn(
+    answering, values = respond_in_order(
         httpx.Response(200, json=[1], headers={"etag": 'W/"one"'}),
         httpx.Response(304),
         httpx.Response(200, json=[2], headers={"etag": 'W/"two"'}),
@@ -92,16 +92,16 @@ def test_a_read_is_asked_again_with_its_tag_and_remembered_if_nothing_changed() 
     assert [item.headers.get("if-none-match") for item in values] == [None, 'W/"one"', 'W/"one"', 'W/"two"']
 
 
-def test_what_a_caller_does_to_an_answer_is_not_remembered() -> None:
-    answering, _ = in_turn(httpx.Response(200, json=[1], headers={"etag": "x"}), httpx.Response(304))
+def test_changes_of_a_returned_response_are_not_cached() -> None:
+    answering, _ = respond_in_order(httpx.Response(200, json=[1], headers={"etag": "x"}), httpx.Response(304))
     client = make_client(answering)
     client.get("/a").append(2)
 
     assert client.get("/a") == [1]
 
 
-def test_reads_with_other_parameters_are_remembered_apart() -> None:
-    answering, values = in_turn(*(httpx.Response(200, json=[], headers={"etag": "x"}) for _ in range(2)))
+def test_reads_with_other_parameters_are_cached_separately() -> None:
+    answering, values = respond_in_order(*(httpx.Response(200, json=[], headers={"etag": "x"}) for _ in range(2)))
     client = make_client(answering)
     client.get("/a", {"page": 1})
     client.get("/a", {"page": 2})
@@ -109,12 +109,12 @@ def test_reads_with_other_parameters_are_remembered_apart() -> None:
     assert "if-none-match" not in values[1].headers
 
 
-def test_nothing_new_is_no_answer_to_who_knew_nothing() -> None:
+def test_not_modified_without_a_stored_response_is_an_error() -> None:
     with pytest.raises(ForgeAnswerError, match="GET /api/a: 304"):
-        make_client(always(304)).get("/a")
+        make_client(respond_with(304)).get("/a")
 
 
-def test_memory_forgets_what_was_not_asked_for_longest() -> None:
+def test_the_cache_evicts_the_least_recently_used_response() -> None:
     memory = ResponseCache(max_bytes=2500)
     for address in "ab":
         memory.store(address, CachedResponse(address, random.Random(address).randbytes(1000), ""))
@@ -141,7 +141,9 @@ def test_memory_packs_what_repeats_itself() -> None:
 
 
 def test_a_session_that_the_forge_begins_is_not_carried_on() -> None:
-    answering, values = in_turn(*(httpx.Response(200, json={}, headers={"set-cookie": "session=1"}) for _ in range(2)))
+    answering, values = respond_in_order(
+        *(httpx.Response(200, json={}, headers={"set-cookie": "session=1"}) for _ in range(2))
+    )
     client = make_client(answering)
     client.get("/a")
     client.get("/a")
@@ -171,7 +173,7 @@ def next_page(url: str) -> dict[str, str]:
 
 
 def test_all_pages_are_read() -> None:
-    answering, values = in_turn(
+    answering, values = respond_in_order(
         httpx.Response(200, json=[1, 2], headers=next_page(f"{API}/a?cursor=x%2Fy&per_page=2")),
         httpx.Response(200, json=[3], headers={"link": f'<{API}/a>; rel="prev"'}),
     )
@@ -181,7 +183,7 @@ def test_all_pages_are_read() -> None:
 
 
 def test_pages_that_did_not_change_lead_on_as_before() -> None:
-    answering, _ = in_turn(
+    answering, _ = respond_in_order(
         httpx.Response(200, json=[1], headers={"etag": "a"} | next_page(f"{API}/a?page=2")),
         httpx.Response(200, json=[2], headers={"etag": "b"}),
         httpx.Response(304),
@@ -203,7 +205,7 @@ def test_pages_that_did_not_change_lead_on_as_before() -> None:
     ],
 )
 def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
-    answering, values = in_turn(httpx.Response(200, json=[1], headers=next_page(url)))
+    answering, values = respond_in_order(httpx.Response(200, json=[1], headers=next_page(url)))
     with pytest.raises(ForgeAnswerError, match="a URL of another server"):
         make_client(answering).get_all_pages("/a")
 
@@ -212,24 +214,24 @@ def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
 
 def test_a_next_page_without_an_address_is_no_forge_s() -> None:
     with pytest.raises(ForgeAnswerError, match="the link to the next page is not a URL"):
-        make_client(always(200, json=[], headers=next_page("https://forge.example:port/"))).get_all_pages("/a")
+        make_client(respond_with(200, json=[], headers=next_page("https://forge.example:port/"))).get_all_pages("/a")
 
 
 def test_pages_without_end_are_given_up() -> None:
     with pytest.raises(ForgeAnswerError, match="more than 100 pages"):
-        make_client(always(200, json=[1], headers=next_page(f"{API}/a?page=2"))).get_all_pages("/a")
+        make_client(respond_with(200, json=[1], headers=next_page(f"{API}/a?page=2"))).get_all_pages("/a")
 
 
 def test_a_page_must_be_a_list() -> None:
     with pytest.raises(ForgeAnswerError, match="must be a list"):
-        make_client(always(200, json={"a": 1})).get_all_pages("/a")
+        make_client(respond_with(200, json={"a": 1})).get_all_pages("/a")
 
 
 # writes
 
 
 def test_a_write_sends_json_and_returns_what_came_back() -> None:
-    answering, values = in_turn(httpx.Response(201, json={"number": 1}))
+    answering, values = respond_in_order(httpx.Response(201, json={"number": 1}))
 
     assert make_client(answering).send("POST", "/a", {"title": "é"}) == {"number": 1}
     assert (values[0].method, values[0].headers["content-type"]) == ("POST", "application/json")
@@ -237,12 +239,12 @@ def test_a_write_sends_json_and_returns_what_came_back() -> None:
 
 
 def test_a_write_may_be_answered_with_nothing() -> None:
-    assert make_client(always(204)).send("DELETE", "/a", {}) is None
+    assert make_client(respond_with(204)).send("DELETE", "/a", {}) is None
 
 
 def test_a_write_over_the_budget_is_not_sent() -> None:
     clock = Clock()
-    answering, values = in_turn(httpx.Response(204), httpx.Response(204))
+    answering, values = respond_in_order(httpx.Response(204), httpx.Response(204))
     client = make_client(answering, clock, RateLimiter(2, 1, clock))
     client.send("POST", "/a", {}, is_new_request=True)
     with pytest.raises(ForgeBusyError, match="1 new pull requests per hour"):
@@ -254,7 +256,7 @@ def test_a_write_over_the_budget_is_not_sent() -> None:
     assert len(values) == 2
 
 
-# refusals
+# errors
 
 
 @pytest.mark.parametrize(
@@ -278,7 +280,7 @@ def test_a_write_over_the_budget_is_not_sent() -> None:
 )
 def test_a_status_is_named_by_what_to_do_next(status: int, kind: type[ForgeError]) -> None:
     with pytest.raises(ForgeError) as refused:
-        make_client(always(status, json={"message": "no"})).send("PUT", "/pulls/3/merge", {})
+        make_client(respond_with(status, json={"message": "no"})).send("PUT", "/pulls/3/merge", {})
 
     assert type(refused.value) is kind
     assert refused.value.message.startswith(f"PUT /api/pulls/3/merge: {status} ")
@@ -313,7 +315,7 @@ def test_a_status_is_named_by_what_to_do_next(status: int, kind: type[ForgeError
 )
 def test_a_refusal_has_the_forge_s_words_in_one_line(answer: dict[str, object], words: str) -> None:
     with pytest.raises(ForgeRefusedError) as refused:
-        make_client(always(422, **answer)).get("/a")
+        make_client(respond_with(422, **answer)).get("/a")
 
     assert refused.value.message == f"GET /api/a: 422 {words}".rstrip()
 
@@ -346,7 +348,7 @@ def test_a_forge_that_asks_for_patience_is_left_alone(
     status: int, headers: dict[str, str], words: str, rest: float
 ) -> None:
     clock = Clock()
-    answering, values = in_turn(
+    answering, values = respond_in_order(
         httpx.Response(status, headers=headers, json={"message": words}), httpx.Response(200, json={})
     )
     client = make_client(answering, clock)
@@ -365,7 +367,9 @@ def test_a_forge_that_asks_for_patience_is_left_alone(
 def test_a_forbidden_write_is_no_limit() -> None:
     headers = {"x-ratelimit-remaining": "10", "x-ratelimit-reset": str(int(NOW + 120))}
     with pytest.raises(ForgeRefusedError, match="403 Resource not accessible"):
-        make_client(always(403, headers=headers, json={"message": "Resource not accessible"})).send("POST", "/a", {})
+        make_client(respond_with(403, headers=headers, json={"message": "Resource not accessible"})).send(
+            "POST", "/a", {}
+        )
 
 
 @pytest.mark.parametrize(
@@ -379,7 +383,7 @@ def test_a_forbidden_write_is_no_limit() -> None:
 )
 def test_an_answer_that_is_not_json_is_no_forge_s(answer: dict[str, object]) -> None:
     with pytest.raises(ForgeAnswerError, match="GET /api/a: the response is not JSON"):
-        make_client(always(200, **answer)).get("/a")
+        make_client(respond_with(200, **answer)).get("/a")
 
 
 @pytest.mark.parametrize(
@@ -411,7 +415,7 @@ def test_a_forge_that_cannot_be_heard_is_unreachable(error: httpx.HTTPError, wor
 
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_read_follows_a_repository_that_was_renamed(status: int) -> None:
-    answering, values = in_turn(
+    answering, values = respond_in_order(
         httpx.Response(status, headers={"location": "/api/repositories/7?page=2"}), httpx.Response(200, json=[1])
     )
 
@@ -421,7 +425,7 @@ def test_a_read_follows_a_repository_that_was_renamed(status: int) -> None:
 
 
 def test_a_write_is_repeated_as_it_was_where_the_forge_asks_for_that() -> None:
-    answering, values = in_turn(
+    answering, values = respond_in_order(
         httpx.Response(307, headers={"location": f"{API}/repositories/7"}), httpx.Response(200, json=1)
     )
 
@@ -430,7 +434,7 @@ def test_a_write_is_repeated_as_it_was_where_the_forge_asks_for_that() -> None:
 
 
 def test_a_write_does_not_become_a_read() -> None:
-    answering, values = in_turn(httpx.Response(302, headers={"location": f"{API}/x"}))
+    answering, values = respond_in_order(httpx.Response(302, headers={"location": f"{API}/x"}))
     with pytest.raises(
         ForgeAnswerError, match=r"POST /api/a: 302 a redirect to forge\.example, which the client does not follow"
     ):
@@ -452,7 +456,7 @@ def test_a_write_does_not_become_a_read() -> None:
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
 def test_a_redirect_elsewhere_is_not_followed(location: str, method: str) -> None:
-    answering, values = in_turn(httpx.Response(307, headers={"location": location}))
+    answering, values = respond_in_order(httpx.Response(307, headers={"location": location}))
     client = make_client(answering)
     with pytest.raises(ForgeAnswerError, match="which the client does not follow") as refused:
         client.get("/a") if method == "GET" else client.send(method, "/a", {})
@@ -463,7 +467,7 @@ def test_a_redirect_elsewhere_is_not_followed(location: str, method: str) -> Non
 
 @pytest.mark.parametrize(("status", "kind"), [(300, ForgeAnswerError), (301, ForgeUnreachableError)])
 def test_a_redirect_to_no_address_is_not_followed(status: int, kind: type[ForgeError]) -> None:
-    client = make_client(always(status, headers={"location": f"https://forge.example:{SECRET}/"}))
+    client = make_client(respond_with(status, headers={"location": f"https://forge.example:{SECRET}/"}))
     with pytest.raises(kind) as refused:
         client.get("/a")
 
@@ -472,10 +476,10 @@ def test_a_redirect_to_no_address_is_not_followed(status: int, kind: type[ForgeE
 
 def test_redirects_in_a_circle_end() -> None:
     with pytest.raises(ForgeAnswerError, match="more than 3 redirects"):
-        make_client(always(301, headers={"location": "/api/a"})).get("/a")
+        make_client(respond_with(301, headers={"location": "/api/a"})).get("/a")
 
 
-# bounds
+# limits
 
 
 class Pieces(httpx.SyncByteStream):
@@ -495,7 +499,7 @@ def test_an_answer_beyond_the_limit_is_refused_before_it_is_read_whole() -> None
             yield b" " * 1024 * 1024
 
     with pytest.raises(ForgeAnswerError, match="larger than 16777216 bytes"):
-        make_client(always(200, stream=Pieces(endless()))).get("/a")
+        make_client(respond_with(200, stream=Pieces(endless()))).get("/a")
 
     assert len(sent) == 17
 
@@ -504,7 +508,7 @@ def test_a_small_answer_that_unfolds_beyond_the_limit_is_refused() -> None:
     packed = gzip.compress(b" " * 64 * 1024 * 1024)
     headers = {"content-encoding": "gzip"}
     with pytest.raises(ForgeAnswerError, match="larger than 16777216 bytes"):
-        make_client(always(200, stream=Pieces(iter([packed])), headers=headers)).get("/a")
+        make_client(respond_with(200, stream=Pieces(iter([packed])), headers=headers)).get("/a")
 
 
 def test_an_answer_that_comes_in_drops_is_given_up() -> None:
@@ -516,7 +520,7 @@ def test_an_answer_that_comes_in_drops_is_given_up() -> None:
             yield b" "
 
     with pytest.raises(ForgeUnreachableError, match="took more than 120 seconds"):
-        make_client(always(200, stream=Pieces(drops())), clock).get("/a")
+        make_client(respond_with(200, stream=Pieces(drops())), clock).get("/a")
 
 
 def test_a_forge_that_is_silent_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -555,7 +559,7 @@ def test_credentials_that_fail_are_an_error_before_anything_is_sent() -> None:
     def refuse() -> dict[str, str]:
         raise ForgeCredentialsError("no token")
 
-    answering, values = in_turn()
+    answering, values = respond_in_order()
     clock = Clock()
     client = ForgeClient(API, refuse, RateLimiter(0, 0, clock), clock, httpx.MockTransport(answering))
     with pytest.raises(ForgeCredentialsError):
@@ -575,7 +579,7 @@ def test_credentials_that_fail_are_an_error_before_anything_is_sent() -> None:
     ],
 )
 def test_a_forge_that_quotes_the_request_does_not_make_us_tell_the_token(status: int, words: str) -> None:
-    client = make_client(always(status, json={"message": words}))
+    client = make_client(respond_with(status, json={"message": words}))
     with pytest.raises(ForgeError) as refused:
         client.get("/a")
 

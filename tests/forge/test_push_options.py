@@ -1,4 +1,4 @@
-"""Options as forges read them, pushed to real repositories whose hooks write down what arrives."""
+"""Push options in the format of the forges. The hooks of real repositories record the received options."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from reconciler.git.push_outcomes import PushDone, PushUnit, RefUpdate
 from tests.support.git_repositories import git, make_bare, read_ref, read_refs, write_hook
 
 NEW = NewRequest("drafts/east", "clusters/east", "east: api 1.2", "One change.\n\n- größer", labels=("api", "a b"))
-NOTE = 'n=0; while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do printenv GIT_PUSH_OPTION_$n; n=$((n+1)); done > told'
+WRITE_OPTIONS = 'n=0; while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do printenv GIT_PUSH_OPTION_$n; n=$((n+1)); done > push_options'
 bodies = st.text(st.sampled_from("/\\nx `\n\r\0{}é"), max_size=40) | st.text(max_size=200)
 
 
 def read_as_gitlab(options: tuple[str, ...]) -> dict[str, list[str]]:
-    """Return what GitLab takes the options for: values stripped, a backslash and an `n` for a line break."""
+    """Return the options as GitLab parses them: values stripped, a backslash and an `n` for a line break."""
     mapping: dict[str, list[str]] = {}
     for option in options:
         match = re.fullmatch(r"merge_request\.([^=]+)=?(.*)", option)
@@ -38,7 +38,7 @@ def read_as_gitlab(options: tuple[str, ...]) -> dict[str, list[str]]:
 
 
 def read_as_gitea(options: tuple[str, ...]) -> dict[str, str]:
-    """Return what Gitea takes the options for: what stands after `{base64}` is decoded."""
+    """Return the options as Gitea parses them: the text after `{base64}` is decoded."""
     result = dict(option.split("=", 1) for option in options)
     encoded = "{base64}"
     return {
@@ -61,14 +61,14 @@ def write(mirror: Mirror) -> CommitId:
 
 def test_gitlab_hears_a_merge_request_with_the_branch(tmp_path: Path) -> None:
     remote = make_bare(tmp_path / "remote.git", receive__advertisePushOptions="true")
-    write_hook(remote, "pre-receive", NOTE)
+    write_hook(remote, "pre-receive", WRITE_OPTIONS)
     mirror = open_mirror(tmp_path, remote)
     commit, options = write(mirror), build_gitlab_push_options(NEW)
 
     report = mirror.push([PushUnit("east", (RefUpdate("refs/heads/drafts/east", commit, None),), options)])
 
     assert report["east"] == PushDone()
-    assert tuple((remote / "told").read_text("utf-8").splitlines()) == options
+    assert tuple((remote / "push_options").read_text("utf-8").splitlines()) == options
     assert read_ref(remote, "refs/heads/drafts/east") == commit
     assert read_as_gitlab(options) == {
         "create": [""],
@@ -151,7 +151,7 @@ def test_an_empty_body_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("unit", ["x", "é", "\n", "/\n", "\\n"])
-def test_what_is_too_long_is_cut_and_says_so(unit: str) -> None:
+def test_a_long_text_is_shortened_with_a_mark(unit: str) -> None:
     new = replace(NEW, body=f"a{unit * 80_000}a")
 
     for options in (build_gitlab_push_options(new), build_agit_push(new)[1]):

@@ -147,7 +147,7 @@ def test_what_is_told_does_not_depend_on_what_is_remembered(
     for number, pass_result in enumerate([FIRST, *more]):
         plans |= {name: moved.plan(name) for name, moved in pass_result.plans.items()}
         room = pass_result.said.room() if pass_result.said else room
-        whole = build_fleet_plan(*plans.values(), room=room, as_of=1_700_000_000 + number)
+        whole = build_fleet_plan(*plans.values(), controller_result=room, as_of=1_700_000_000 + number)
         plan = replace(whole, is_complete=pass_result.complete, awaited_owners=frozenset(map(_key, pass_result.awaits)))
 
         status_files = build_status_files(plan, standing, limit, memory)

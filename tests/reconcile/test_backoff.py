@@ -1,4 +1,4 @@
-"""Resting remotes: each failure doubles the rest, up to a bound; a success or a person's word ends it."""
+"""The back-off of remotes: each failure doubles it up to a limit, and a success or a person ends it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from reconciler.reconcile.remotes.scheduling import Backoff
 
 
 class Clock:
-    """A clock that moves when told to."""
+    """A manual clock."""
 
     def __init__(self) -> None:
         self.now = 100.0

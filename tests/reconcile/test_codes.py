@@ -1,4 +1,4 @@
-"""Every code that is raised anywhere stands in a table, once, and the page of all findings is written from them."""
+"""Exactly one table contains each code that the code reports, and the page of findings is generated from the tables."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "reconciler"
 PAGE = ROOT / "docs" / "reference" / "findings.md"
 KNOWN = index_codes_by_name(ALL_CODES)
-# what takes a reason that becomes a code, and where among its arguments
+# functions with a reason that becomes a code, and the position of this argument
 REASONS = {"SetFailure": 0, "UnresolvedUpstream": 0, "SkippedTarget": 1}
 # errors of edits and of writing, which reading cannot raise; callers turn them into findings of their own
 OF_EDITS = {"YamlComment", "YamlEdit", "YamlValue"}
-# a finding that state remembers is read with the code that it was written with
+# A finding in the state keeps the code that it was written with.
 READS_FINDINGS = {
     SOURCE / "krm" / "findings.py", SOURCE / "planning" / "decide" / "package_decision.py",
     SOURCE / "output" / "findings" / "entries.py",
@@ -102,7 +102,7 @@ def test_a_code_stands_in_one_table_only() -> None:
 
 
 @pytest.mark.parametrize("code", ALL_CODES, ids=lambda code: code.name)
-def test_a_code_says_what_it_means_in_one_sentence(code) -> None:
+def test_the_description_of_a_code_is_one_sentence(code) -> None:
     assert code.description.endswith(".")
     assert code.description[0].isupper()
 

@@ -1,4 +1,4 @@
-"""Making packages again as they were: from commits of their branch, with all that has moved since (design 10.28)."""
+"""Packages that are rendered again from commits of their branch, although inputs have changed since."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def world(tmp_path: Path) -> HistoryWorld:
     return begin(tmp_path, history_published)
 
 
-def made_again(world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin") -> ReRenderedPackage:
-    """Make a package of Berlin again, as it stands on a branch or at a commit."""
+def render_again(world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin") -> ReRenderedPackage:
+    """Render a package of Berlin again, with the content of a branch or a commit."""
     with world.open_past() as past:
         history = past.open([TargetReference("berlin")])
         (berlin,) = history.targets
@@ -32,37 +32,37 @@ def made_again(world: HistoryWorld, name: str = "gateway", at: str = "clusters/b
         return history.re_render(result, history.read_config(result.recorded.config, [result]))
 
 
-def comes_out(world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin") -> bool:
-    """Return whether a package comes out again as it is published."""
-    result = made_again(world, name, at)
+def is_reproducible(world: HistoryWorld, name: str = "gateway", at: str = "clusters/berlin") -> bool:
+    """Return whether the new render of a package equals its published content."""
+    result = render_again(world, name, at)
     assert result.rendered, result.blocked_reason
     return result.rendered.files.id == world.tree("clusters/berlin", name)
 
 
-def why_not(world: HistoryWorld, name: str = "gateway") -> tuple[str, bool]:
-    """Return why a package cannot be made again, and whether that is wrong of its status file."""
+def read_blocked_reason(world: HistoryWorld, name: str = "gateway") -> tuple[str, bool]:
+    """Return the reason why a package cannot be rendered again, and whether its status file is the cause."""
     with pytest.raises(ReRenderError) as error:
-        made_again(world, name)
+        render_again(world, name)
     return error.value.message, error.value.is_mismatch
 
 
 def test_it_is_made_by_the_config_of_then(world: HistoryWorld) -> None:
     world.change({"regions/north.yaml": config_map("region-north", api="elsewhere"), "metrics.yaml": None})
 
-    assert comes_out(world)
-    assert comes_out(world, "metrics")
+    assert is_reproducible(world)
+    assert is_reproducible(world, "metrics")
 
 
 def test_an_upstream_whose_tag_has_moved_is_that_of_then(world: HistoryWorld) -> None:
     world.release("gateway", "v1", package("gateway", replicas=9, endpoints=config_map("endpoints", "required")))
 
-    assert comes_out(world)
+    assert is_reproducible(world)
 
 
 def test_an_upstream_whose_tag_is_gone_is_that_of_then(world: HistoryWorld) -> None:
     git(world.catalog, "update-ref", "-d", "refs/tags/metrics/v1")
 
-    assert comes_out(world, "metrics")
+    assert is_reproducible(world, "metrics")
 
 
 def test_an_upstream_that_is_gone_is_read_from_state(world: HistoryWorld) -> None:
@@ -71,14 +71,14 @@ def test_an_upstream_that_is_gone_is_read_from_state(world: HistoryWorld) -> Non
         world.release(name, "v1", package(name, replicas=9, endpoints=config_map("endpoints", "required")))
     world.prune_unreachable_objects(world.catalog)
 
-    assert comes_out(world)
+    assert is_reproducible(world)
 
 
 def test_a_config_commit_that_is_gone_is_named(world: HistoryWorld) -> None:
     lost = world.package_status("clusters/berlin", "gateway")["inputs"]["config"]
     world.squash_config()
 
-    why, is_wrong = why_not(world)
+    why, is_wrong = read_blocked_reason(world)
 
     assert f"the recorded config {lost[:12]} cannot be read" in why
     assert not is_wrong
@@ -88,7 +88,7 @@ def test_a_config_that_wants_no_such_package_is_wrong(world: HistoryWorld) -> No
     status = world.text("clusters/berlin", ".reconciler/gateway.yaml")
     world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace("name: gateway-berlin", "name: other")})
 
-    why, is_wrong = why_not(world)
+    why, is_wrong = read_blocked_reason(world)
 
     assert "does not request the package berlin/gateway" in why
     assert is_wrong
@@ -100,7 +100,7 @@ def test_another_upstream_than_the_commit_has_is_wrong(world: HistoryWorld) -> N
     other = git(world.catalog, "rev-parse", "metrics/v1:metrics")
     world.commit("clusters/berlin", {".reconciler/gateway.yaml": status.replace(value["tree"], other)})
 
-    why, is_wrong = why_not(world)
+    why, is_wrong = read_blocked_reason(world)
 
     assert f"the status file records the tree {other[:12]}" in why
     assert is_wrong
@@ -112,7 +112,7 @@ def test_an_edit_that_was_published_is_in_the_source(world: HistoryWorld) -> Non
     world.publish()
 
     assert "replicas: 7" in world.text("clusters/berlin", "gateway/deployment.yaml")
-    assert comes_out(world)
+    assert is_reproducible(world)
 
 
 def test_a_key_of_the_context_that_an_earlier_output_had_is_kept(world: HistoryWorld) -> None:
@@ -125,4 +125,4 @@ def test_a_key_of_the_context_that_an_earlier_output_had_is_kept(world: HistoryW
     world.publish()
 
     assert "zone: a" in world.text("clusters/berlin", "metrics/package-context.yaml")
-    assert comes_out(world, "metrics")
+    assert is_reproducible(world, "metrics")

@@ -1,4 +1,4 @@
-"""Events are told as they were set up, and cost nothing while there are none."""
+"""Events follow the configuration of the log, and have no cost if the log is disabled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reconciler.telemetry.event_log import EventLog
 
 
 @pytest.mark.parametrize("level", ["debug", "info", "warning", "error"])
-def test_an_event_is_told_with_its_fields(level: str) -> None:
+def test_an_event_is_logged_with_its_fields(level: str) -> None:
     with capture_logs() as log_events:
         getattr(EventLog(), level)("draft_pushed", target="berlin")
 

@@ -1,4 +1,4 @@
-"""Since when drafts have lain there: remembered for the next process, and worth no more than the cache."""
+"""The time since when drafts exist: the cache stores it for the next process."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_went_away_and_comes_again_is_new(file: Path) -> None:
     assert times.update("berlin", {"gw": "t1"}, 300) == {"gw": 300}
 
 
-def test_the_next_process_knows_it(file: Path) -> None:
+def test_the_next_process_reads_the_time(file: Path) -> None:
     times = FirstSeenTimes(file)
     times.update("berlin", {"gw": "t1"}, 100)
     times.update("lisbon", {}, 100)
@@ -49,14 +49,14 @@ def test_nothing_new_is_not_written(file: Path) -> None:
     assert not file.exists()
 
 
-def test_what_is_there_before_anybody_looks_is_as_old_as_is_said(file: Path) -> None:
+def test_an_existing_draft_has_the_given_start_time(file: Path) -> None:
     times = FirstSeenTimes(file)
 
     assert times.update("berlin", {"gw": "t1"}, 100, start=0) == {"gw": 0}
     assert times.update("berlin", {"gw": "t2", "web": "t1"}, 200, start=0) == {"gw": 200, "web": 200}
 
 
-def test_that_nothing_was_there_is_remembered(file: Path) -> None:
+def test_the_absence_of_drafts_is_stored(file: Path) -> None:
     times = FirstSeenTimes(file)
     times.update("berlin", {}, 100, start=0)
     times.store()
@@ -76,14 +76,14 @@ def test_that_nothing_was_there_is_remembered(file: Path) -> None:
         pytest.param('{"berlin": {"gw": ["t1", "x"]}}', id="no-time"),
     ],
 )
-def test_a_file_that_others_wrote_is_as_good_as_none(file: Path, text: str) -> None:
+def test_an_invalid_file_counts_as_missing(file: Path, text: str) -> None:
     file.parent.mkdir()
     file.write_text(text)
 
     assert FirstSeenTimes(file).update("berlin", {"gw": "t1"}, 200) == {"gw": 200}
 
 
-def test_a_place_that_takes_nothing_stops_nobody(file: Path) -> None:
+def test_an_unwritable_folder_stops_no_pass(file: Path) -> None:
     file.parent.write_text("in the way")
     times = FirstSeenTimes(file)
     times.update("berlin", {"gw": "t1"}, 100)

@@ -21,7 +21,7 @@ def target(name: str = "berlin", repository: str = "/fleet.git", branch: str = "
     return Target(key, repository, repository, branch, "", True, SourceLocation())
 
 
-def kept(folder: Path, config: str = "config", **more: CommitId) -> KnownHeads:
+def build_heads(folder: Path, config: str = "config", **more: CommitId) -> KnownHeads:
     heads = KnownHeads(folder / "heads.json", config)
     for name, head in more.items():
         heads.record(target(name, branch=f"clusters/{name}"), head)
@@ -30,7 +30,7 @@ def kept(folder: Path, config: str = "config", **more: CommitId) -> KnownHeads:
 
 
 def test_a_head_is_found_by_the_next_process(tmp_path: Path) -> None:
-    kept(tmp_path, berlin=ONE)
+    build_heads(tmp_path, berlin=ONE)
 
     assert KnownHeads(tmp_path / "heads.json", "config").find(target()) == KnownHead(
         "/fleet.git", "clusters/berlin", ONE
@@ -38,7 +38,7 @@ def test_a_head_is_found_by_the_next_process(tmp_path: Path) -> None:
 
 
 def test_another_config_finds_the_head_of_the_same_branch_only(tmp_path: Path) -> None:
-    kept(tmp_path, berlin=ONE)
+    build_heads(tmp_path, berlin=ONE)
     other = KnownHeads(tmp_path / "heads.json", "another")
 
     assert other.find(target()) == KnownHead("/fleet.git", "clusters/berlin", ONE)
@@ -46,7 +46,7 @@ def test_another_config_finds_the_head_of_the_same_branch_only(tmp_path: Path) -
 
 
 def test_a_target_at_another_place_finds_the_head_of_its_last_place(tmp_path: Path) -> None:
-    heads = kept(tmp_path, berlin=ONE)
+    heads = build_heads(tmp_path, berlin=ONE)
 
     assert heads.find(target(repository="/new.git")) == KnownHead("/fleet.git", "clusters/berlin", ONE)
 
@@ -67,10 +67,10 @@ def test_two_processes_keep_the_heads_of_both(tmp_path: Path) -> None:
 
 
 def test_an_equal_head_writes_nothing(tmp_path: Path) -> None:
-    kept(tmp_path, berlin=ONE)
+    build_heads(tmp_path, berlin=ONE)
     before = (tmp_path / "heads.json").stat().st_ino
 
-    kept(tmp_path, berlin=ONE)
+    build_heads(tmp_path, berlin=ONE)
 
     assert (tmp_path / "heads.json").stat().st_ino == before
 
@@ -85,17 +85,17 @@ def test_an_equal_head_writes_nothing(tmp_path: Path) -> None:
         pytest.param(b"[" * 100_000, id="nested"),
     ],
 )
-def test_an_unreadable_file_knows_nothing_and_is_replaced(tmp_path: Path, content: bytes) -> None:
+def test_an_unreadable_file_has_no_heads_and_is_replaced(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "heads.json").write_bytes(content)
 
     assert KnownHeads(tmp_path / "heads.json", "config").find(target()) is None
-    kept(tmp_path, berlin=ONE)
+    build_heads(tmp_path, berlin=ONE)
     assert KnownHeads(tmp_path / "heads.json", "config").find(target()) is not None
 
 
 def test_a_disk_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    kept(tmp_path / "file", berlin=ONE)
+    build_heads(tmp_path / "file", berlin=ONE)
 
     assert KnownHeads(tmp_path / "file" / "heads.json", "config").find(target()) is None

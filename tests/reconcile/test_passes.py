@@ -1,4 +1,4 @@
-"""Passes of the service over real repositories: equal heads end one at once, one remote is no other's trouble."""
+"""Passes of the service with real repositories: unchanged heads end a pass early, and remotes fail independently."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def test_equal_heads_are_looked_at_again_when_a_moved_tag_has_settled(world: Wor
     assert math.isinf(passes.seconds_until_due)
 
 
-def test_a_clock_that_was_set_back_makes_nobody_wait_for_the_old_time(tmp_path: Path) -> None:
+def test_a_clock_that_was_set_back_delays_no_remote(tmp_path: Path) -> None:
     last = CompletedPass("config", "heads", due=5_000, at=4_000)
 
     assert [last.is_current(now) for now in (3_999, 4_000, 4_999, 5_000)] == [False, True, True, False]
@@ -230,7 +230,7 @@ def test_what_came_in_with_a_lost_race_is_looked_at(world: World, monkeypatch: p
     assert passes.summary.is_skipped
 
 
-def test_a_remote_that_is_gone_holds_up_nobody_else_and_rests(world: World) -> None:
+def test_a_missing_remote_delays_no_other_and_has_a_back_off(world: World) -> None:
     shutil.move(world.folder / "far.git", world.folder / "away.git")
     passes, parts = world.passes()
     passes.run()
@@ -245,7 +245,7 @@ def test_a_remote_that_is_gone_holds_up_nobody_else_and_rests(world: World) -> N
     assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, {"refs/heads/drafts/far"})
 
 
-def test_a_host_that_refuses_one_destination_is_told_and_others_go_on(world: World) -> None:
+def test_a_host_that_refuses_one_target_is_reported_and_others_continue(world: World) -> None:
     write_hook(world.folder / "far.git", "pre-receive", "echo asked >> asked; echo 'no secrets, please' >&2; exit 1")
     passes, _ = world.passes()
     passes.run()
@@ -297,7 +297,7 @@ def test_a_damaged_mirror_is_rebuilt_in_the_same_pass(
     assert [item["log_level"] for item in rebuilt] == ["warning"]
 
 
-def test_a_spoilt_state_is_told_and_left_alone(world: World) -> None:
+def test_an_unreadable_state_is_reported_and_not_changed(world: World) -> None:
     passes, _ = world.passes()
     assert passes.run()
     spoilt = commit_files(world.folder / "fleet.git", "refs/heads/elsewhere", {"destination.json": b"{}"})
@@ -327,7 +327,7 @@ def test_a_remote_that_cannot_be_written_spoils_only_itself(world: World, monkey
 
 @pytest.fixture
 def proposing(world: World) -> World:
-    """The same world with its config in a repository, and a tag that has moved on from what the config says."""
+    """The same fleet with its config in a repository, and a tag that has moved from the revision in the config."""
     commit_files(world.folder / "catalog.git", "refs/heads/main", {"web/web.yaml": CONFIG_MAP + b"# two\n"})
     for tag in ("v2", "stable"):
         git(world.folder / "catalog.git", "tag", f"web/{tag}", "main")
@@ -428,7 +428,7 @@ def test_a_tag_that_was_made_is_news_for_the_next_pass(world: World) -> None:
     assert passes.summary.is_skipped
 
 
-def test_tags_that_are_refused_are_told_and_the_pass_settles(world: World) -> None:
+def test_refused_tags_are_reported_and_later_passes_change_nothing(world: World) -> None:
     write_hook(world.folder / "fleet.git", "update", 'case "$1" in refs/tags/*) echo protected >&2; exit 1;; esac')
     world.write_more(VARIANT.format(name="next", repository="far").replace("repo: catalog", "repo: east"))
     passes, _ = world.passes()
@@ -456,17 +456,17 @@ def test_shards_with_one_cache_remember_each_for_itself(world: World) -> None:
 
 
 def test_a_service_holds_on_to_no_contents_of_what_it_has_drafted(world: World) -> None:
-    def held() -> int:
+    def count_pass_objects() -> int:
         return sum(type(item) in (Draft, PassContext, Remote) for item in gc.get_objects())
 
     gc.collect()
-    before = held()
+    before = count_pass_objects()
     passes, _ = world.passes()
-    # while a pass is under way, hardly anybody looks for what cycles hold
+    # During a pass, the garbage collector rarely searches for reference cycles.
     gc.disable()
     try:
         assert passes.run()
-        after = held()
+        after = count_pass_objects()
     finally:
         gc.enable()
 

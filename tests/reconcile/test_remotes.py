@@ -1,4 +1,4 @@
-"""A remote is fetched once a pass, as all that it is in it; one that failed rests."""
+"""A pass fetches each remote once, for all uses of it. A failed remote has a back-off."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.unit.planning.builders import build_target
 
 @dataclass(eq=False)
 class FakeMirror:
-    """Notes what it is fetched as; fails where its address says so."""
+    """Records the names that it is fetched with. It fails if its address requests a failure."""
 
     url: str
     metric_label = "local"
@@ -59,7 +59,7 @@ def test_each_is_fetched_once(upstreams: list[str], destinations: list[str], exp
     assert {url: mirror.fetched for url, mirror in opened.items()} == expected
 
 
-def test_one_that_fails_is_told_and_rests() -> None:
+def test_a_failed_remote_is_reported_and_has_a_back_off() -> None:
     actual_remotes, opened = remotes()
 
     actual_remotes.fetch(["broken"], ["broken", "b"])
@@ -81,7 +81,7 @@ def test_only_failing_target_remotes_are_listed() -> None:
     }
 
 
-def test_one_that_is_gone_is_told_in_gits_words_and_stops_no_other(tmp_path: Path) -> None:
+def test_a_missing_remote_has_the_message_of_git_and_stops_no_other(tmp_path: Path) -> None:
     fleet, path = make_bare(tmp_path / "fleet.git"), tmp_path / "gone.git"
     commit_files(fleet, "refs/heads/main", {"a": b"1"})
     actual_remotes = Remotes(
@@ -111,7 +111,7 @@ def test_a_remote_that_could_not_be_fetched_is_not_asked_for_tags(tmp_path: Path
         assert remote.list_tagged_revisions(build_target(tag_prefix="berlin/"), ["gw"]) == {"gw": ()}
 
 
-def test_what_tags_say_of_revisions(tmp_path: Path) -> None:
+def test_revisions_in_tags(tmp_path: Path) -> None:
     fleet = make_bare(tmp_path / "fleet.git")
     commit = commit_files(fleet, "refs/heads/main", {"a": b"1"}, "by hand")
     for name in ("gw/v01", "gw/vx", "gw/stable", "gw/below/v7", "other/v9", "gw/v10"):
@@ -144,8 +144,8 @@ def test_what_tags_say_of_revisions(tmp_path: Path) -> None:
         pytest.param({".reconciler/other.yaml": b"2"}, ["gw"], True, id="the-status-file-of-another"),
         pytest.param({"team/new/a": b"2"}, ["team/new"], False, id="a-new-folder-with-nothing-else"),
         pytest.param({"team/new/a": b"2", "team/b": b"2"}, ["team/new"], True, id="a-new-folder-with-something-else"),
-        pytest.param({"gw/a": None, "gw/b": None}, ["gw"], False, id="the-package-is-taken-away"),
-        pytest.param({"gw/a": None}, [], True, id="a-file-is-taken-away"),
+        pytest.param({"gw/a": None, "gw/b": None}, ["gw"], False, id="package-deleted"),
+        pytest.param({"gw/a": None}, [], True, id="file-deleted"),
     ],
 )
 def test_what_a_draft_offers_besides_some_packages(
@@ -166,7 +166,7 @@ def test_what_a_draft_offers_besides_some_packages(
         assert objects.has_unpublished_changes(CommitId(head), CommitId(base), CommitId(base), besides) is expected
 
 
-def test_first_parents_are_what_git_says_near_and_far(tmp_path: Path) -> None:
+def test_first_parents_equal_those_of_git(tmp_path: Path) -> None:
     mirror = Mirror.open(tmp_path / "cache", str(make_bare(tmp_path / "fleet.git")))
     # a line of 60 commits, the last ten of which merge one commit of a branch that left at the start
     line = [NewCommit((), (), "0", 0), *(NewCommit((at,), (), str(at), 0) for at in range(50))]

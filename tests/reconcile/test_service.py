@@ -1,4 +1,4 @@
-"""The service: when passes run, what a failure changes, and how it ends or starts over."""
+"""The service: the schedule of passes, the effect of failures, its end and its reload."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def serve(build: Callable[[], ServiceWork], wakeups: WakeupQueue, *arguments: Ca
 
 
 class Scripted(WakeupQueue):
-    """Wakeups that answer from a list, and note how long the service wanted to wait."""
+    """Wakeups that come from a list. It records how long the service waits."""
 
     def __init__(self, *answers: set[Wakeup]) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class Scripted(WakeupQueue):
 
 
 class Passes:
-    """Counts passes and hurries; each pass ends as the script says."""
+    """Counts passes and early fetches. The results of the passes come from a list."""
 
     def __init__(self, *ends: bool | Exception) -> None:
         self.ends = list(ends)
@@ -141,7 +141,7 @@ def test_the_service_wakes_for_what_is_due(due_in: float, ends: bool, pause: flo
     ("reason", "hurried"),
     [
         pytest.param(Wakeup.TIMER, 1, id="the-timer-lets-remotes-rest"),
-        pytest.param(Wakeup.NOW, 2, id="now-asks-them-at-once"),
+        pytest.param(Wakeup.NOW, 2, id="now-fetches-them-at-once"),
         pytest.param(Wakeup.FOLDER, 2, id="a-changed-folder-too"),
         pytest.param(Wakeup.WEBHOOK, 1, id="a-webhook-lets-them-rest"),
     ],
@@ -158,9 +158,9 @@ def test_who_wakes_the_service_by_hand_does_not_wait_for_resting_remotes(reason:
     [
         pytest.param({Wakeup.WEBHOOK}, {Wakeup.WEBHOOK}, [2.0], 2, 1, id="those-that-follow-end-in-the-same-pass"),
         pytest.param({Wakeup.WEBHOOK}, set(), [2.0], 2, 1, id="none-follows"),
-        pytest.param({Wakeup.WEBHOOK}, {Wakeup.NOW}, [2.0], 2, 2, id="somebody-asks-meanwhile"),
+        pytest.param({Wakeup.WEBHOOK}, {Wakeup.NOW}, [2.0], 2, 2, id="request-during-the-wait"),
         pytest.param({Wakeup.WEBHOOK}, {Wakeup.STOP}, [2.0], 1, 1, id="a-stop-meanwhile"),
-        pytest.param({Wakeup.WEBHOOK, Wakeup.NOW}, set(), [], 2, 2, id="who-asks-by-hand-does-not-wait"),
+        pytest.param({Wakeup.WEBHOOK, Wakeup.NOW}, set(), [], 2, 2, id="request-of-a-person-does-not-wait"),
         pytest.param({Wakeup.TIMER}, set(), [], 2, 1, id="nor-does-the-timer"),
         pytest.param({Wakeup.REMOTE}, {Wakeup.REMOTE}, [2.0], 2, 1, id="late-remotes-end-in-the-same-pass"),
     ],
@@ -179,8 +179,8 @@ def test_webhooks_are_gathered(
     ("reasons", "late", "collected"),
     [
         pytest.param({Wakeup.REMOTE}, set(), 1, id="a-late-remote"),
-        pytest.param({Wakeup.REMOTE}, {Wakeup.WEBHOOK}, 0, id="with-a-webhook-all-are-asked"),
-        pytest.param({Wakeup.REMOTE, Wakeup.NOW}, set(), 0, id="whoever-asks-asks-all"),
+        pytest.param({Wakeup.REMOTE}, {Wakeup.WEBHOOK}, 0, id="webhook-fetches-all"),
+        pytest.param({Wakeup.REMOTE, Wakeup.NOW}, set(), 0, id="request-for-all-targets"),
         pytest.param({Wakeup.TIMER}, set(), 0, id="the-timer-too"),
     ],
 )

@@ -1,4 +1,4 @@
-"""States as commits: written onto what stands there, or from nothing, they are the same."""
+"""States as commits: the result is the same with and without an existing state."""
 
 from __future__ import annotations
 

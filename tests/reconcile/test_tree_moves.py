@@ -1,4 +1,4 @@
-"""What moved between trees, over a table of trees: folders are dictionaries, files texts."""
+"""Differences between trees, in a table: folders are dictionaries, and files are texts."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ Folder = dict[str, Any]
 
 
 class Table:
-    """Trees by an id that is a digest of what they hold."""
+    """Trees by an ID, which is a digest of their content."""
 
     def __init__(self) -> None:
         self._trees: dict[str, tuple[TreeEntry, ...]] = {}
@@ -89,13 +89,15 @@ def test_a_folder_moves_file_by_file_beside_what_the_head_has_there(
         pytest.param({**BASE, "r": "2"}, {**BASE, "r": "3"}, True, id="one-path"),
         pytest.param({**BASE, "r": "2"}, {**BASE, "r": "2"}, False, id="the-same-change"),
         pytest.param({**BASE, "r": "2"}, {"a": BASE["a"]}, True, id="changed-and-gone"),
-        pytest.param({**BASE, "a": {"x": "2", "y": "1"}}, {**BASE, "a": {"x": "3", "y": "1"}}, False, id="in-ours"),
+        pytest.param(
+            {**BASE, "a": {"x": "2", "y": "1"}}, {**BASE, "a": {"x": "3", "y": "1"}}, False, id="in-an-excluded-path"
+        ),
         pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"y": "1"}}, False, id="two-new-folders"),
         pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": {"x": "2"}}, True, id="two-new-files"),
         pytest.param({**BASE, "b": {"x": "1"}}, {**BASE, "b": "1"}, True, id="a-file-in-a-new-folders-way"),
         pytest.param(BASE, {**BASE, "m": "submodule"}, False, id="a-submodule"),
-        pytest.param(BASE, {**BASE, ".git": "1"}, True, id="a-name-that-nobody-may-write"),
-        pytest.param(BASE, {**BASE, "a": {**BASE["a"], "..": "1"}}, True, id="such-a-name-in-ours"),
+        pytest.param(BASE, {**BASE, ".git": "1"}, True, id="forbidden-name"),
+        pytest.param(BASE, {**BASE, "a": {**BASE["a"], "..": "1"}}, True, id="forbidden-name-in-an-excluded-path"),
     ],
 )
 def test_what_collides(head: Folder, branch: Folder, expected: bool) -> None:
@@ -125,7 +127,7 @@ def test_what_collides(head: Folder, branch: Folder, expected: bool) -> None:
         pytest.param(
             {**BASE, "a": {"x": "2", "y": "1"}}, {"r": "1"}, ["!a/x 2"], id="changed-in-a-folder-that-is-gone"
         ),
-        pytest.param({**BASE, ".git": "1"}, BASE, ["!.git 1"], id="a-name-that-nobody-may-write"),
+        pytest.param({**BASE, ".git": "1"}, BASE, ["!.git 1"], id="forbidden-name"),
     ],
 )
 def test_what_is_offered(head: Folder, branch: Folder, expected: list[str]) -> None:

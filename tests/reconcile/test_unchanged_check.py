@@ -1,4 +1,4 @@
-"""The memory of the last pass in the cache: whatever stands in its place is as good as no memory."""
+"""The record of the last pass in the cache: an unreadable record has the effect of a missing one."""
 
 import errno
 from pathlib import Path

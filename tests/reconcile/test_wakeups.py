@@ -1,4 +1,4 @@
-"""What wakes the service: reasons gather while nobody waits, and any number of them is one."""
+"""The wakeups of the service: reasons accumulate between waits, and equal reasons count once."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ PATIENCE = 20.0
 @pytest.mark.parametrize(
     ("reasons", "expected"),
     [
-        pytest.param([], {Wakeup.TIMER}, id="nobody-woke-so-the-time-passed"),
+        pytest.param([], {Wakeup.TIMER}, id="timeout-without-wakeup"),
         pytest.param([Wakeup.NOW], {Wakeup.NOW}, id="one-reason"),
         pytest.param([Wakeup.NOW, Wakeup.NOW], {Wakeup.NOW}, id="the-same-reason-twice-is-one"),
-        pytest.param([Wakeup.NOW, Wakeup.STOP], {Wakeup.NOW, Wakeup.STOP}, id="different-reasons-are-all-told"),
+        pytest.param([Wakeup.NOW, Wakeup.STOP], {Wakeup.NOW, Wakeup.STOP}, id="all-different-reasons"),
     ],
 )
 def test_wait_returns_what_came_since_the_last_wait(reasons: list[Wakeup], expected: set[Wakeup]) -> None:
@@ -31,7 +31,7 @@ def test_wait_returns_what_came_since_the_last_wait(reasons: list[Wakeup], expec
     assert wakeups.wait(0) == expected
 
 
-def test_a_reason_is_told_once() -> None:
+def test_a_reason_is_returned_once() -> None:
     wakeups = WakeupQueue()
     wakeups.add(Wakeup.NOW)
     wakeups.wait(0)
@@ -60,13 +60,13 @@ def test_a_wake_from_another_thread_ends_the_wait() -> None:
     ("seconds", "reasons"),
     [
         pytest.param(0.01, {Wakeup.WEBHOOK, Wakeup.FOLDER}, id="others-wait-with-us"),
-        pytest.param(0.01, set(), id="nobody-came"),
+        pytest.param(0.01, set(), id="timeout"),
         pytest.param(PATIENCE, {Wakeup.WEBHOOK, Wakeup.STOP}, id="a-stop-ends-it"),
         pytest.param(PATIENCE, {Wakeup.RELOAD}, id="so-does-a-reload"),
-        pytest.param(PATIENCE, {Wakeup.NOW}, id="and-who-asks-by-hand"),
+        pytest.param(PATIENCE, {Wakeup.NOW}, id="request-of-a-person"),
     ],
 )
-def test_gathering_takes_its_time_unless_somebody_cannot_wait(seconds: float, reasons: set[Wakeup]) -> None:
+def test_the_wait_for_more_reasons_ends_early_for_urgent_reasons(seconds: float, reasons: set[Wakeup]) -> None:
     wakeups = WakeupQueue()
     for reason in reasons:
         wakeups.add(reason)
@@ -80,7 +80,7 @@ def test_a_changed_file_of_a_watched_folder_wakes(tmp_path: Path) -> None:
     with watch_folders([tmp_path], wakeups):
         reasons: frozenset[Wakeup] = frozenset({Wakeup.TIMER})
         for attempt in range(100):
-            # the watcher needs a moment to look at the folder first
+            # The watcher first reads the folder, which takes a moment.
             (tmp_path / "regions.yaml").write_text(f"attempt: {attempt}\n")
             reasons = wakeups.wait(PATIENCE / 100)
             if Wakeup.FOLDER in reasons:

@@ -1,4 +1,4 @@
-"""Lanes: who is waited for, who is left behind, and who finds a place; time is ticked by hand."""
+"""The worker pool: jobs that it waits for, late jobs, and free threads, with a manual clock."""
 
 from __future__ import annotations
 
@@ -11,46 +11,46 @@ import pytest
 
 from reconciler.reconcile.remotes.scheduling import RemoteLimits, WorkerPool
 
-GENEROUS = 60.0
+TIMEOUT_SECONDS = 60.0
 
 
 class Remotes:
-    """Jobs that end when they are let go, and a clock that jumps once so many of them have ended."""
+    """Jobs that end when the test releases them, and a clock that advances after a number of ended jobs."""
 
     def __init__(self) -> None:
         self.ended = 0
         self.jumps_after = 2
         self.gates: dict[str, threading.Event] = {}
         self.woken = threading.Semaphore(0)
-        self.flow = RemoteLimits(max_wait_seconds=10, notify=self.woken.release, clock=self.clock)
+        self.limits = RemoteLimits(max_wait_seconds=10, notify=self.woken.release, clock=self.clock)
 
     def clock(self) -> float:
-        # the lane asks for the time when one of its threads has ended
+        # The pool reads the clock when one of its threads has ended.
         self.ended += threading.current_thread() is not threading.main_thread()
         return 11.0 if self.ended >= self.jumps_after else 0.0
 
-    def quick(self, name: str) -> Callable[[], str]:
+    def make_fast_job(self, name: str) -> Callable[[], str]:
         """Return a job that ends at once."""
 
         def job() -> str:
-            return f"{name} came"
+            return f"{name} finished"
 
         return job
 
-    def hanging(self, name: str) -> Callable[[], str]:
-        """Return a job that says nothing until it is let go."""
+    def make_blocked_job(self, name: str) -> Callable[[], str]:
+        """Return a job that does not respond until the test releases it."""
         gate = self.gates[name] = threading.Event()
 
         def job() -> str:
-            assert gate.wait(GENEROUS)
-            return f"{name} came"
+            assert gate.wait(TIMEOUT_SECONDS)
+            return f"{name} finished"
 
         return job
 
-    def let_go(self, name: str) -> None:
-        """Let a late job end, and wait until it has."""
+    def release(self, name: str) -> None:
+        """Release a late job, and wait until it has ended."""
         self.gates[name].set()
-        assert self.woken.acquire(timeout=GENEROUS)
+        assert self.woken.acquire(timeout=TIMEOUT_SECONDS)
 
 
 @pytest.fixture
@@ -61,64 +61,72 @@ def remotes() -> Iterator[Remotes]:
         gate.set()
 
 
-def came(
-    lane: WorkerPool[str], jobs: dict[str, Callable[[], str]], unawaited: frozenset[str] = frozenset()
+def run_jobs(
+    pool: WorkerPool[str], jobs: dict[str, Callable[[], str]], unawaited: frozenset[str] = frozenset()
 ) -> list[str]:
-    return sorted(end.result for end in lane.run(jobs, unawaited).values())
+    return sorted(end.result for end in pool.run(jobs, unawaited).values())
 
 
-def test_without_an_end_to_patience_all_are_waited_for(remotes: Remotes) -> None:
-    lane: WorkerPool[str] = WorkerPool("fetch", 2, RemoteLimits())
+def test_without_a_limit_the_pool_waits_for_all_jobs(remotes: Remotes) -> None:
+    pool: WorkerPool[str] = WorkerPool("fetch", 2, RemoteLimits())
 
-    assert came(lane, {name: remotes.quick(name) for name in "abc"}) == ["a came", "b came", "c came"]
-    assert not lane.late_jobs
+    assert run_jobs(pool, {name: remotes.make_fast_job(name) for name in "abc"}) == [
+        "a finished",
+        "b finished",
+        "c finished",
+    ]
+    assert not pool.late_jobs
 
 
-def test_one_that_hangs_is_left_behind_and_taken_later(remotes: Remotes) -> None:
-    lane: WorkerPool[str] = WorkerPool("fetch", 8, remotes.flow)
-    jobs = {"dead": remotes.hanging("dead"), "a": remotes.quick("a"), "b": remotes.quick("b")}
+def test_a_blocked_job_is_late_and_its_result_is_taken_later(remotes: Remotes) -> None:
+    pool: WorkerPool[str] = WorkerPool("fetch", 8, remotes.limits)
+    jobs = {"dead": remotes.make_blocked_job("dead"), "a": remotes.make_fast_job("a"), "b": remotes.make_fast_job("b")}
 
-    assert came(lane, jobs) == ["a came", "b came"]
-    assert (lane.late_jobs, lane.take_result("dead")) == ({"dead"}, None)
+    assert run_jobs(pool, jobs) == ["a finished", "b finished"]
+    assert (pool.late_jobs, pool.take_result("dead")) == ({"dead"}, None)
 
-    remotes.let_go("dead")
-    worker_result = lane.take_result("dead")
+    remotes.release("dead")
+    worker_result = pool.take_result("dead")
 
     assert worker_result is not None
-    assert (worker_result.result, worker_result.is_in_time) == ("dead came", False)
-    assert not lane.late_jobs
+    assert (worker_result.result, worker_result.is_in_time) == ("dead finished", False)
+    assert not pool.late_jobs
 
 
-def test_those_that_hang_keep_no_place(remotes: Remotes) -> None:
-    # the clock jumps once both have begun
+def test_blocked_jobs_occupy_no_thread(remotes: Remotes) -> None:
+    # The clock advances after both jobs have started.
     result = count()
-    lane: WorkerPool[str] = WorkerPool(
-        "fetch", 2, replace(remotes.flow, clock=lambda: 0.0 if next(result) < 2 else 11.0)
+    pool: WorkerPool[str] = WorkerPool(
+        "fetch", 2, replace(remotes.limits, clock=lambda: 0.0 if next(result) < 2 else 11.0)
     )
-    jobs = {"dead": remotes.hanging("dead"), "gone": remotes.hanging("gone"), "a": remotes.quick("a")}
+    jobs = {
+        "dead": remotes.make_blocked_job("dead"),
+        "gone": remotes.make_blocked_job("gone"),
+        "a": remotes.make_fast_job("a"),
+    }
 
-    assert came(lane, jobs) == ["a came"]
-    assert lane.late_jobs == {"dead", "gone"}
-
-
-def test_nobody_waits_for_the_unawaited_and_only_so_many_begin(remotes: Remotes) -> None:
-    lane: WorkerPool[str] = WorkerPool("fetch", 2, remotes.flow)
-    slow = {name: remotes.hanging(name) for name in "xyz"}
-
-    assert came(lane, {**slow, "a": remotes.quick("a")}, frozenset("xyz")) == ["a came"]
-    assert lane.late_jobs == {"x", "y"}
-
-    remotes.let_go("x")
-    lane.run({"z": slow["z"]}, frozenset("z"))
-
-    assert lane.late_jobs == {"x", "y", "z"}
+    assert run_jobs(pool, jobs) == ["a finished"]
+    assert pool.late_jobs == {"dead", "gone"}
 
 
-def test_a_mistake_of_ours_comes_to_light_where_it_is_taken(remotes: Remotes) -> None:
-    lane: WorkerPool[str] = WorkerPool("fetch", 1, remotes.flow)
+def test_no_wait_for_unawaited_jobs_and_a_limited_number_starts(remotes: Remotes) -> None:
+    pool: WorkerPool[str] = WorkerPool("fetch", 2, remotes.limits)
+    slow = {name: remotes.make_blocked_job(name) for name in "xyz"}
+
+    assert run_jobs(pool, {**slow, "a": remotes.make_fast_job("a")}, frozenset("xyz")) == ["a finished"]
+    assert pool.late_jobs == {"x", "y"}
+
+    remotes.release("x")
+    pool.run({"z": slow["z"]}, frozenset("z"))
+
+    assert pool.late_jobs == {"x", "y", "z"}
+
+
+def test_an_unexpected_exception_is_raised_when_the_result_is_taken(remotes: Remotes) -> None:
+    pool: WorkerPool[str] = WorkerPool("fetch", 1, remotes.limits)
 
     def broken() -> str:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        lane.run({"a": broken})
+        pool.run({"a": broken})

@@ -1,4 +1,4 @@
-"""Programs for tests: functions and an engine that people could have written."""
+"""Programs for tests: functions and a container engine."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.packages.builders import parse_items
 
 PREFIX = "ghcr.io/kptdev/krm-functions-catalog"
 BOUNDS = ProcessLimits(20, 512 * 1024 * 1024, 1_000_000)
-# an engine that runs no images: each is a Python program below FOLDER/images, named by its reference
+# An engine without containers: each image is a Python program in FOLDER/images, with the reference as its name.
 _ENGINE = """
 import hashlib, json, os, pathlib, subprocess, sys
 folder = pathlib.Path({folder!r})
@@ -49,7 +49,7 @@ elif words[0] == "run":
 
 
 def program(path: Path, source: str, interpreter: str = sys.executable) -> Path:
-    """Write a program that can be started."""
+    """Write an executable program."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"#!{interpreter}\n{dedent(source)}")
     path.chmod(0o755)
@@ -69,12 +69,12 @@ def engine(folder: Path, name: str = "docker") -> Path:
 
 
 def put_image(folder: Path, reference: str, source: str, place: str = "images") -> None:
-    """Put an image where the engine has its own, or into its registry."""
+    """Add an image to the local images of the engine, or to its registry."""
     (folder / place / reference.replace("/", "_")).write_text(source)
 
 
 class Clock:
-    """Seconds that pass when told to."""
+    """A manual clock, in seconds."""
 
     now = 0.0
 
@@ -89,7 +89,7 @@ def functions(
     bounds: ProcessLimits = BOUNDS,
     clock: Clock | None = None,
 ) -> CombinedFunctionProvider:
-    """Return all functions as wiring would build them; what failed rests 5 seconds of `clock`."""
+    """Return all functions, as the program builds them. The back-off after a failure is 5 seconds of `clock`."""
     spoiled = InterruptedCalls(Backoff(5, 60, clock or Clock()))
     images = ContainerFunctions(containers, PREFIX, ContainerEngine(EngineOptions("", pull), bounds), bounds, spoiled)
     return CombinedFunctionProvider(
@@ -98,7 +98,7 @@ def functions(
 
 
 def call(value: object, text: str, config: dict[str, object] | None = None) -> FunctionOutput:
-    """Call what was found on the documents of a text."""
+    """Call a function with the documents of a text."""
     assert isinstance(value, FunctionMatch), value
     return value.function(parse_items(text), config, FunctionContext())
 

@@ -1,4 +1,4 @@
-"""Commands run where they are listed, with nothing of ours; what they do is told from what is done to them."""
+"""Commands run if the settings list them, with a clean environment. Their failures differ from interruptions."""
 
 from __future__ import annotations
 

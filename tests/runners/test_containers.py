@@ -1,7 +1,7 @@
-"""Images run where they are listed, by an engine that is told to let them do nothing else.
+"""Images run if the settings list them, with engine options that isolate them.
 
-No engine runs here: a program in its place takes its arguments down and speaks the wire format. What a real one makes
-of these arguments is not tried.
+These tests run no engine: a fake program records the arguments and uses the wire format. The effect of the arguments
+on a real engine is not tested.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def calls(machine: Path) -> list[list[str]]:
-    """Return what the engine was told to do."""
+    """Return the arguments of the engine."""
     return [json.loads(line) for line in (machine / "calls").read_text().splitlines()]
 
 
@@ -157,7 +157,7 @@ def test_what_is_listed(machine: Path, patterns: tuple[str, ...], spec: dict[str
     [
         pytest.param("set-labels:v0.2", EDIT, False, id="of-the-catalog"),
         pytest.param("gcr.io/kpt-fn/set-labels:v0.2", EDIT, False, id="of-the-catalog's-old-place"),
-        pytest.param("example.com/set-labels:v0.2", EDIT, True, id="somebody's-own"),
+        pytest.param("example.com/set-labels:v0.2", EDIT, True, id="local-image"),
         pytest.param("set-labels:v9.9", EDIT, True, id="a-version-we-would-have-to-guess"),
     ],
 )
@@ -218,7 +218,7 @@ def test_a_container_ends_with_a_call_that_took_too_long(machine: Path) -> None:
     assert_removed(machine)
 
 
-def test_a_container_ends_with_a_call_that_said_too_much(machine: Path) -> None:
+def test_a_container_ends_after_too_much_output(machine: Path) -> None:
     put_image(machine, IMAGE, "while True: print('x' * 10**6)")
 
     assert call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE).has_failed
@@ -227,7 +227,7 @@ def test_a_container_ends_with_a_call_that_said_too_much(machine: Path) -> None:
 
 
 def assert_removed(machine: Path) -> None:
-    """The engine was told to remove the container that it had been told to run."""
+    """Check that the engine received the command to remove the container that it ran."""
     _, run, remove = calls(machine)
     assert remove == ["rm", "--force", run[run.index("--name") + 1]]
 
@@ -239,7 +239,7 @@ def test_an_engine_that_is_down_changes_nothing(machine: Path) -> None:
     (machine / "down").touch()
     provider.refresh()
 
-    assert provider.identity(f"function image {IMAGE}") == "", "it cannot be told"
+    assert provider.identity(f"function image {IMAGE}") == "", "the identity is unknown"
     with pytest.raises(InterruptedFunctionError, match="Cannot connect to the Docker daemon"):
         provider.find(FunctionSpec(image=IMAGE))
 

@@ -1,4 +1,4 @@
-"""Functions that other people wrote, or that are written in other languages, agree with us on the wire format."""
+"""Functions of other projects and in other languages are compatible with the wire format."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_second_render_adds_nothing(kyaml_example: Path) -> None:
     assert read_texts(render_result.files) == read_texts(first.files)
 
 
-def test_its_failure_says_why(kyaml_example: Path) -> None:
+def test_its_failure_has_a_reason(kyaml_example: Path) -> None:
     result = rendered(f"  - exec: {kyaml_example} --no-such-flag\n", kyaml_example)
 
     assert result.failure is not None

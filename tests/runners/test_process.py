@@ -1,4 +1,4 @@
-"""A process is fed, bounded, and gone at the end with all that it started."""
+"""A process receives its input, has limits, and ends together with its child processes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ open({str(note)!r}, "w").write(str(child))
 
 
 def is_gone(pid: int) -> bool:
-    """Whether a process has ended; one that nobody waits for counts as ended."""
+    """Return whether a process has ended. A zombie process counts as ended."""
     for _ in range(100):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -100,7 +100,7 @@ def test_a_child_that_left_its_group_does_not_hold_us_up() -> None:
     assert time.monotonic() - began < 5
 
 
-def test_a_signal_is_told() -> None:
+def test_a_signal_is_reported() -> None:
     assert run("import os; os.kill(os.getpid(), 9)").exit_code == -9
 
 

@@ -1,4 +1,4 @@
-"""Scripts in a process of their own: they can be stopped, and neither they nor their end harm anything else."""
+"""Scripts in their own process: they can be stopped, and neither they nor their end affect other work."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def kill_when_it_runs(process: ScriptProcess) -> None:
     os.kill(number, signal.SIGKILL)
 
 
-def test_a_process_that_somebody_kills_during_a_call_is_an_event_of_the_environment(process: ScriptProcess) -> None:
+def test_a_process_that_is_killed_during_a_call_is_an_environment_failure(process: ScriptProcess) -> None:
     killer = threading.Thread(target=kill_when_it_runs, args=(process,))
     killer.start()
 
@@ -216,7 +216,7 @@ def test_a_call_that_takes_too_long_by_the_clock_is_an_event_of_the_environment(
 
 
 class Never:
-    """Patience that lets nothing be tried again."""
+    """A limit without retries."""
 
     def is_waiting(self, key: str) -> bool:
         return True

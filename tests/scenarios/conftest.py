@@ -1,4 +1,4 @@
-"""Fixtures for the scenario tests: all tests of a process use the same folder, so that they can copy prepared worlds."""
+"""Fixtures for the scenario tests: all tests of a process use the same folder, so that they can copy prepared repositories."""
 
 import subprocess
 from pathlib import Path

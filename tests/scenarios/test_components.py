@@ -154,7 +154,7 @@ def test_new_component_with_a_binding_is_drafted(world: World) -> None:
         ),
         pytest.param(
             {CART_PRODUCTION: binding("cart", PRODUCTION, addonOverrides={"traceAgent": {"rate": 10}})},
-            2, (), id="an-override-that-says-what-is-so-anyway",
+            2, (), id="override-without-effect",
         ),
         pytest.param(
             {PRODUCED: environment(PRODUCTION, *LIVE, context={"zone": "b"})}, 6, (), id="an-unused-context"

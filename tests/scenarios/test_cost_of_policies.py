@@ -89,7 +89,7 @@ def world(tmp_path: Path) -> World:
         ),
         pytest.param(
             {SITE: site_policy(image_rule("early", {"clusterSelector": {"region": "early"}, "clusters": [*EARLY]}))}, 6, (),
-            id="a-rule-for-three-that-says-it-otherwise",
+            id="equivalent-rule-for-three-clusters",
         ),
         pytest.param({SIZES.format("cart"): size_policy("cart", wide=6)}, 10, WIDE, id="a-rule-for-all"),
         pytest.param({CLUSTER.format("wide-2"): cluster_repository("wide-2", "early")}, 2, ("wide-2",), id="a-label"),

@@ -72,7 +72,7 @@ def world(tmp_path: Path) -> World:
         ),
         pytest.param(
             {FILE.format("logs-3"): build_preset("logs-3", {"core-07": [option("buffer.size", 128)]})}, 0, (),
-            id="an-override-that-says-what-is-so-anyway",
+            id="override-without-effect",
         ),
         pytest.param({OF_EDGE: edge_override("btrfs")}, 30, EDGE, id="an-override-for-a-tier"),
         pytest.param({OF_EDGE: None}, 30, EDGE, id="an-override-for-a-tier-goes"),

@@ -1,4 +1,4 @@
-"""Tests of `reconciler explain` with whole worlds: its output, its errors and the packages that it renders."""
+"""Tests of `reconciler explain` with complete fleets: its output, its errors and the packages that it renders."""
 
 from __future__ import annotations
 

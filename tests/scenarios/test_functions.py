@@ -170,7 +170,7 @@ def test_changed_program_creates_a_draft_commit(program_world: ProgramWorld) -> 
 def test_changed_program_with_the_same_result_creates_no_draft_commit(program_world: ProgramWorld) -> None:
     program_world.write_program(SCALE)
     program_world.world.sync()
-    program_world.write_program(SCALE + "# says the same\n")
+    program_world.write_program(SCALE + "# the same output\n")
 
     pass_result = program_world.world.sync()
 

@@ -1,4 +1,4 @@
-"""Tests of `reconciler impact` with whole worlds: the impact of a change is compared with the drafts of a pass."""
+"""Tests of `reconciler impact` with complete fleets: the impact of a change is compared with the drafts of a pass."""
 
 from __future__ import annotations
 
@@ -382,7 +382,7 @@ def test_range_has_the_semantics_of_git(text: str, values: list[str], tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected_message"),
     [
         pytest.param("nowhere..", "there is no commit 'nowhere' in ", id="a-commit-that-is-not-there"),
         pytest.param("main", "must be BASE..HEAD or BASE...HEAD", id="no-range"),
@@ -390,7 +390,7 @@ def test_range_has_the_semantics_of_git(text: str, values: list[str], tmp_path: 
         pytest.param("main...other", "have no common ancestor", id="nothing-in-common"),
     ],
 )
-def test_invalid_range_exits_with_3(text: str, says: str, tmp_path: Path) -> None:
+def test_invalid_range_exits_with_3(text: str, expected_message: str, tmp_path: Path) -> None:
     world = begin(tmp_path, policies_published)
     commit_config(world, first=True)
     git(world.config, "checkout", "--quiet", "--orphan", "other")
@@ -400,7 +400,7 @@ def test_invalid_range_exits_with_3(text: str, says: str, tmp_path: Path) -> Non
     result = run_impact(world, text)
 
     assert (result.returncode, result.stdout) == (3, "")
-    assert says in result.stderr
+    assert expected_message in result.stderr
 
 
 def test_missing_branch_from_the_settings_names_the_setting(tmp_path: Path) -> None:

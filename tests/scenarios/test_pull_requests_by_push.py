@@ -15,9 +15,9 @@ pytestmark = pytest.mark.real_git
 AGIT = Path(__file__).parents[1] / "support" / "agit_hook.py"
 # The hook writes one line for each push with options.
 NOTE = """
-n=0; said=""
-while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do said="$said[$(printenv GIT_PUSH_OPTION_$n)]"; n=$((n + 1)); done
-[ -z "$said" ] || printf '%s\\n' "$said $(cut -d' ' -f3 | grep heads)" >> pushes
+n=0; options=""
+while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do options="$options[$(printenv GIT_PUSH_OPTION_$n)]"; n=$((n + 1)); done
+[ -z "$options" ] || printf '%s\\n' "$options $(cut -d' ' -f3 | grep heads)" >> pushes
 """
 
 

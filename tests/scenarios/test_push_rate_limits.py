@@ -141,7 +141,7 @@ def test_status_is_pushed_before_all_drafts_are_pushed(tmp_path: Path) -> None:
 def test_a_rate_limited_fleet_ends_with_the_same_refs_as_an_unlimited_one(
     tmp_path: Path, per_minute: int, refs: int
 ) -> None:
-    # Both worlds use the same folder, because states contain the address.
+    # Both instances of World use the same folder, because states contain the address.
     free = RateLimitedWorld(tmp_path / "world")
     free.run_until_idle()
     free.world.release("web", "v2", package("web", replicas=5))

@@ -258,18 +258,18 @@ def test_two_concurrent_daemons_create_the_same_tags(world: World) -> None:
 def test_two_daemons_that_push_tags_at_the_same_time_create_the_same_tags(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    push_tags, worlds = Mirror.push_tags, [open_replica(world)]
+    push_tags, replicas = Mirror.push_tags, [open_replica(world)]
 
     def sync_replica_first(mirror: Mirror, expected: Mapping[str, ObjectId]) -> PushReport:
-        while worlds:
-            worlds.pop().sync()
+        while replicas:
+            replicas.pop().sync()
         return push_tags(mirror, expected)
 
     monkeypatch.setattr(Mirror, "push_tags", sync_replica_first)
 
     after = world.sync()
 
-    assert worlds == []
+    assert replicas == []
     assert set(list_tags(world)) == {"berlin/metrics/v1"}
     assert not {code for code in after.codes if code.startswith("RevisionTag")}
     world.sync_until_unchanged()

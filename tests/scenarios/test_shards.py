@@ -192,7 +192,7 @@ def test_the_first_shard_keeps_the_status_of_packages_that_other_shards_have_not
     before = world.files(world.fleet, "reconciler/status")
     world.release("gateway", "v2", package("gateway", image="2.0", endpoints=config_map("endpoints", "required")))
     world.write({"gateway.yaml": injected_set("gateway", NAMES, "v2")})
-    first, *worlds = shards_of(world, 3)
+    first, *other_shards = shards_of(world, 3)
     first_shard_clusters = {name for name in NAMES if find_shard(name) == 1}
 
     pass_result = first.sync()
@@ -205,7 +205,7 @@ def test_the_first_shard_keeps_the_status_of_packages_that_other_shards_have_not
     assert parse_yaml(after["summary.yaml"]).documents[0].data["totals"]["awaited"] == len(NAMES) - len(
         first_shard_clusters
     )
-    sync_in_turns([*worlds, first])
+    sync_in_turns([*other_shards, first])
     files = world.files(world.fleet, "reconciler/status")
     assert "awaited" not in files["summary.yaml"]
     assert World(world.folder, cache=str(world.folder / "cache-alone")).sync().is_unchanged

@@ -1,4 +1,4 @@
-"""Deliveries: one poke for each that counts, none for what came before, and no reason given to strangers."""
+"""Deliveries: each valid delivery requests a pass, a repeated one does not, and errors give no reason to the client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACCEPTED, KNOWN, REFUSED = 202, 200, 401
 
 
 class Service:
-    """Counts the pokes; its clock stands until it is set."""
+    """Counts the requests for a pass. Its clock is manual."""
 
     def __init__(self) -> None:
         self.now = float(NOW)
@@ -90,7 +90,7 @@ def test_a_token_without_a_name_is_never_taken_for_a_replay(service: Service) ->
         pytest.param(301, KNOWN, id="out-of-the-future"),
     ],
 )
-def test_what_was_signed_at_another_time_wakes_nobody(service: Service, seconds: int, expected: int) -> None:
+def test_a_signature_of_another_time_requests_no_pass(service: Service, seconds: int, expected: int) -> None:
     assert service.timed("m", NOW + seconds) == expected
     assert service.pokes == (expected == ACCEPTED)
 

@@ -29,14 +29,14 @@ def test_a_secret_on_each_line(tmp_path: Path, content: bytes, expected: tuple[b
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "expected_message"),
     [
         pytest.param(None, "secrets: the secret file must be readable: No such file or directory", id="no-file"),
         pytest.param(b"", "secrets: must contain at least one secret, one per line", id="an-empty-file"),
         pytest.param(b" \n\n", "secrets: must contain at least one secret, one per line", id="blank-lines"),
     ],
 )
-def test_no_secret_is_an_error(tmp_path: Path, content: bytes | None, says: str) -> None:
+def test_no_secret_is_an_error(tmp_path: Path, content: bytes | None, expected_message: str) -> None:
     file = tmp_path / "secrets"
     if content is not None:
         file.write_bytes(content)
@@ -44,7 +44,7 @@ def test_no_secret_is_an_error(tmp_path: Path, content: bytes | None, says: str)
     with pytest.raises(SecretFileError) as error:
         SecretFile(file)
 
-    assert str(error.value) == f"{tmp_path}/{says}"
+    assert str(error.value) == f"{tmp_path}/{expected_message}"
 
 
 def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
@@ -60,7 +60,7 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
     assert log_events == [{"event": "webhook_secrets_reloaded", "secrets": 2, "log_level": "info"}]
 
 
-def test_a_file_that_went_lets_nobody_in_until_it_is_back(tmp_path: Path) -> None:
+def test_a_deleted_file_refuses_all_deliveries_until_it_exists_again(tmp_path: Path) -> None:
     file = tmp_path / "secrets"
     file.write_bytes(b"hunter2\n")
     secrets = SecretFile(file, lambda: 7.0)

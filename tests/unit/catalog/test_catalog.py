@@ -131,7 +131,7 @@ def test_config_paths(path: str, expected: bool) -> None:
         pytest.param("metadata: {name: a}\n", [], id="neither-kind-nor-version"),
         pytest.param("kind: A\nmetadata: {name: a}\n", [], id="no-version"),
         pytest.param("apiVersion: v1\nkind: 1\nmetadata: {name: a}\n", [], id="a-kind-that-is-no-text"),
-        pytest.param("apiVersion: v1\nkind: List\n", [], id="no-name-and-not-ours"),
+        pytest.param("apiVersion: v1\nkind: List\n", [], id="no-name-and-another-api-group"),
         pytest.param("apiVersion: v1\nkind: A\nmetadata: [a]\n", [], id="metadata-that-is-no-mapping"),
         pytest.param("- apiVersion: v1\n  kind: A\n", [], id="a-list"),
         pytest.param("just text\n", [], id="a-text"),
@@ -156,7 +156,9 @@ def test_config_documents(text: str, expected: list[str]) -> None:
         ),
         pytest.param({".krmignore": "a.yaml\n", "a.yaml": A, "b.yaml": B}, ["b"], id="ignored"),
         pytest.param({".krmignore": "x/\n", "x/y/a.yaml": A, "b.yaml": B}, ["b"], id="an-ignored-folder"),
-        pytest.param({"x/.krmignore": "*.yaml\n", "x/a.yaml": A, "b.yaml": B}, ["b"], id="only-below-who-says-so"),
+        pytest.param(
+            {"x/.krmignore": "*.yaml\n", "x/a.yaml": A, "b.yaml": B}, ["b"], id="only-in-the-folder-of-the-ignore-file"
+        ),
         pytest.param({"x/.krmignore": "*.yaml\n", "xy/a.yaml": A, "b.yaml": B}, ["a", "b"], id="not-in-a-longer-name"),
         pytest.param({".krmignore": "*.yaml\n!a.yaml\n", "a.yaml": A, "b.yaml": B}, ["a"], id="an-exception"),
         pytest.param({".krmignore": "bad.yaml\n", "bad.yaml": "a: [\n"}, [], id="what-is-ignored-may-be-broken"),
@@ -185,7 +187,7 @@ def test_config_files(files: dict[str, str], expected: list[str]) -> None:
         pytest.param(
             {"a.yaml": format_porch_object(), "b.yaml": format_porch_object(metadata="{name: a, namespace: default}")},
             [("a.yaml", 1), ("b.yaml", 1)],
-            id="the-default-namespace-said-and-not-said",
+            id="explicit-and-implicit-default-namespace",
         ),
         pytest.param(
             {"a.yaml": format_porch_object(), "b.yaml": format_porch_object().replace("v1alpha1", "v1alpha2")},

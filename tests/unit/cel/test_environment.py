@@ -416,7 +416,7 @@ def test_error_message_stays_on_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "loaded"), [pytest.param("load_parser()", 1, id="asked"), pytest.param("0", 0, id="not-asked")]
+    ("command", "loaded"), [pytest.param("load_parser()", 1, id="requested"), pytest.param("0", 0, id="not-requested")]
 )
 def test_parser_is_loaded_on_demand(command: str, loaded: int) -> None:
     assert subprocess.run([sys.executable, "-c", LOADED.format(command)], check=False).returncode == loaded

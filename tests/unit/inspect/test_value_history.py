@@ -29,10 +29,10 @@ def test_adjacent_versions_need_no_reads() -> None:
 @pytest.mark.parametrize(
     ("versions", "turns"),
     [
-        pytest.param("o????n", [(0, 5)], id="nobody-can-say"),
-        pytest.param("oo?nn", [(1, 3)], id="one-says-nothing"),
-        pytest.param("ooo?????????nnn", [(2, 12), (0, 14)], id="many-say-nothing"),
-        pytest.param("onoonn", [(0, 1), (3, 4)], id="it-turned-more-than-once"),
+        pytest.param("o????n", [(0, 5)], id="unknown-values"),
+        pytest.param("oo?nn", [(1, 3)], id="one-unknown-value"),
+        pytest.param("ooo?????????nnn", [(2, 12), (0, 14)], id="many-unknown-values"),
+        pytest.param("onoonn", [(0, 1), (3, 4)], id="more-than-one-change"),
     ],
 )
 def test_unknown_versions_between_are_skipped(versions: str, turns: list[tuple[int, int]]) -> None:

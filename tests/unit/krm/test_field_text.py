@@ -10,7 +10,7 @@ from reconciler.krm.field_text import format_list, suggest_name
 @pytest.mark.parametrize(
     ("count", "text"),
     [
-        pytest.param(0, "", id="nobody"),
+        pytest.param(0, "", id="zero"),
         pytest.param(2, "n0 and n1", id="two"),
         pytest.param(53, f"{' and '.join(f'n{number}' for number in range(50))}, and 3 more", id="too-many"),
     ],

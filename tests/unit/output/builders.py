@@ -229,9 +229,11 @@ def build_target_plan(
     )  # fmt: skip
 
 
-def build_fleet_plan(*plans: TargetPlan, room: ControllerResult | None = None, as_of: int = 1_700_000_000) -> FleetPlan:
+def build_fleet_plan(
+    *plans: TargetPlan, controller_result: ControllerResult | None = None, as_of: int = 1_700_000_000
+) -> FleetPlan:
     variants = tuple(outcome.variant for plan in plans for outcome in plan.outcomes)
-    return FleetPlan(CONFIG, as_of, room or ControllerResult(variants), plans)
+    return FleetPlan(CONFIG, as_of, controller_result or ControllerResult(variants), plans)
 
 
 def list_object_statuses(plan: FleetPlan) -> dict[ObjectKey, ObjectStatus]:

@@ -38,7 +38,7 @@ OTHER = ONE.replace("x/v1", "y/v1")
         pytest.param({"p.yaml": ONE}, "Policy/site", "spec.rules[0]", "", ("p.yaml", 7), id="as-policies-are-called"),
         pytest.param({"p.yaml": "# why\n" + ONE}, "Policy/site", "", "p.yaml", ("p.yaml", 2), id="whole-object"),
         pytest.param({"p.yaml": ONE}, "Policy/site", "spec.rules[1]", "p.yaml", ("p.yaml", 0), id="field-that-is-gone"),
-        pytest.param({"p.yaml": ONE}, "Policy/other", "spec", "", ("", 0), id="nobody"),
+        pytest.param({"p.yaml": ONE}, "Policy/other", "spec", "", ("", 0), id="unknown-object"),
         pytest.param({"p.yaml": ONE, "q.yaml": OTHER}, "Policy/site", "spec", "", ("", 0), id="two-of-one-name"),
         pytest.param({"p.yaml": ONE, "q.yaml": OTHER}, "Policy/site", "spec", "q.yaml", ("q.yaml", 5), id="by-file"),
     ],

@@ -115,7 +115,7 @@ def test_list_of_drafts_shows_states_and_refusals() -> None:
         pytest.param(build_details(base_seconds=9_970), "base less than a minute old", id="seconds"),
         pytest.param(build_details(base_seconds=9_940), "base 1 minute old", id="a-minute"),
         pytest.param(build_details(base_seconds=2_800), "base 2 hours old", id="hours"),
-        pytest.param(build_details(build_draft(is_edited=True)), "; edited", id="edited-by-nobody-knows-whom"),
+        pytest.param(build_details(build_draft(is_edited=True)), "; edited", id="edited-by-unknown-author"),
         pytest.param(build_details(build_draft(replace(GW, drafted_tree=None, status={}))), "gw removed", id="a-removal"),
         pytest.param(
             build_details(build_draft(paths=(DraftedFile("gw/d.yaml", None, "", False),))), "BranchMoved: both drafts/eu-1", id="a-clash"
@@ -132,7 +132,7 @@ def test_summary_line_of_a_draft(draft_details: DraftDetails, line: str) -> None
     assert line in format_list(draft_details)
 
 
-def test_empty_list_says_so() -> None:
+def test_empty_list_has_a_message() -> None:
     assert format_list() == "no draft is open"
 
 

@@ -10,7 +10,7 @@ from reconciler.output.text import format_both_values, format_count, format_valu
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        pytest.param("web:1", "web:1", id="a-string-stands-as-it-is"),
+        pytest.param("web:1", "web:1", id="string-unchanged"),
         pytest.param("", '""', id="an-empty-string-is-quoted"),
         pytest.param(" x", '" x"', id="blanks-at-the-edge-are-quoted"),
         pytest.param(3, "3", id="a-number"),
@@ -31,7 +31,7 @@ def test_value_is_formatted_on_one_line(value: object, expected: str) -> None:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param("a", "b", ("a", "b"), id="short-ones-stand-as-they-are"),
+        pytest.param("a", "b", ("a", "b"), id="short-values-unchanged"),
         pytest.param(3, "3", ("3", '"3"'), id="a-type-that-changed-can-be-seen"),
         pytest.param("x" * 80 + "a", "x" * 80 + "b", ("…xxxxxxxxxxxxa", "…xxxxxxxxxxxxb"), id="the-end-of-long-ones"),
         pytest.param("p" * 70, "q", ("p" * 59 + "…", "q"), id="nothing-in-common-nothing-left-out"),

@@ -30,7 +30,7 @@ HEAD = "apiVersion: v1\nkind: ConfigMap\n"
         pytest.param(
             "metadata: # kpt-merge: x/y\n  name: a\n", "metadata: # kpt-merge: x/y\n  name: a\n", id="present"
         ),
-        pytest.param("metadata: # mine\n  name: a\n", "metadata: # mine\n  name: a\n", id="somebody-elses-comment"),
+        pytest.param("metadata: # mine\n  name: a\n", "metadata: # mine\n  name: a\n", id="unrelated-comment"),
         pytest.param("metadata:\n  annotations: {}\n", "metadata:\n  annotations: {}\n", id="no-identity"),
         pytest.param("data: {}\n", "data: {}\n", id="no-metadata"),
     ],

@@ -14,7 +14,7 @@ from tests.unit.packages.builders import KPTFILE, build_tree, read_texts
 FILES = ("a.yaml", "b.yaml", "c/d.yaml")
 names = st.integers(0, 10**6).map("n{}".format)
 fates = st.sampled_from(["stays", "changes", "goes", "moves"])
-worlds = st.fixed_dictionaries({path: st.lists(fates, max_size=4) for path in FILES})
+file_fates = st.fixed_dictionaries({path: st.lists(fates, max_size=4) for path in FILES})
 
 
 def format_document(path: str, index: int) -> str:
@@ -32,7 +32,7 @@ def change_item(item: Item, fate: str) -> Item:
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(worlds, st.lists(names, max_size=2, unique=True))
+@given(file_fates, st.lists(names, max_size=2, unique=True))
 def test_write_back(world: dict[str, list[str]], created: list[str]) -> None:
     contents = {
         path: "---\n".join(format_document(path, n) for n in range(len(world[path]))) for path in FILES if world[path]

@@ -91,8 +91,8 @@ def test_settings_from_a_file(tmp_path: Path, text: str, path: str, expected: An
 @pytest.mark.parametrize(
     ("variables", "path", "expected"),
     [
-        pytest.param({"KRM_FN_RUNTIME": "podman"}, "functions.engine", "podman", id="what-kpt-says"),
-        pytest.param({"KRM_FN_RUNTIME": ""}, "functions.engine", "", id="nothing-said-to-kpt"),
+        pytest.param({"KRM_FN_RUNTIME": "podman"}, "functions.engine", "podman", id="variable-of-kpt"),
+        pytest.param({"KRM_FN_RUNTIME": ""}, "functions.engine", "", id="empty-variable-of-kpt"),
         pytest.param({"KPT_IMAGE_PREFIX": "a.b/c"}, "functions.image_prefix", "a.b/c", id="kpts-prefix"),
         pytest.param(
             {"KRM_FN_RUNTIME": "podman", "RECONCILER_FUNCTIONS__ENGINE": "docker"},
@@ -448,7 +448,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         ),
         pytest.param("- a\n", ["1: the settings must be a mapping of groups, not list"], id="a-list"),
         pytest.param("a: 1\n---\nb: 1\n", ["3: the settings file must contain one YAML document"], id="two-documents"),
-        pytest.param("a: 1\na: 2\n", ['2: the key "a" occurs twice in one mapping'], id="said-twice"),
+        pytest.param("a: 1\na: 2\n", ['2: the key "a" occurs twice in one mapping'], id="duplicate-key"),
     ],
 )
 def test_invalid_files(tmp_path: Path, text: str, errors: list[str]) -> None:

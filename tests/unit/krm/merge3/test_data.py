@@ -109,11 +109,11 @@ def test_emptied_mappings(origin: Any, updated: Any, local: Any, safely: Any, as
 @pytest.mark.parametrize(
     ("origin", "updated", "local", "result"),
     [
-        pytest.param("ab", "axb", "abc", "axbc", id="behind-its-neighbour"),
+        pytest.param("ab", "axb", "abc", "axbc", id="after-the-previous-element"),
         pytest.param("ab", "axyb", "abc", "axybc", id="two-in-their-order"),
         pytest.param("ab", "xab", "cab", "cxab", id="in-front-of-what-it-leads"),
         pytest.param("ab", "abx", "acb", "acbx", id="at-the-end"),
-        pytest.param("a", "ax", "b", "bx", id="without-a-neighbour"),
+        pytest.param("a", "ax", "b", "bx", id="without-a-previous-element"),
         pytest.param("ab", "ba", "abc", "abc", id="the-order-of-keys-is-ours"),
     ],
 )
@@ -165,7 +165,12 @@ def format_elements(value: Any) -> str:
         pytest.param("a b", "a x b", "a=1 b", "a=1 x b", [], id="new-ones-in-their-place-if-we-left-the-order-alone"),
         pytest.param("a b", "a x b", "b a", "b a x", [], id="new-ones-at-the-end-of-another-order"),
         pytest.param(
-            "a b c", "x c", "a b=1 c", "x b=1 c", ["D3 element /list/1 local"], id="a-kept-one-behind-its-neighbour"
+            "a b c",
+            "x c",
+            "a b=1 c",
+            "x b=1 c",
+            ["D3 element /list/1 local"],
+            id="a-kept-element-after-the-previous-element",
         ),
         pytest.param(
             "a b",
@@ -271,7 +276,7 @@ def test_each_list_option(rules: MergeRules, origin: str, updated: str, local: s
             ATOMIC_SCHEMA,
             [{"name": "a"}, {"name": "b"}],
             [{"name": "a"}, {"name": "b"}],
-            id="a-schema-that-has-no-keys-is-an-answer",
+            id="a-schema-without-keys-is-used",
         ),
         pytest.param(
             [{"name": "a"}],
@@ -306,7 +311,7 @@ def test_list_keys(origin: Any, updated: Any, local: Any, shape: MergeSchema, sa
     [
         pytest.param("a", "a b", "a c", "a c b", id="by-name"),
         pytest.param("-", "a", "c", "c a", id="without-origin"),
-        pytest.param("", "a", "", "a", id="empty-lists-say-nothing"),
+        pytest.param("", "a", "", "a", id="empty-lists-are-ignored"),
     ],
 )
 def test_names_can_be_required(origin: str, updated: str, local: str, result: str) -> None:
@@ -331,7 +336,7 @@ def test_missing_names_on_one_side_are_an_error_in_kpt(other: Any, place: int) -
     ("origin", "updated", "local", "result", "conflicts"),
     [
         pytest.param({"x": 1}, None, {"x": 1}, None, [], id="a-mapping-made-null"),
-        pytest.param({"x": 1}, None, {"x": 1, "y": 2}, {"y": 2}, [], id="additions-stand-against-null"),
+        pytest.param({"x": 1}, None, {"x": 1, "y": 2}, {"y": 2}, [], id="additions-win-over-null"),
         pytest.param({"x": 1}, {"x": 2}, None, {"x": 2}, ["D2 field /m upstream"], id="our-null-is-a-value"),
         pytest.param({"x": 1}, {"x": 1}, None, None, [], id="our-null-stays"),
         pytest.param(None, {"x": 1}, None, {"x": 1}, [], id="a-mapping-for-null"),

@@ -204,7 +204,7 @@ def test_merged_text_of_list_elements(origin: str, updated: str, local: str, exp
         pytest.param(
             "a: 1\n", "a: 2 # y\n", "a: 1 # z\n", "a: 2 # z\n", "a: 2 # y\n", id="both-beside-a-value-of-theirs"
         ),
-        pytest.param("a: 1\n", "a: 2 # y\n", "a: 3 # z\n", "a: 2 # y\n", "a: 2 # y\n", id="the-comment-of-who-won"),
+        pytest.param("a: 1\n", "a: 2 # y\n", "a: 3 # z\n", "a: 2 # y\n", "a: 2 # y\n", id="comment-of-the-chosen-side"),
         pytest.param("a: 1\n", "a: 1\n", "a: 2 # z\n", "a: 2 # z\n", "a: 2 # z\n", id="ours-beside-a-value-of-ours"),
         pytest.param(
             "a: 1\n# x\nb: 1\n",
@@ -252,7 +252,7 @@ def test_merged_text_of_list_elements(origin: str, updated: str, local: str, exp
             "{a: 1, b: 1}\n",
             "{a: 1, b: 1}\n",
             "{a: 1, b: 1}\n",
-            id="where-there-is-no-room",
+            id="no-position-for-the-comment",
         ),
     ],
 )
@@ -305,7 +305,7 @@ def test_compat_text_is_equal_to_kpt(origin: str, updated: str, local: str, expe
         pytest.param(
             '# {"$ref":"#/definitions/unknown"}\n\n# {"$ref":"#/definitions/io.k8s.api.core.v1.Nothing"}\na: # {"no\n'
             f"  list: # {CONTAINERS_COMMENT}\n  - name: x\n    y: 1\n",
-            id="beside-others-that-say-nothing",
+            id="beside-documents-without-content",
         ),
     ],
 )

@@ -226,7 +226,7 @@ COMMENTS = (
               revisionHistoryLimit: 4
             """,
             ["D2 field /spec/replicas upstream", "D2 field /spec/minReadySeconds upstream"],
-            id="8.1-safe-keeps-the-comment-that-nobody-touched",
+            id="8.1-safe-keeps-an-unchanged-comment",
         ),
         pytest.param(
             LISTS,
@@ -269,7 +269,7 @@ COMMENTS = (
               image: exp:1
             """,
             ["D2 field /containers/1/args upstream"],
-            id="8.2-safe-takes-new-elements-as-they-stand",
+            id="8.2-safe-keeps-new-elements-unchanged",
         ),
         pytest.param(
             ("tolerations: [{key: a}]", "tolerations: [{key: a}, {key: b}]", "tolerations: [{key: a}, {key: site}]"),
@@ -394,7 +394,7 @@ COMMENTS = (
               nodePort: 31000
             """,
             [],
-            id="8.7-safe-knows-the-default-protocol",
+            id="8.7-safe-uses-the-default-protocol",
         ),
         pytest.param(
             COMMENTS,

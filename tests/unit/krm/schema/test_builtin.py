@@ -155,7 +155,7 @@ def test_port_without_protocol_is_a_tcp_port(api_version: str, kind: str, path: 
     ("api_version", "kind"),
     [
         pytest.param("example.org/v1", "Deployment", id="another-group"),
-        pytest.param("apps/v9", "Deployment", id="an-unheard-of-version"),
+        pytest.param("apps/v9", "Deployment", id="unknown-version"),
         pytest.param("v1", "Gadget", id="another-kind"),
         pytest.param("kpt.dev/v1", "Kptfile", id="a-kptfile-is-not-of-kubernetes"),
         pytest.param("", "", id="nothing"),

@@ -75,7 +75,7 @@ def find_list_schema(document: dict[str, Any], *, compat: bool = False) -> Merge
         pytest.param(
             {"type": "array", "items": NAMED, "x-kubernetes-list-type": "set"}, None, None, id="set-of-objects"
         ),
-        pytest.param({"type": "array", "items": NAMED}, None, None, id="a-list-that-says-nothing"),
+        pytest.param({"type": "array", "items": NAMED}, None, None, id="list-without-merge-type"),
         pytest.param(
             {"items": NAMED, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
             ("name",),

@@ -37,7 +37,7 @@ def build_item(name: str, value: int = 0) -> dict[str, Any]:
             [{"containerPort": 1, "x": 1}, {"containerPort": 2, "x": 2}],
             [{"containerPort": 2, "x": 3}],
             [(0, None), (1, 0)],
-            id="ports-tell-items-apart",
+            id="ports-distinguish-items",
         ),
         pytest.param([], ["a"], [(None, 0)], id="from-nothing"),
         pytest.param(["a"], [], [(0, None)], id="to-nothing"),

@@ -62,14 +62,14 @@ def test_leading_comments(text: str, expected: dict[Any, tuple[str, ...]]) -> No
             id="all-at-once",
         ),
         pytest.param(
-            "a: {b: 1}\nc: 1\n", {("c",): "# x"}, {("a", "b"): ("# y",)}, "a: {b: 1}\nc: 1 # x\n", id="no-room-above"
+            "a: {b: 1}\nc: 1\n", {("c",): "# x"}, {("a", "b"): ("# y",)}, "a: {b: 1}\nc: 1 # x\n", id="no-line-above"
         ),
         pytest.param(
             "a: {b: 1, c: 1}\nd: 1\n",
             {("a", "b"): "# x", ("d",): "# y"},
             {},
             "a: {b: 1, c: 1}\nd: 1 # y\n",
-            id="no-room-beside",
+            id="no-space-at-the-end-of-the-line",
         ),
         pytest.param("a: 1\n", {("b",): "# x"}, {("c",): ("# y",)}, "a: 1\n", id="nowhere"),
     ],

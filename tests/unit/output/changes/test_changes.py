@@ -38,9 +38,7 @@ def format_config_map(name: str, namespace: str = "") -> str:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param(
-            {"a.yaml": format_deployment()}, {"a.yaml": format_deployment()}, (), id="equal-trees-say-nothing"
-        ),
+        pytest.param({"a.yaml": format_deployment()}, {"a.yaml": format_deployment()}, (), id="equal-trees"),
         pytest.param(
             {"a.yaml": format_deployment(3)},
             {"a.yaml": format_deployment(5)},
@@ -103,7 +101,7 @@ def format_config_map(name: str, namespace: str = "") -> str:
             {"a.yaml": format_endpoints("a"), "b.yaml": format_endpoints("b")},
             {"a.yaml": format_endpoints("a") + "# x\n", "b.yaml": format_endpoints("c")},
             ("ConfigMap endpoints: data.api b → c",),
-            id="of-an-identity-that-stands-twice-each",
+            id="duplicate-identity-on-both-sides",
         ),
         pytest.param(
             {"a.json": '{"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"n": 1}}'},
@@ -126,7 +124,7 @@ def test_objects_and_other_files_are_distinguished(before: Files, after: Files, 
             {"a.yaml": format_deployment(3)},
             {"a.yaml": format_deployment(5)},
             (),
-            id="what-objects-tell-is-not-told-again",
+            id="changes-of-objects-are-listed-once",
         ),
         pytest.param({}, {"README.md": "x"}, ("README.md: added",), id="added"),
         pytest.param({"README.md": "x"}, {"README.md": "y"}, ("README.md: changed",), id="changed"),

@@ -17,7 +17,7 @@ LOG = {"name": "log", "image": "log:1"}
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        pytest.param({"a": 1}, {"a": 1}, [], id="equal-data-says-nothing"),
+        pytest.param({"a": 1}, {"a": 1}, [], id="equal-data"),
         pytest.param({"a": 1}, {"a": 2}, ["a 1 → 2"], id="a-value"),
         pytest.param({"a": 1}, {"a": True}, ["a 1 → true"], id="one-is-not-true"),
         pytest.param({"a": 1}, {"a": 1.0}, ["a 1 → 1.0"], id="an-integer-is-no-float"),

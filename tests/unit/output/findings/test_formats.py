@@ -35,7 +35,7 @@ NAMED = Finding("RenderFailed", "berlin/gateway: no", SourceLocation("", 0, OWNE
         pytest.param(
             [Finding("YamlSyntax", "a.yaml:3: no YAML", SourceLocation("a.yaml", 3))],
             ["a.yaml:3: error YamlSyntax: no YAML"],
-            id="a-place-is-told-once",
+            id="location-appears-once",
         ),
         pytest.param([FAR], ["ü b/c.yaml: info NotPortable: only here"], id="a-file-without-a-line"),
         pytest.param([LOST], ["Plugin x/y: error NoDestination: nowhere to go"], id="an-object-without-a-file"),
@@ -51,7 +51,7 @@ NAMED = Finding("RenderFailed", "berlin/gateway: no", SourceLocation("", 0, OWNE
             id="a-package-with-its-owner",
         ),
         pytest.param(
-            [NAMED], ["PackageVariant default/gw: error RenderFailed: berlin/gateway: no"], id="an-owner-is-told-once"
+            [NAMED], ["PackageVariant default/gw: error RenderFailed: berlin/gateway: no"], id="owner-appears-once"
         ),
         pytest.param([BAD, BAD], ["a.yaml:3: error NameMissing: metadata.name must be a non-empty string"], id="once"),
     ],

@@ -83,11 +83,12 @@ def test_location_of_a_finding(where: SourceLocation, place: tuple[int, int]) ->
         pytest.param(SourceLocation("a/b.yaml", 1), "", "a/b.yaml", id="the-root"),
         pytest.param(SourceLocation("a/b.yaml", 1), "clusters/prod", "clusters/prod/a/b.yaml", id="a-folder"),
         pytest.param(SourceLocation(), "clusters/prod", "reconciler.yaml", id="no-file"),
+        pytest.param(SourceLocation("k.yaml", 1, "", "", "c/p", OWNER), "x", "x/site.yaml", id="owner-of-the-package"),
         pytest.param(
-            SourceLocation("k.yaml", 1, "", "", "c/p", OWNER), "x", "x/site.yaml", id="whoever-asks-for-the-package"
-        ),
-        pytest.param(
-            SourceLocation("k.yaml", 1, "", "", "c/p", "Placement/_cluster/z"), "x", "reconciler.yaml", id="nobody"
+            SourceLocation("k.yaml", 1, "", "", "c/p", "Placement/_cluster/z"),
+            "x",
+            "reconciler.yaml",
+            id="unknown-owner",
         ),
     ],
 )

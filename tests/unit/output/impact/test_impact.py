@@ -301,7 +301,7 @@ def test_json_contains_the_group_and_the_consequences_of_each_package() -> None:
     assert (data["kind"], data["summary"]["update"], data["summary"]["restarts"]) == ("Impact", 3, 3)
 
 
-def test_impact_without_changes_says_so() -> None:
+def test_impact_without_changes_has_a_message() -> None:
     overview = build_overview(build_fleet_plan(), build_fleet_plan())
 
     assert format_impact_text(overview).splitlines()[0] == "Impact: no changes"

@@ -242,7 +242,7 @@ def test_diffs_are_colored_as_by_git() -> None:
     assert re.sub(r"\x1b\[[0-9]*m", "", text) == format_plan_text(plan)
 
 
-def test_empty_plan_says_so() -> None:
+def test_empty_plan_has_a_message() -> None:
     assert (
         format_plan_text(build_fleet_plan(build_target_plan(build_unchanged(build_variant()))))
         == f"Plan: no changes; 1 unchanged\nConfig: {CONFIG}\n"
@@ -296,7 +296,7 @@ PIPELINE = "pipeline: {{mutators: [{{name: PackageVariant.{}.ns.0, image: set-na
                 desired_variant=build_variant("us-gw", "us-1"),
             ),
             True,
-            id="whose-function-it-is-is-no-difference",
+            id="author-of-the-function-is-no-difference",
         ),
         pytest.param(
             build_draft({"x.md": "1"}, {"x.md": "2"}),
@@ -357,7 +357,7 @@ def test_stalled_owner_with_a_known_target_shows_the_target() -> None:
     )
 
     assert "stalled eu-1/gw (PackageVariant default/edge-gw): UpstreamNotFound: no" in format_plan_text(
-        build_fleet_plan(room=ControllerResult(stalled=(stalled,)))
+        build_fleet_plan(controller_result=ControllerResult(stalled=(stalled,)))
     )
 
 

@@ -93,7 +93,7 @@ def test_published_conflicts_are_not_open() -> None:
             ("update pending",),
             id="frozen",
         ),
-        pytest.param(build_published_package(), (), id="nothing-more-to-say"),
+        pytest.param(build_published_package(), (), id="no-note"),
     ],
 )
 def test_entry_notes_add_information_to_its_state(report_package: ReportPackage, expected: tuple[str, ...]) -> None:

@@ -23,7 +23,7 @@ EAST, WEST = TargetNames("east", "gw-east"), TargetNames("west", "gw-west")
         pytest.param("host: west", "host: east", False, id="the-name-of-the-other"),
         pytest.param("northeast", "northwest", False, id="a-part-of-a-word"),
         pytest.param("east2", "west2", False, id="a-part-of-a-name"),
-        pytest.param("east", "\ue000", False, id="a-mark-that-somebody-wrote"),
+        pytest.param("east", "\ue000", False, id="private-use-character-in-a-name"),
     ],
 )
 def test_texts_are_equal_after_own_names_are_masked(text: str, other: str, alike: bool) -> None:

@@ -39,7 +39,7 @@ def test_text_around_the_generated_block_stays() -> None:
     "standing",
     [
         pytest.param(WORDS.format_body(["c2"]), id="others-came-or-went"),
-        pytest.param(WORDS.format_body([]).replace("### web", "### ours"), id="somebody-wrote-into-it"),
+        pytest.param(WORDS.format_body([]).replace("### web", "### ours"), id="edited-body"),
         pytest.param("my own words", id="no-words-of-ours"),
         pytest.param("", id="nothing"),
     ],

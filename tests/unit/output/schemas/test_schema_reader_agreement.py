@@ -38,7 +38,7 @@ LATER = {
     ("Addon", "spec.creates.resource.apiVersion"): "the same",
     ("Addon", "spec.creates.template.apiVersion"): "the same",
     ("ComponentType", "spec.platformAddons.condition"): "it is compiled with the addon",
-    ("Cluster", "spec"): "nobody reads more of it than pluginOverrides",
+    ("Cluster", "spec"): "the code reads only pluginOverrides",
     ("Organization", "spec"): "the same",
 }
 

@@ -78,17 +78,17 @@ def test_kinds_are_unique() -> None:
 @pytest.mark.parametrize(
     ("document", "is_valid"),
     [
-        pytest.param({**POLICY, "spec": {}}, True, id="its-kind-is-asked"),
-        pytest.param({**POLICY, "spec": {"overrideRule": []}}, False, id="and-says-what-it-does-not-know"),
+        pytest.param({**POLICY, "spec": {}}, True, id="empty-spec"),
+        pytest.param({**POLICY, "spec": {"overrideRule": []}}, False, id="unknown-field"),
         pytest.param({**POLICY, "apiVersion": "core.kubeadmiral.io/v2", "spec": {}}, False, id="of-another-version"),
-        pytest.param({**POLICY, "apiVersion": "core.example.com/v1", "any": 1}, True, id="of-somebody-else"),
+        pytest.param({**POLICY, "apiVersion": "core.example.com/v1", "any": 1}, True, id="other-api-group"),
         pytest.param({"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}, True, id="of-no-kind-of-ours"),
         pytest.param({"apiVersion": "apps/v1"}, True, id="that-is-not-finished"),
         pytest.param({"apiVersion": "kpt.dev/v1", "kind": "Kptfile"}, True, id="that-needs-no-name"),
         pytest.param({**POLICY, "metadata": {"name": ""}, "spec": {}}, False, id="that-has-none"),
         pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {ACK: "f00"}}}, True, id="with-a-mark"),
         pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {ACK: 400}}}, False, id="no-text"),
-        pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {"b": 4}}}, True, id="of-somebody-elses"),
+        pytest.param({**PROPAGATION, "metadata": {"name": "a", "annotations": {"b": 4}}}, True, id="other-annotation"),
         pytest.param(
             {
                 "apiVersion": "platform/v1alpha1",

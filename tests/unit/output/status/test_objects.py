@@ -77,12 +77,12 @@ def build_set_plan(*names: str, ready: bool = True, remaining: bool = False) -> 
         )
         for object_key in children
     ]
-    room = ControllerResult(
+    controller_result = ControllerResult(
         tuple(variants),
         statuses=(own, *config_statuses),
         kept_owners=frozenset({own.key}) if remaining else frozenset(),
     )
-    return build_fleet_plan(build_target_plan(*outcomes), room=room)
+    return build_fleet_plan(build_target_plan(*outcomes), controller_result=controller_result)
 
 
 def test_hand_written_variant_has_only_identity_and_status() -> None:
@@ -161,14 +161,14 @@ STALLED = (Condition("Stalled", "True", "ValidationError", "no"), Condition("Rea
             id="blocked",
         ),
         pytest.param(
-            build_fleet_plan(room=ControllerResult(stalled=(StalledVariant(build_owner(), STALLED, ()),))),
+            build_fleet_plan(controller_result=ControllerResult(stalled=(StalledVariant(build_owner(), STALLED, ()),))),
             [("False", "Error"), ("True", "ValidationError")],
             id="stalled",
         ),
         pytest.param(
             build_fleet_plan(
                 build_target_plan(findings=[Finding("DestinationMissing", "it is gone")]),
-                room=ControllerResult((build_variant(),)),
+                controller_result=ControllerResult((build_variant(),)),
             ),
             [("False", "Error"), ("False", "Valid")],
             id="its-destination-is-gone",
@@ -250,9 +250,9 @@ def test_renamed_condition_keeps_its_time() -> None:
     flattened = ConfigStatus(key, "platform/v1alpha1", (Condition("Flattened", "True", "Flattened"), SET_READY))
     controller_result = ControllerResult(statuses=(flattened,))
     path = "objects/default/ComponentType/stand.yaml"
-    first = build_status_files(build_fleet_plan(room=controller_result, as_of=THEN), {})
+    first = build_status_files(build_fleet_plan(controller_result=controller_result, as_of=THEN), {})
     earlier = {**first, path: first[path].replace(b": Flattened", b": Baked")}
-    upgraded = build_status_files(build_fleet_plan(room=controller_result, as_of=NOW), earlier)
+    upgraded = build_status_files(build_fleet_plan(controller_result=controller_result, as_of=NOW), earlier)
 
     assert earlier[path] != first[path]
     assert upgraded[path] == first[path]
@@ -405,10 +405,10 @@ def test_variant_status_of_a_failed_set_stays() -> None:
     whole = build_set_plan("one")
     reference = {"ownerReferences": [{"kind": "PackageVariantSet", "name": "edge"}]}
     own, config_status = whole.controller_result.statuses
-    room = replace(whole.controller_result, statuses=(own, replace(config_status, metadata=reference)))
-    before = build_status_files(replace(whole, controller_result=room), {})
+    controller_result = replace(whole.controller_result, statuses=(own, replace(config_status, metadata=reference)))
+    before = build_status_files(replace(whole, controller_result=controller_result), {})
     failed = replace(own, conditions=(Condition("Ready", "False", "RenderError", "no"),), fields={}, children=())
-    after = build_fleet_plan(room=ControllerResult(statuses=(failed,), kept_owners=frozenset({own.key})))
+    after = build_fleet_plan(controller_result=ControllerResult(statuses=(failed,), kept_owners=frozenset({own.key})))
 
     text = "objects/default/PackageVariant/one.yaml"
     assert build_status_files(after, before)[text] == before[text]
@@ -422,10 +422,10 @@ def test_object_with_two_statuses_is_listed_by_the_last_status() -> None:
     ready = Condition("Ready", "True", "Reconciled", "fine")
     config_status = ConfigStatus(target_plan.target.key, "config.porch.kpt.dev/v1alpha1", (ready,))
 
-    def count_not_ready(room: ControllerResult) -> object:
-        return read_document(build_status_files(build_fleet_plan(target_plan, room=room), {}), "summary.yaml")[
-            "totals"
-        ]["notReady"]
+    def count_not_ready(controller_result: ControllerResult) -> object:
+        return read_document(
+            build_status_files(build_fleet_plan(target_plan, controller_result=controller_result), {}), "summary.yaml"
+        )["totals"]["notReady"]
 
     assert (count_not_ready(ControllerResult()), count_not_ready(ControllerResult(statuses=(config_status,)))) == (1, 0)
 
@@ -540,7 +540,7 @@ def test_object_name_cannot_leave_the_folder() -> None:
     )
 
     assert "objects/default/PackageVariant/%2E.%2F..%2F..%2Fx.yaml" in build_status_files(
-        build_fleet_plan(room=ControllerResult(stalled=(evil,))), {}
+        build_fleet_plan(controller_result=ControllerResult(stalled=(evil,))), {}
     )
 
 
@@ -561,7 +561,7 @@ def test_extra_files_of_an_object_are_replaced(files: dict[str, bytes] | None, e
         build_key("ComponentType", "web"), "platform/v1alpha1", (READY_CONDITION,), folder="types", files=files
     )
 
-    after = build_status_files(build_fleet_plan(room=ControllerResult(statuses=(config_status,))), before)
+    after = build_status_files(build_fleet_plan(controller_result=ControllerResult(statuses=(config_status,))), before)
 
     assert {path: content for path, content in after.items() if path.startswith("types/")} == expected
 

@@ -39,7 +39,9 @@ ROWS = {"pluginStatuses": [{"pluginName": "logs-eu-1", "clusterName": "eu-1", "s
 )
 def test_preset_is_ready_when_its_plugins_are_published(outcome: PackageOutcome, state: str, ready: str) -> None:
     status = ConfigStatus(PRESET, f"{GROUP}/v1alpha1", KNOWN, ROWS, children=(PLUGIN.key,))
-    plan = build_fleet_plan(build_target_plan(outcome), room=ControllerResult((WANTED,), statuses=(status,)))
+    plan = build_fleet_plan(
+        build_target_plan(outcome), controller_result=ControllerResult((WANTED,), statuses=(status,))
+    )
 
     object_status = list_object_statuses(plan)[PRESET]
 

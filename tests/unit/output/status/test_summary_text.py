@@ -54,7 +54,7 @@ def test_problems_beyond_the_limit_are_counted() -> None:
 @pytest.mark.parametrize(
     ("summary", "expected"),
     [
-        pytest.param({}, False, id="nothing-said"),
+        pytest.param({}, False, id="empty"),
         pytest.param({"notReady": SUMMARY["notReady"]}, True, id="something-not-ready"),
         pytest.param(
             {"notReady": [{"object": "PluginPreset/default/x", "reason": "AllPluginsReady", "message": "0 of 3"}]},

@@ -195,7 +195,7 @@ def test_sources_of_template_properties_are_one_line(own: Any, options: Template
     )
 
 
-def test_child_without_template_says_so() -> None:
+def test_child_without_template_has_a_message() -> None:
     package = merge({"kafka.yaml": kafka(), "pool.yaml": pool()})
 
     assert format_children([template_effect.as_data() for template_effect in package.effects], 5) == (

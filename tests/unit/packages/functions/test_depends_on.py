@@ -31,7 +31,7 @@ def test_parse_dependency(entry: str, expected: Dependency | None) -> None:
     [
         pytest.param("apps/namespaces/default/Deployment/a", True, id="no-namespace-is-default"),
         pytest.param("apps/namespaces/other/Deployment/a", False, id="another-namespace"),
-        pytest.param("apps/Deployment/a", True, id="no-namespace-said"),
+        pytest.param("apps/Deployment/a", True, id="no-namespace"),
         pytest.param("/namespaces/default/Deployment/a", False, id="another-group"),
     ],
 )

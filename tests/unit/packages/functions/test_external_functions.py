@@ -109,7 +109,7 @@ ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n"
         pytest.param(ONE.replace("\n", "\r\n") + "  k: v\r\n", id="line-ends-of-windows"),
         pytest.param('{apiVersion: v1, kind: A, metadata: {name: a},\n "k": [1,\n 2]}\n', id="flow"),
         pytest.param(ONE + "  k: v", id="no-line-end"),
-        pytest.param(ONE + '  k: "a\u2028    b"\n', id="line-ends-that-only-yaml-knows"),
+        pytest.param(ONE + '  k: "a\u2028    b"\n', id="yaml-only-line-breaks"),
         pytest.param("metadata: 1\n", id="no-resource"),
     ],
 )
@@ -212,7 +212,7 @@ def test_response_that_is_not_utf8() -> None:
 @pytest.mark.parametrize(
     ("log", "error"),
     [
-        pytest.param("", "the function ended with exit code 3", id="nothing-said"),
+        pytest.param("", "the function ended with exit code 3", id="no-message"),
         pytest.param("no\n\n  such thing\n", "the function ended with exit code 3: no; such thing", id="words"),
         pytest.param("x" * 600, f"the function ended with exit code 3: {'x' * 500}…", id="many-words"),
     ],

@@ -141,7 +141,7 @@ def test_messages_of_both_functions(text: str, conform: list[tuple[str, str]], e
                 ("spec.replicas", "Invalid type. Expected: [integer,null], given: string"),
                 ("containers", "containers is required"),
             ],
-            id="kubeval-says-no-more-than-the-name",
+            id="kubeval-reports-only-the-name",
         ),
     ],
 )
@@ -162,7 +162,7 @@ def test_several_violations(function: KrmFunction, profile: Profile, expected: l
                 ("data.b", "got number, want null or string"),
                 ("immutable", "got string, want null or boolean"),
             ],
-            id="safe-says-all",
+            id="safe-reports-all",
         ),
         pytest.param(
             "compat",

@@ -248,9 +248,9 @@ def test_hostile_input_fails_at_low_cost(
     finally:
         tracemalloc.stop()
 
-    said = " ".join(result.message for result in output.results if result.severity == "error")
-    assert setting in said
-    assert len(said) < 2_000
+    messages = " ".join(result.message for result in output.results if result.severity == "error")
+    assert setting in messages
+    assert len(messages) < 2_000
     assert peak < 80 * MIB
     assert time.process_time() - start < 20
 

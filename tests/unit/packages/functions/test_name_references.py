@@ -130,7 +130,7 @@ BINDING, ACCOUNT = f"{RBAC} RoleBinding", "v1 ServiceAccount"
             build_resource(ACCOUNT, "old", "a"),
             build_resource(BINDING, "me", "b", subjects=[{"kind": "ServiceAccount", "name": "old", "namespace": "a"}]),
             True,
-            id="the-namespace-that-a-subject-says",
+            id="namespace-of-a-subject",
         ),
         pytest.param(
             build_resource(ACCOUNT, "old", "a"),

@@ -125,7 +125,7 @@ def test_safe_fields(resource: str, path: str, expected: str | None, version: Fu
     [
         pytest.param("safe", HEAD, "RoleBinding", ["new", "new", None, "old"], id="safe-role-binding"),
         pytest.param("safe", V41, "ClusterRoleBinding", ["new", "new", None, "old"], id="safe-cluster-role-binding"),
-        pytest.param("compat", HEAD, "RoleBinding", ["old", "old", None, "old"], id="head-forgets-role-bindings"),
+        pytest.param("compat", HEAD, "RoleBinding", ["old", "old", None, "old"], id="head-skips-role-bindings"),
         pytest.param("compat", HEAD, "ClusterRoleBinding", ["new", "new", None, "new"], id="head-changes-groups"),
         pytest.param("compat", V41, "RoleBinding", ["new", "new", None, "new"], id="v0.4.1"),
         pytest.param("compat", OLD, "RoleBinding", ["new", "old", None, "old"], id="v0.1-only-default"),

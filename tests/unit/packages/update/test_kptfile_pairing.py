@@ -65,7 +65,7 @@ A, B, C = build_function("a:v1"), build_function("b:v1"), build_function("c:v1")
             [A],
             [build_function("a:v1", "PackageVariant.p.a.0"), build_function("a:v2")],
             {1: 0},
-            id="a-variants-is-told-by-name",
+            id="variant-function-matched-by-name",
         ),
         pytest.param([{"exec": "sed -e x"}], [{"exec": "sed -e y"}, {"exec": "awk"}], {0: 0}, id="command"),
         pytest.param([{"exec": "sed"}], [build_function("sed")], {}, id="command-and-image"),

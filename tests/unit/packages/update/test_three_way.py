@@ -69,7 +69,7 @@ A, B, C = format_resource("a", "1"), format_resource("b", "1"), format_resource(
             format_resource("a", "2"),
             format_resource("site-a", "1").replace("metadata:", "metadata: # kpt-merge: default/a"),
             format_resource("site-a", "2").replace("metadata:", "metadata: # kpt-merge: default/a"),
-            id="a-merge-comment-that-says-default",
+            id="merge-comment-with-default",
         ),
         pytest.param(
             A,
@@ -384,8 +384,8 @@ def test_packages_that_both_sides_added_are_merged() -> None:
 @pytest.mark.parametrize(
     ("kptfile", "expected"),
     [
-        pytest.param(format_kptfile("app"), "resource-merge", id="nothing-said"),
-        pytest.param(format_kptfile("app", "r / v1", strategy="copy-merge"), "copy-merge", id="said"),
+        pytest.param(format_kptfile("app"), "resource-merge", id="no-strategy"),
+        pytest.param(format_kptfile("app", "r / v1", strategy="copy-merge"), "copy-merge", id="explicit-strategy"),
     ],
 )
 def test_update_strategy_of_an_upstream(kptfile: str, expected: str) -> None:

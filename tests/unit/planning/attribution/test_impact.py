@@ -98,15 +98,15 @@ def build_controller_result(**more: Any) -> ControllerResult:
 @pytest.mark.parametrize(
     ("head", "reason"),
     [
-        pytest.param(build_fleet_plan(add_record(build_target_plan())), "Kept", id="nobody-says-why"),
+        pytest.param(build_fleet_plan(add_record(build_target_plan())), "Kept", id="no-reason"),
         pytest.param(
-            build_fleet_plan(add_record(build_target_plan()), room=build_controller_result(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))),
+            build_fleet_plan(add_record(build_target_plan()), controller_result=build_controller_result(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))),
             "Missing", id="its-owner-is-stalled",
         ),
         pytest.param(
             build_fleet_plan(
                 add_record(build_target_plan()),
-                room=build_controller_result(findings=(Finding("Odd", "odd", SourceLocation(object=str(build_owner().key))),)),
+                controller_result=build_controller_result(findings=(Finding("Odd", "odd", SourceLocation(object=str(build_owner().key))),)),
             ),
             "Odd", id="something-is-wrong-with-its-owner",
         ),
@@ -132,10 +132,12 @@ def test_first_package_of_a_target_was_not_deleted_before() -> None:
 
 
 def test_owner_without_target_is_listed_only_if_it_has_no_package() -> None:
-    room = build_controller_result(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))
+    controller_result = build_controller_result(stalled=(StalledVariant(build_owner(), (STALLED,), ()),))
 
-    (alone,) = compare_plans(build_fleet_plan(), build_fleet_plan(room=room))
-    (package_impact,) = compare_plans(build_plan(FIRST), build_fleet_plan(add_record(build_target_plan()), room=room))
+    (alone,) = compare_plans(build_fleet_plan(), build_fleet_plan(controller_result=controller_result))
+    (package_impact,) = compare_plans(
+        build_plan(FIRST), build_fleet_plan(add_record(build_target_plan()), controller_result=controller_result)
+    )
 
     assert (alone.target_name, alone.after.reason) == ("", "Missing")
     assert (package_impact.target_name, package_impact.after.reason) == ("eu-1/gw", "Missing")
@@ -158,7 +160,7 @@ def test_second_owner_of_a_package_is_blocked() -> None:
     [
         pytest.param({"a": "1", "b": "1"}, {"a": "1", "b": "2"}, ("b",), id="answered-otherwise"),
         pytest.param({"a": "1", "b": "1"}, {"a": "2", "c": "1"}, ("a",), id="the-surest-first"),
-        pytest.param({}, {"a": "1"}, ("upstream",), id="as-the-draft-says-where-nothing-was-asked-before"),
+        pytest.param({}, {"a": "1"}, ("upstream",), id="dependencies-of-the-draft-without-earlier-dependencies"),
     ],
 )
 def test_causes_are_the_changed_dependencies(

@@ -186,7 +186,7 @@ def test_each_item_of_a_policy_is_a_step() -> None:
         pytest.param({"a": [1, 2]}, {"a": [2]}, ("a", 0), ("a", 1), id="moved-up"),
         pytest.param({"a": [1]}, {"a": [0, 1]}, ("a", 0), None, id="new"),
         pytest.param({"a": 1}, {"a": [1]}, ("a", 0), None, id="no-list-before"),
-        pytest.param({}, {"a": {"b": 1}}, ("a", "b"), ("a", "b"), id="a-key-is-where-it-says"),
+        pytest.param({}, {"a": {"b": 1}}, ("a", "b"), ("a", "b"), id="key-at-its-path"),
         pytest.param({"a": [1]}, {"a": [1]}, ("a", 7), None, id="not-there"),
     ],
 )

@@ -74,11 +74,11 @@ BLOCKED = Blocked(build_variant(), None, (), (), None, {})  # type: ignore[arg-t
             lambda: build_decided_target(build_unchanged()), build_claims(replace(build_variant(), mutation=repr)), True, id="what-facts-stand-for"
         ),
         pytest.param(lambda: build_decided_target(build_unchanged()), build_claims(build_variant(), build_variant("b", "b")), False, id="one-more"),
-        pytest.param(lambda: build_decided_target(build_unchanged()), build_claims(build_variant(), build_variant("b")), False, id="two-want-one"),
-        pytest.param(lambda: build_decided_target(build_unchanged(), losers=(BLOCKED,)), build_claims(), False, id="somebody-lost"),
+        pytest.param(lambda: build_decided_target(build_unchanged()), build_claims(build_variant(), build_variant("b")), False, id="two-owners-request-one-package"),
+        pytest.param(lambda: build_decided_target(build_unchanged(), losers=(BLOCKED,)), build_claims(), False, id="definition-conflict-lost"),
         pytest.param(
             lambda: build_decided_target(build_unchanged(), packages={"gw": build_record(), "old": build_record(owner=build_owner("old"))}), build_claims(), False,
-            id="one-that-nobody-wants",
+            id="unrequested-package",
         ),
         pytest.param(
             lambda: build_decided_target(build_unchanged(), packages={"gw": build_record(owner=build_owner("old"))}), build_claims(), False, id="it-is-anothers"

@@ -17,7 +17,7 @@ def build_claims(*variants: Variant, alive: str = "", unplaced: str = "", comple
     [
         pytest.param([("b", "gw"), ("a", "gw")], {}, {"gw": "a"}, id="the-least-name"),
         pytest.param([("b", "gw"), ("a", "gw")], {"gw": "b"}, {"gw": "b"}, id="the-owner-in-state"),
-        pytest.param([("b", "gw"), ("a", "gw")], {"gw": "c"}, {"gw": "a"}, id="an-owner-that-asks-no-more"),
+        pytest.param([("b", "gw"), ("a", "gw")], {"gw": "c"}, {"gw": "a"}, id="owner-without-a-request"),
         pytest.param([("a", "gw"), ("b", "gw/in")], {}, {"gw": "a"}, id="nested"),
         pytest.param([("a", "gw"), ("b", "gw/in")], {"gw/in": "b"}, {"gw/in": "b"}, id="nested-owner-in-state"),
         pytest.param([("a", "gw"), ("b", "gw2")], {}, {"gw": "a", "gw2": "b"}, id="beside"),

@@ -14,11 +14,11 @@ from reconciler.planning.model.state import PackageRecord
 from tests.unit.planning.builders import GROUP, build_record, build_state, build_target
 
 SET = ObjectKey(GROUP, "PackageVariantSet", "default", "gw")
-TOLD = format_deletion_message([("berlin", "gw"), ("lisbon", "gw"), ("oslo", "gw")], 3, "packages", "it")
-TOKEN = TOLD.rpartition(f'{ACK_DELETIONS}: "')[2].rstrip('"')
+DELETION_MESSAGE = format_deletion_message([("berlin", "gw"), ("lisbon", "gw"), ("oslo", "gw")], 3, "packages", "it")
+TOKEN = DELETION_MESSAGE.rpartition(f'{ACK_DELETIONS}: "')[2].rstrip('"')
 
 
-def build_held_record(message: str = TOLD, kind: str = "held") -> PackageRecord:
+def build_held_record(message: str = DELETION_MESSAGE, kind: str = "held") -> PackageRecord:
     return build_record(outcome={"kind": kind, "findings": [{"message": message}], "existing": 3})
 
 
@@ -45,7 +45,7 @@ def build_package_target(name: str) -> PackageTarget:
             id="one-was-not-held",
         ),
         pytest.param(
-            {"berlin": build_held_record(), "lisbon": build_record()}, {}, False, id="one-that-nobody-asked-about"
+            {"berlin": build_held_record(), "lisbon": build_record()}, {}, False, id="unrequested-confirmation"
         ),
         pytest.param({"berlin": build_held_record()}, {}, False, id="one-whose-state-cannot-be-read"),
         pytest.param(
@@ -79,7 +79,7 @@ def test_confirmed_deletions_are_released(
 ) -> None:
     waiting = frozenset({build_package_target("berlin"), build_package_target("lisbon")})
     whole = DeletionGuard(
-        **{"reason": TOLD, "unconfirmed": waiting, "acknowledged_hashes": frozenset({TOKEN}), **guard}
+        **{"reason": DELETION_MESSAGE, "unconfirmed": waiting, "acknowledged_hashes": frozenset({TOKEN}), **guard}
     )
     states = {
         build_target(name): build_state(packages={"gw": package_record}) for name, package_record in records.items()

@@ -100,9 +100,9 @@ def build_stale_record(**fields: object) -> PackageRecord:
 def decide(
     known: PackageRecord | None, observed_package: ObservedPackage, value: Variant = GW, **fields: object
 ) -> tuple[PackageOutcome, FakeRenderer]:
-    kitchen = FakeRenderer()
+    renderer = FakeRenderer()
     question = DecisionInput(value, known, observed_package, **fields)  # type: ignore[arg-type]
-    return decide_package(question, ANSWERS, kitchen, kitchen.render), kitchen
+    return decide_package(question, ANSWERS, renderer, renderer.render), renderer
 
 
 def describe_outcome(outcome: PackageOutcome) -> str:
@@ -259,9 +259,9 @@ def test_nothing_is_rendered_while_dependencies_are_unchanged(remembered: Packag
     assert remembered
     observed_package = ObservedPackage(OUTPUT.id, OUTPUT.id)
 
-    _, kitchen = decide(replace(remembered, observed=observed_package), observed_package)
+    _, renderer = decide(replace(remembered, observed=observed_package), observed_package)
 
-    assert kitchen.made == []
+    assert renderer.made == []
 
 
 @pytest.mark.parametrize(
@@ -327,26 +327,26 @@ def test_package_changes_its_owner_only_after_the_owner_is_deleted(deleted: bool
     ],
 )
 def test_adoption_uses_the_published_content_as_source(locked: str | None, expected: str) -> None:
-    kitchen = FakeRenderer(locks=locked)
+    renderer = FakeRenderer(locks=locked)
     willing = DecisionInput(replace(GW, adoption="adoptExisting"), None, ObservedPackage(ELSE))
 
-    outcome = decide_package(willing, ANSWERS, kitchen, kitchen.render)
+    outcome = decide_package(willing, ANSWERS, renderer, renderer.render)
 
     assert describe_outcome(outcome) == expected
-    assert ELSE in kitchen.sources
-    bases = [render_inputs.published.base for render_inputs in kitchen.made if render_inputs.published]
+    assert ELSE in renderer.sources
+    bases = [render_inputs.published.base for render_inputs in renderer.made if render_inputs.published]
     assert bases == ([build_files(locked)] if locked else [])
-    assert [render_inputs.previous_render for render_inputs in kitchen.made] == [None for _ in bases]
+    assert [render_inputs.previous_render for render_inputs in renderer.made] == [None for _ in bases]
 
 
 def test_adoption_uses_the_draft_content_if_nothing_is_published() -> None:
-    kitchen = FakeRenderer(locks="up1")
+    renderer = FakeRenderer(locks="up1")
     willing = DecisionInput(replace(GW, adoption="adoptExisting"), None, ObservedPackage(None, ELSE))
 
-    outcome = decide_package(willing, ANSWERS, kitchen, kitchen.render)
+    outcome = decide_package(willing, ANSWERS, renderer, renderer.render)
 
     assert describe_outcome(outcome) == "draft adopt"
-    assert ELSE in kitchen.sources
+    assert ELSE in renderer.sources
 
 
 def test_nested_packages_are_refused() -> None:
@@ -356,9 +356,9 @@ def test_nested_packages_are_refused() -> None:
 
 
 def test_failed_render_is_repeated_only_after_a_dependency_changes() -> None:
-    kitchen = FakeRenderer(findings=(Finding("InjectionFailed", "no object for endpoints"),))
+    renderer = FakeRenderer(findings=(Finding("InjectionFailed", "no object for endpoints"),))
 
-    blocked = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
+    blocked = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, renderer, renderer.render)
 
     assert isinstance(blocked, Blocked)
     assert {condition.type: (condition.status, condition.reason) for condition in blocked.conditions} == {
@@ -416,14 +416,14 @@ def test_findings_are_restored_from_state(severity: Severity) -> None:
 
 
 def test_draft_contains_the_files_that_it_replaces() -> None:
-    outcome, kitchen = decide(
+    outcome, renderer = decide(
         build_stale_record(published_version=OLD, draft_version=OLD),
         ObservedPackage(build_tree_id("old"), build_tree_id("old")),
     )
 
     assert isinstance(outcome, Draft)
     assert outcome.previous_files == build_files("old")
-    assert kitchen.sources[-1] == "old"
+    assert renderer.sources[-1] == "old"
 
 
 def test_draft_contains_the_tree_of_the_source_files() -> None:
@@ -438,8 +438,8 @@ def test_too_large_package_blocks_only_itself() -> None:
         def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
             raise PackageTooLargeError("tree 1 must have at most 5 entries")
 
-    kitchen = OversizedSource()
-    outcome = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
+    renderer = OversizedSource()
+    outcome = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, renderer, renderer.render)
 
     assert isinstance(outcome, Blocked)
     assert [finding.code for finding in outcome.findings] == ["PackageTooLarge"]
@@ -450,8 +450,8 @@ def test_too_large_package_blocks_only_itself() -> None:
 
 
 def test_interrupted_function_is_retried() -> None:
-    kitchen = FakeRenderer(interrupted="/bin/x took longer than 5 seconds and was killed")
-    outcome = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, kitchen, kitchen.render)
+    renderer = FakeRenderer(interrupted="/bin/x took longer than 5 seconds and was killed")
+    outcome = decide_package(DecisionInput(GW, None, ObservedPackage()), ANSWERS, renderer, renderer.render)
 
     assert isinstance(outcome, Blocked)
     assert outcome.should_retry
@@ -476,13 +476,13 @@ PROGRAM = "function exec /bin/x"
         pytest.param({PROGRAM: "1"}, 0, id="the-same"),
         pytest.param({PROGRAM: "2"}, 1, id="another"),
         pytest.param({}, 1, id="gone"),
-        pytest.param({PROGRAM: ""}, 0, id="cannot-be-told"),
+        pytest.param({PROGRAM: ""}, 0, id="unknown-identity"),
     ],
 )
 def test_changed_function_causes_a_render(today: dict[str, str], renders: int) -> None:
-    kitchen = FakeRenderer(functions=today)
+    renderer = FakeRenderer(functions=today)
     remembered = build_current_record(draft_version=NOW, trace={**GW.dependencies, PROGRAM: "1"})
 
-    decide_package(DecisionInput(GW, remembered, ObservedPackage(None, OUTPUT.id)), ANSWERS, kitchen, kitchen.render)
+    decide_package(DecisionInput(GW, remembered, ObservedPackage(None, OUTPUT.id)), ANSWERS, renderer, renderer.render)
 
-    assert len(kitchen.made) == renders
+    assert len(renderer.made) == renders

@@ -19,7 +19,7 @@ MOVED = {**KNOWN, "ref": "gw/stable"}
     ("upstream_package", "known", "history", "back"),
     [
         pytest.param(build_upstream("old", "gw/v9"), KNOWN, False, True, id="a-lower-number"),
-        pytest.param(build_upstream("old", "gw/v11"), KNOWN, True, False, id="a-higher-number-whatever-history-says"),
+        pytest.param(build_upstream("old", "gw/v11"), KNOWN, True, False, id="higher-number-regardless-of-history"),
         pytest.param(
             build_upstream("old", "gw/v1.2.0"), {**KNOWN, "ref": "gw/v1.10.0"}, False, True, id="numbers-of-a-version"
         ),

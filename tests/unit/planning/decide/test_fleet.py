@@ -30,9 +30,13 @@ def find_finding_location(where: SourceLocation) -> SourceLocation:
         PackageOwner(_build_key("all-x"), API_VERSION, SET),
         PackageOwner(_build_key("gone"), API_VERSION),
     ]
-    room = ControllerResult(stalled=tuple(StalledVariant(package_owner, (), ()) for package_owner in owners))
+    controller_result = ControllerResult(
+        stalled=tuple(StalledVariant(package_owner, (), ()) for package_owner in owners)
+    )
     objects = read_catalog(FileTree({"a.yaml": File(CONFIG.encode())})).objects
-    (finding,) = FleetPlan("c", 0, room, (), (Finding("Odd", "odd", where),), objects=objects).list_findings()
+    (finding,) = FleetPlan(
+        "c", 0, controller_result, (), (Finding("Odd", "odd", where),), objects=objects
+    ).list_findings()
     return finding.location
 
 

@@ -108,7 +108,7 @@ def describe_decisions(on: TargetSnapshot, who: TargetClaims, *reconciled: Objec
         pytest.param(
             replace(DRAFTED, deletion_policy="orphan"), None, "d1", "orphaned", id="an-orphan-that-is-a-draft"
         ),
-        pytest.param(replace(PUBLISHED, is_owned=False), "v1", None, "", id="nobodys"),
+        pytest.param(replace(PUBLISHED, is_owned=False), "v1", None, "", id="no-owner"),
     ],
 )
 def test_removal_follows_the_deletion_policy_and_the_branch_content(

@@ -254,7 +254,7 @@ def test_new_target_beside_the_old_package_must_exist_first() -> None:
 
 
 class _WithoutStatusFiles(FakeRepository):
-    """A repository whose status files somebody deleted."""
+    """A repository whose status files were deleted."""
 
     def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
         return None

@@ -124,7 +124,7 @@ def test_next_wave_waits_for_the_publication_of_the_first_wave() -> None:
         ),
         pytest.param(evaluate_gates(None), None, True, id="never-made"),
         pytest.param(
-            evaluate_gates(build_published_record(TODAY, owner=build_owner("other"))), None, True, id="somebody-elses"
+            evaluate_gates(build_published_record(TODAY, owner=build_owner("other"))), None, True, id="other-owner"
         ),
         pytest.param(
             evaluate_gates(build_published_record(TODAY), value=replace(GW, dependencies={"variant": "new"})),
@@ -222,34 +222,34 @@ def test_drafted_version_does_not_replace_the_published_rule_text() -> None:
 
 DOUBTFUL = build_published_record(TODAY, policy_usage={"OverridePolicy/shop/sizing": {"resources": {}, "rules": [0]}})
 OWNER = DOUBTFUL.owner.key
-NOBODY = TargetClaims((), frozenset(), frozenset(), is_complete=True)
+NO_CLAIMS = TargetClaims((), frozenset(), frozenset(), is_complete=True)
 
 
 @pytest.mark.parametrize(
     ("claims", "known", "expected"),
     [
-        pytest.param(NOBODY, DOUBTFUL, ["berlin", "lisbon"], id="nobody-wants-it"),
-        pytest.param(replace(NOBODY, is_complete=False), DOUBTFUL, ["berlin"], id="a-file-cannot-be-read"),
+        pytest.param(NO_CLAIMS, DOUBTFUL, ["berlin", "lisbon"], id="not-requested"),
+        pytest.param(replace(NO_CLAIMS, is_complete=False), DOUBTFUL, ["berlin"], id="a-file-cannot-be-read"),
         pytest.param(
-            replace(NOBODY, stalled_packages=frozenset({"gw"})), DOUBTFUL, ["berlin"], id="it-cannot-be-worked-out"
+            replace(NO_CLAIMS, stalled_packages=frozenset({"gw"})), DOUBTFUL, ["berlin"], id="stalled-package"
         ),
         pytest.param(
-            replace(NOBODY, unresolved_owners=frozenset({OWNER})), DOUBTFUL, ["berlin"], id="nor-where-it-goes"
+            replace(NO_CLAIMS, unresolved_owners=frozenset({OWNER})), DOUBTFUL, ["berlin"], id="unresolved-target"
         ),
         pytest.param(
-            replace(NOBODY, similar_objects={(OWNER.namespace, OWNER.name): OWNER._replace(kind="PackageVarient")}),
+            replace(NO_CLAIMS, similar_objects={(OWNER.namespace, OWNER.name): OWNER._replace(kind="PackageVarient")}),
             DOUBTFUL,
             ["berlin"],
             id="its-owner-may-be-misspelt",
         ),
         pytest.param(
-            replace(NOBODY, is_complete=False),
+            replace(NO_CLAIMS, is_complete=False),
             build_published_record(TODAY),
             ["berlin", "lisbon"],
             id="without-the-policy",
         ),
         pytest.param(
-            replace(NOBODY, is_complete=False), build_record(), ["berlin"], id="found-again-with-nobody-knows-what"
+            replace(NO_CLAIMS, is_complete=False), build_record(), ["berlin"], id="found-again-with-unknown-content"
         ),
     ],
 )

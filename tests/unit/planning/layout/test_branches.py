@@ -60,7 +60,7 @@ def build_merged_push(packages: str) -> PushCommits:
 @pytest.mark.parametrize(
     ("draft_changes", "known", "expected"),
     [
-        pytest.param(build_changes(), None, KeepBranch("d"), id="nothing-wanted-nothing-there"),
+        pytest.param(build_changes(), None, KeepBranch("d"), id="no-changes-and-no-branch"),
         pytest.param(build_changes("ba"), None, build_push("b1", "b1", "ab", old=None), id="new-draft-in-order"),
         pytest.param(build_changes(standing="a"), OURS, KeepBranch("d"), id="stands"),
         pytest.param(build_changes("b", standing="a"), OURS, build_push("d1", "b0", "b"), id="appended"),

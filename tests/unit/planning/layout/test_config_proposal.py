@@ -105,15 +105,15 @@ def describe_proposal(config_proposal: ConfigProposal) -> tuple[str, dict[str, s
             build_pin("v1", is_same_package=True), build_snapshot(build_state(build_recorded_revision()), "ours"), "end", None, id="retagged-to-the-same-package"
         ),
         pytest.param(
-            build_pin(named=None), build_snapshot(build_state(build_recorded_revision()), "ours"), "keep", "offered v2", id="nobody-can-say-now"
+            build_pin(named=None), build_snapshot(build_state(build_recorded_revision()), "ours"), "keep", "offered v2", id="revision-unknown-now"
         ),
-        pytest.param(build_pin(named=None), build_snapshot(), "keep", None, id="nobody-could-ever-say"),
+        pytest.param(build_pin(named=None), build_snapshot(), "keep", None, id="revision-never-known"),
         pytest.param(
             build_pin(named=None, settling=SettlingReference(9, "soon")), build_snapshot(build_state(build_recorded_revision()), "ours"), "keep", "offered v2",
             id="a-move-that-settles-leaves-the-offer",
         ),
         pytest.param(
-            build_pin(named=None), build_snapshot(build_state(build_recorded_revision())), "keep", "declined v2", id="declined-while-nobody-can-say"
+            build_pin(named=None), build_snapshot(build_state(build_recorded_revision())), "keep", "declined v2", id="declined-while-revision-unknown"
         ),
         pytest.param(
             build_pin(), build_snapshot(build_state(build_recorded_revision()), "ours", read_base_blob=lambda path: BlobId("old")), "write", "offered v2",
@@ -126,7 +126,7 @@ def describe_proposal(config_proposal: ConfigProposal) -> tuple[str, dict[str, s
         pytest.param(
             build_pin(named="v3"), build_snapshot(build_state(build_recorded_revision()), "theirs"), "keep", "offered v2", id="people-work-on-the-branch"
         ),
-        pytest.param(build_pin(), build_snapshot(None, "theirs"), "keep", None, id="a-branch-that-nobody-remembers"),
+        pytest.param(build_pin(), build_snapshot(None, "theirs"), "keep", None, id="unrecorded-branch"),
         pytest.param(
             build_pin(), build_snapshot(replace(build_state(build_recorded_revision()), branch="drafts/other")), "write", "offered v2",
             id="another-name-for-the-branch-declines-nothing",

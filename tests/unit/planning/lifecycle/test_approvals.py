@@ -148,9 +148,12 @@ CONFLICTED = build_package(record=replace(NEW, conflicts=({"kind": "field"},)))
         pytest.param(build_draft(is_edited=True), ALWAYS, "Edited", id="people-on-the-branch"),
         pytest.param(build_draft(build_package(is_edited=True)), ALWAYS, "Edited", id="people-in-the-package"),
         pytest.param(
-            build_draft(build_package(status={"conflicts": [{}]})), ALWAYS, "ConflictsNotAccepted", id="conflicts-told"
+            build_draft(build_package(status={"conflicts": [{}]})),
+            ALWAYS,
+            "ConflictsNotAccepted",
+            id="recorded-conflicts",
         ),
-        pytest.param(build_draft(CONFLICTED), ALWAYS, "ConflictsNotAccepted", id="conflicts-remembered"),
+        pytest.param(build_draft(CONFLICTED), ALWAYS, "ConflictsNotAccepted", id="conflicts-in-the-record"),
         pytest.param(build_draft(build_package(unmet_gates=(GATE,))), ALWAYS, "GateNotMet", id="a-gate"),
         pytest.param(
             build_draft(build_package(unmet_gates=(GATE,)), deploys=False), ALWAYS, "GateNotMet", id="a-gate-anywhere"

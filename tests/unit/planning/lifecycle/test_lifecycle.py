@@ -79,7 +79,10 @@ CLASH = (*BOTH[:3], build_file("gw/x", fits=False))
         pytest.param(build_draft(DB, build_gated_package()), "", "GateNotMet", id="a-gate"),
         pytest.param(build_draft(DB, build_gated_package()), "db", "ProposeDraft", id="a-gate-of-another-package"),
         pytest.param(
-            build_draft(DB, build_gated_package(), deploys=False), "", "ProposeDraft", id="a-gate-where-nobody-deploys"
+            build_draft(DB, build_gated_package(), deploys=False),
+            "",
+            "ProposeDraft",
+            id="gate-in-a-repository-without-deployment",
         ),
         pytest.param(
             build_draft(replace(GW, errors=(FAULT,)), deploys=False), "", "RenderFailed", id="a-fault-anywhere"
@@ -158,7 +161,9 @@ def test_propose(open_draft: OpenDraft, packages: str, expected: str) -> None:
             "PublishDraft db",
             id="a-gate-of-another-package",
         ),
-        pytest.param(build_draft(DB, build_gated_package()), "", "NotProposed GateNotMet", id="every-reason-is-told"),
+        pytest.param(
+            build_draft(DB, build_gated_package()), "", "NotProposed GateNotMet", id="every-reason-is-reported"
+        ),
         pytest.param(build_draft(proposed_head=HEAD, paths=BOTH[:2]), "gw", "NoTransition", id="published-already"),
     ],
 )

@@ -153,7 +153,7 @@ def test_closed_rule_keeps_its_previous_text() -> None:
     "question",
     [
         pytest.param("cluster berlin oslo", id="two-clusters"),
-        pytest.param("policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop sizing", id="a-policy-to-nobody"),
+        pytest.param("policy core.kubeadmiral.io/v1alpha1 OverridePolicy shop sizing", id="policy-without-cluster"),
         pytest.param("selectors a b", id="two-lists"),
         pytest.param("rollout x", id="no-cluster"),
         pytest.param("rollout x berlin", id="no-rule"),

@@ -26,7 +26,7 @@ REPLICAS = Conflict("field", "/spec/replicas", 2, 5, 3, "upstream", "D2", "web.y
         pytest.param(
             replace(REPLICAS, kind="resource", upstream=ABSENT, base={"a": 1}, local={"a": 2}),
             {"base": True, "local": True},
-            id="whole-resources-are-not-told",
+            id="whole-resources-are-not-listed",
         ),
         pytest.param(
             replace(REPLICAS, resource="Secret/default/login"),
@@ -94,7 +94,7 @@ GONE = replace(KEPT, local=ABSENT, upstream=True)
         pytest.param(REPLICAS, True, False, id="upstreams-value"),
         pytest.param(replace(REPLICAS, chosen="local"), False, False, id="people-changed-it-since"),
         pytest.param(replace(REPLICAS, pointer="/spec/paused", upstream=True), False, False, id="one-is-not-true"),
-        pytest.param(replace(REPLICAS, upstream="*****"), True, True, id="what-is-masked-cannot-be-told"),
+        pytest.param(replace(REPLICAS, upstream="*****"), True, True, id="masked-value"),
         pytest.param(KEPT, True, False, id="a-resource-that-was-kept"),
         pytest.param(GONE, False, True, id="a-resource-that-stayed-away"),
         pytest.param(replace(KEPT, kind="file", resource=""), True, False, id="a-file-that-was-kept"),

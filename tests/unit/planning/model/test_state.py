@@ -1,4 +1,4 @@
-"""Tests of the state: it is written and read without loss, and only by versions that know its format."""
+"""Tests of the state: it is written and read without loss, and only by versions that support its format."""
 
 import json
 from dataclasses import replace
