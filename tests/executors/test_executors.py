@@ -1,4 +1,4 @@
-"""Wherever renders run, the refs are the same, and a worker that is lost costs time alone."""
+"""All executors produce the same refs, and a lost worker only costs time."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ from reconciler.settings import Settings
 from tests.support.failing_renderers import EndlessRenderer, KillingRenderer, RaisingRenderer, UnpicklableFactory
 from tests.support.world import World, package, small_world, variant
 
-NOBODY = "tcp://127.0.0.1:9"
 Make = Callable[[RendererFactory], Executor]
 
 
-def beside(kitchen: RendererFactory) -> Executor:
-    return ProcessExecutor(2, kitchen, min_jobs=1)
+def build_process_executor(factory: RendererFactory) -> Executor:
+    return ProcessExecutor(2, factory, min_jobs=1)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +43,7 @@ def scheduler() -> Iterator[str]:
     distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
     dask = pytest.importorskip("dask")
     with (
-        # whose work ends a worker is found out sooner
+        # A low limit reports a job that always ends its worker sooner.
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
             n_workers=2,
@@ -61,26 +60,26 @@ def scheduler() -> Iterator[str]:
 @pytest.fixture(params=["processes", "dask"])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "processes":
-        return beside
+        return build_process_executor
     address = request.getfixturevalue("scheduler")
-    # A worker that ends is started again by its nanny, which takes long on a busy machine. The sum of all waits of one
+    # The nanny restarts a worker that ends, which takes long on a busy machine. The sum of all waits of one
     # test must stay below the time limit of tests.
-    return lambda kitchen: Eager(address, kitchen, timeout_seconds=60)
+    return lambda factory: Eager(address, factory, timeout_seconds=60)
 
 
 class Eager(DaskExecutor):
-    """A cluster to which a single render is worth sending."""
+    """Dask executor that distributes even a single render."""
 
     def should_distribute(self, jobs: int) -> bool:
         return jobs > 0
 
 
 class Refusing:
-    """Is there for so many renders, and begins with none of those that it is told of."""
+    """Accept batches of at least `worth` renders, but fail to start them."""
 
     def __init__(self, worth: int = 1) -> None:
         self.least = worth
-        self.told: list[int] = []
+        self.batch_sizes: list[int] = []
 
     def should_distribute(self, jobs: int) -> bool:
         return jobs >= self.least
@@ -90,11 +89,11 @@ class Refusing:
         yield self
 
     def start(self, jobs: Sequence[Job]) -> PendingRenders:
-        self.told.append(len(jobs))
-        raise ExecutorUnusableError("nothing is begun here")
+        self.batch_sizes.append(len(jobs))
+        raise ExecutorUnusableError("no job starts here")
 
 
-def kitchen(world: World) -> SettingsRendererFactory:
+def build_factory(world: World) -> SettingsRendererFactory:
     return SettingsRendererFactory(Settings(merge=world._read_settings().merge).model_dump_json())
 
 
@@ -102,8 +101,8 @@ def use(monkeypatch: pytest.MonkeyPatch, executor: Executor | None) -> None:
     monkeypatch.setattr(parts, "build_executor", lambda settings: executor)
 
 
-def a_life(world: World) -> list[Mapping[str, str]]:
-    """First drafts, an update with people's edits on both branches, and a change of what is injected."""
+def run_scenario(world: World) -> list[Mapping[str, str]]:
+    """Run first drafts, local changes on both branches, and an update. Return the refs after each pass."""
     values = [world.sync().after]
     world.merge("berlin", "squash")
     world.commit("clusters/berlin", {"metrics/notes.md": "checked\n"})
@@ -118,13 +117,13 @@ def a_life(world: World) -> list[Mapping[str, str]]:
 def test_every_executor_leaves_the_same_refs(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "world"
     use(monkeypatch, None)
-    expected = a_life(small_world(place))
+    expected = run_scenario(small_world(place))
     place.rename(tmp_path / "aside")
     world = small_world(place)
 
-    use(monkeypatch, make(kitchen(world)))
+    use(monkeypatch, make(build_factory(world)))
 
-    assert a_life(world) == expected
+    assert run_scenario(world) == expected
 
 
 def test_a_worker_that_is_lost_costs_a_retry_and_nothing_else(
@@ -134,7 +133,7 @@ def test_a_worker_that_is_lost_costs_a_retry_and_nothing_else(
     marks.mkdir()
     use(monkeypatch, None)
     expected = world.plan()
-    use(monkeypatch, make(KillingRenderer(kitchen(world), "berlin/gateway", str(marks), once=True)))
+    use(monkeypatch, make(KillingRenderer(build_factory(world), "berlin/gateway", str(marks), once=True)))
 
     after = world.sync()
 
@@ -149,12 +148,12 @@ def test_a_render_that_ends_every_worker_holds_up_no_other(
 ) -> None:
     world, marks = small_world(tmp_path / "world"), tmp_path / "marks"
     marks.mkdir()
-    use(monkeypatch, make(KillingRenderer(kitchen(world), "berlin/gateway", str(marks), once=False)))
+    use(monkeypatch, make(KillingRenderer(build_factory(world), "berlin/gateway", str(marks), once=False)))
 
     with capture_logs() as events:
         after = world.sync()
 
-    # If workers start again too slowly for the limit, this process renders the package, and the log has the reason.
+    # If workers restart too slowly for the limit, this process renders the package, and the log contains the reason.
     is_too_slow = any("within 60 seconds" in event.get("why", "") for event in events)
     assert after.outcomes["berlin/gateway"] == ("draft" if is_too_slow else "FunctionInterrupted")
     assert after.outcomes["berlin/metrics"] == "draft"
@@ -170,7 +169,7 @@ def test_packages_of_a_worker_that_does_not_answer_are_rendered_here(
     marks.mkdir()
     use(monkeypatch, None)
     expected = world.plan()
-    endless = EndlessRenderer(kitchen(world), "berlin/gateway", str(marks), once=False)
+    endless = EndlessRenderer(build_factory(world), "berlin/gateway", str(marks), once=False)
     use(monkeypatch, ProcessExecutor(2, endless, min_jobs=1, timeout_seconds=1))
 
     with capture_logs() as events:
@@ -193,7 +192,7 @@ def test_packages_for_a_cluster_without_workers_are_rendered_here(
     with distributed.LocalCluster(
         n_workers=0, processes=True, dashboard_address="127.0.0.1:0", host="127.0.0.1", silence_logs=50
     ) as cluster:
-        use(monkeypatch, Eager(cluster.scheduler_address, kitchen(world), timeout_seconds=0.5))
+        use(monkeypatch, Eager(cluster.scheduler_address, build_factory(world), timeout_seconds=0.5))
 
         after = world.sync()
 
@@ -205,7 +204,7 @@ def test_an_unexpected_exception_in_a_worker_blocks_one_package(
     error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = small_world(tmp_path / "world")
-    use(monkeypatch, ProcessExecutor(2, RaisingRenderer(kitchen(world), "berlin/gateway", error), min_jobs=1))
+    use(monkeypatch, ProcessExecutor(2, RaisingRenderer(build_factory(world), "berlin/gateway", error), min_jobs=1))
 
     after = world.sync()
 
@@ -224,12 +223,14 @@ import sys
 from pathlib import Path
 from reconciler.executors.processes import ProcessExecutor
 import reconciler.bootstrap.pass_services as services
-from tests.executors.test_executors import kitchen
+from tests.executors.test_executors import build_factory
 from tests.support.failing_renderers import EndlessRenderer
 from tests.support.world import small_world
 
 world = small_world(Path(sys.argv[1]))
-executor = ProcessExecutor(2, EndlessRenderer(kitchen(world), "berlin/gateway", sys.argv[2], once=False), min_jobs=1)
+executor = ProcessExecutor(
+    2, EndlessRenderer(build_factory(world), "berlin/gateway", sys.argv[2], once=False), min_jobs=1
+)
 services.build_executor = lambda settings: executor
 world.sync()
 """
@@ -253,7 +254,7 @@ def test_no_worker_outlives_a_service_that_is_killed(tmp_path: Path) -> None:
             return
         time.sleep(0.05)
     os.kill(worker, signal.SIGKILL)
-    pytest.fail("a worker goes on for nobody")
+    pytest.fail("a worker continues without its service")
 
 
 def is_there(process: int) -> bool:
@@ -270,12 +271,14 @@ def is_there(process: int) -> bool:
         pytest.param(
             lambda value: Eager("tcp://127.0.0.1:9", value),
             "the Dask scheduler at tcp://127.0.0.1:9 does not respond",
-            id="nobody",
+            id="no-scheduler",
         ),
         pytest.param(
-            lambda value: beside(UnpicklableFactory(value)), "the worker processes do not start", id="no-processes"
+            lambda value: build_process_executor(UnpicklableFactory(value)),
+            "the worker processes do not start",
+            id="no-processes",
         ),
-        pytest.param(lambda value: Refusing(), "nothing is begun here", id="none-that-begins"),
+        pytest.param(lambda value: Refusing(), "no job starts here", id="start-fails"),
     ],
 )
 def test_what_cannot_run_elsewhere_runs_here(
@@ -284,7 +287,7 @@ def test_what_cannot_run_elsewhere_runs_here(
     if "scheduler" in why:
         pytest.importorskip("distributed", reason="the extra `dask` is not installed")
     world = small_world(tmp_path)
-    use(monkeypatch, unusable(kitchen(world)))
+    use(monkeypatch, unusable(build_factory(world)))
 
     with capture_logs() as logs:
         after = world.sync()
@@ -296,9 +299,9 @@ def test_what_cannot_run_elsewhere_runs_here(
 @pytest.mark.parametrize(
     ("settings", "kind"),
     [
-        pytest.param({"workers": 1}, type(None), id="one-worker-is-this-process"),
-        pytest.param({"workers": 3}, ProcessExecutor, id="several-are-beside-it"),
-        pytest.param({"workers": 3, "dask": "tls://scheduler:8786"}, DaskExecutor, id="a-cluster-goes-before"),
+        pytest.param({"workers": 1}, type(None), id="one-worker-in-process"),
+        pytest.param({"workers": 3}, ProcessExecutor, id="several-processes"),
+        pytest.param({"workers": 3, "dask": "tls://scheduler:8786"}, DaskExecutor, id="dask-takes-precedence"),
     ],
 )
 def test_settings_choose_the_executor(settings: dict[str, object], kind: type) -> None:
@@ -306,10 +309,10 @@ def test_settings_choose_the_executor(settings: dict[str, object], kind: type) -
 
 
 def test_few_renders_stay_in_this_process(tmp_path: Path) -> None:
-    processes = ProcessExecutor(2, kitchen(small_world(tmp_path)))
+    processes = ProcessExecutor(2, build_factory(small_world(tmp_path)))
 
     assert not processes.should_distribute(10)
-    # renders are sent by groups, of which the first decides
+    # The number of renders in the first batch decides.
     assert processes.should_distribute(ahead._MAX_JOBS_PER_BATCH)
     assert processes.should_distribute(ahead._MAX_TARGETS_PER_BATCH)
 
@@ -322,7 +325,7 @@ def test_a_group_is_as_large_as_an_executor_is_worth(tmp_path: Path, monkeypatch
 
     world.sync()
 
-    assert executor.told == [3]
+    assert executor.batch_sizes == [3]
 
 
 def test_what_leaves_this_process_has_no_credentials() -> None:

@@ -1,4 +1,4 @@
-"""Workers that render beside the service are as protected as the service itself."""
+"""Worker processes have the same protection as the service itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ GET_DUMPABLE = 3
 def test_a_worker_is_not_dumpable() -> None:
     factory = SettingsRendererFactory("{}")
     with ProcessPoolExecutor(1, _create_fork_server(factory), _initialize_worker, (factory,)) as pool:
-        # a function of this file is not importable in the worker
+        # A worker cannot import a function of this file.
         flag = pool.submit(eval, f"__import__('ctypes').CDLL(None).prctl({GET_DUMPABLE}, 0, 0, 0, 0)")
 
         assert flag.result(timeout=60) == 0

@@ -1,4 +1,4 @@
-"""Over HTTP: logins from a file, none in any message, and errors that say who acts next."""
+"""Git over HTTP: credentials from a file, no secrets in messages, and errors that state who must act next."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def test_a_refused_login_stays_in_the_file(tmp_path: Path, host: GitHost) -> Non
 @pytest.mark.parametrize(
     ("status", "login", "path", "kind", "step"),
     [
-        pytest.param(0, "robot:changed", "a.git", AccessDeniedError, "human", id="a-wrong-password"),
+        pytest.param(0, "robot:changed", "a.git", AccessDeniedError, "human", id="wrong-password"),
         pytest.param(403, "", "a.git", AccessDeniedError, "human", id="forbidden"),
         pytest.param(404, "", "a.git", RepositoryMissingError, "human", id="not-found"),
         pytest.param(429, "", "a.git", RateLimitedError, "wait", id="too-many-requests"),
-        pytest.param(503, "", "a.git", UnreachableError, "retry", id="the-host-is-down"),
+        pytest.param(503, "", "a.git", UnreachableError, "retry", id="host-is-down"),
     ],
 )
 def test_errors_name_the_next_step_and_no_secret(
@@ -105,7 +105,7 @@ def test_errors_name_the_next_step_and_no_secret(
         assert secret not in f"{caught.value!r} {caught.value.__cause__!r}"
 
 
-def test_nobody_listens(tmp_path: Path, host: GitHost) -> None:
+def test_closed_port(tmp_path: Path, host: GitHost) -> None:
     with pytest.raises(UnreachableError):
         open_mirror(tmp_path, "http://127.0.0.1:1/a.git").fetch("config")
 
@@ -121,7 +121,7 @@ def test_a_host_that_goes_down_fails_the_push_for_a_retry(tmp_path: Path, host: 
 
     assert {o.error.next_step for o in report.outcomes.values() if isinstance(o, PushFailed)} == {"retry"}
     assert len(report.outcomes) == 3
-    assert len(host.seen) < 8  # not once for each unit
+    assert len(host.seen) < 8  # fewer requests than units
 
 
 def test_reading_allowed_and_writing_forbidden_is_for_a_human(tmp_path: Path, host: GitHost) -> None:

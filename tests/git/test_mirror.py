@@ -1,4 +1,4 @@
-"""Mirrors against real repositories: what fetch sees, what writing leaves, what a killed process may leave."""
+"""Mirrors of real repositories: fetched objects, written commits, and the state after a killed process."""
 
 from __future__ import annotations
 
@@ -222,13 +222,13 @@ NAMES = st.sampled_from(["a", "b", "a/x", "a/y", "a.b", "a-b", "b/c/d", "ü", "a
 def test_what_is_written_is_what_the_pure_trees_say(
     mirror: Mirror, start: dict[str, bytes], put: dict[str, bytes], drop: set[str]
 ) -> None:
-    files = FileTree({path: File(data) for path, data in start.items() if not beside_a_folder(path, start)})
+    files = FileTree({path: File(data) for path, data in start.items() if not is_also_folder(path, start)})
     changed = files.without_files(*drop).with_files(put)
     changes = (
         *(DeletePath(path) for path in drop if path in files),
         *(PutFile(path, data) for path, data in put.items()),
     )
-    assume(not any(beside_a_folder(path, changed) for path in changed))
+    assume(not any(is_also_folder(path, changed) for path in changed))
 
     commits = mirror.write_commits(
         [
@@ -243,7 +243,7 @@ def test_what_is_written_is_what_the_pure_trees_say(
         assert [reader.read_commit(commit).tree for commit in commits] == [files.id, changed.id]
 
 
-def beside_a_folder(path: str, paths: Iterable[str]) -> bool:
+def is_also_folder(path: str, paths: Iterable[str]) -> bool:
     return any(other.startswith(f"{path}/") for other in paths)
 
 
@@ -340,7 +340,7 @@ def test_what_no_tree_may_hold_is_our_bug(mirror: Mirror, commit: NewCommit) -> 
         mirror.write_commits([commit])
 
 
-def test_a_missing_graft_is_told_and_leaves_nothing(mirror: Mirror) -> None:
+def test_a_missing_graft_is_reported_and_leaves_nothing(mirror: Mirror) -> None:
     with pytest.raises(ObjectMissingError):
         mirror.write_commits([NewCommit((), (PutObject("a", TreeId(ABSENT)),), "m", 0)])
 
@@ -395,7 +395,7 @@ def test_a_tree_that_unfolds_without_end_is_refused(mirror: Mirror) -> None:
         list(reader.walk(tree, max_entries=5000))
 
 
-def test_links_and_submodules_are_told_by_their_mode(mirror: Mirror) -> None:
+def test_links_and_submodules_are_identified_by_their_mode(mirror: Mirror) -> None:
     rows = f"120000 blob {compute_blob_id(b'1')}\tlink\n160000 commit {ABSENT}\tsub\n"
     mirror.write_commits([NewCommit((), (PutFile("a", b"1"),), "m", 0)])
     tree = TreeId(git(mirror.folder, "mktree", "--missing", stdin=rows.encode()))
@@ -512,7 +512,7 @@ def test_who_is_alive_is_left_alone(mirror: Mirror, tmp_path: Path, remote: Path
         assert (mirror.folder / "packed-refs.lock").exists()
 
 
-def test_a_busy_mirror_says_wait(tmp_path: Path, remote: Path) -> None:
+def test_a_busy_mirror_reports_wait(tmp_path: Path, remote: Path) -> None:
     mirror = Mirror.open(tmp_path / "cache", str(remote), GitOptions(timeout_seconds=0.05))
     with hold_lock(mirror.folder / "reconciler.lock", 1), pytest.raises(MirrorBusyError) as caught:
         mirror.fetch("config")
@@ -568,14 +568,16 @@ def test_a_remote_that_never_answers_is_given_up(tmp_path: Path, monkeypatch: py
     assert caught.value.next_step == "retry"
 
 
-def test_ssh_asks_nobody_and_trusts_only_known_hosts(
+def test_ssh_never_prompts_and_trusts_only_known_hosts(
     tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit_files(remote, "refs/heads/main", {"a": b"1"})
     fake = tmp_path / "bin" / "ssh"
     fake.parent.mkdir()
-    # what the far side would run is the last word
-    fake.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/said\nfor last; do :; done\nexec sh -c "$last"\n')
+    # the last argument is the command for the remote host
+    fake.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/arguments\nfor last; do :; done\nexec sh -c "$last"\n'
+    )
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(fake.parent), prepend=":")
     source = CredentialSource(ssh_key_file="/keys/deploy key", known_hosts_file="/keys/known", is_default=True)
@@ -584,7 +586,7 @@ def test_ssh_asks_nobody_and_trusts_only_known_hosts(
 
     mirror.fetch("config")
 
-    line = (tmp_path / "said").read_text().splitlines()
+    line = (tmp_path / "arguments").read_text().splitlines()
     assert {"BatchMode=yes", "StrictHostKeyChecking=yes", "UserKnownHostsFile=/keys/known"} <= set(line)
     assert line[line.index("-i") + 1] == "/keys/deploy key"
     assert list(mirror.refs()) == ["refs/heads/main"]
@@ -660,7 +662,7 @@ def test_a_discarded_mirror_is_fetched_again(tmp_path: Path, mirror: Mirror, rem
     assert_sound(second_mirror.folder)
 
 
-def test_the_rest_of_a_mirror_is_made_anew_by_itself(tmp_path: Path, mirror: Mirror, remote: Path) -> None:
+def test_a_damaged_mirror_is_recreated(tmp_path: Path, mirror: Mirror, remote: Path) -> None:
     commit_files(remote, "refs/heads/main", {"a": b"1"})
     (mirror.folder / "HEAD").unlink()
 
@@ -670,7 +672,7 @@ def test_the_rest_of_a_mirror_is_made_anew_by_itself(tmp_path: Path, mirror: Mir
     assert list(second_mirror.refs()) == ["refs/heads/main"]
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path, remote: Path) -> None:
+def test_an_unwritable_cache_is_reported(tmp_path: Path, remote: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
 
     with pytest.raises(CacheUnusableError) as caught:

@@ -1,4 +1,4 @@
-"""Pushes over the pace of a remote: put off whole, never half, and those that waited longest go first."""
+"""Pushes over the rate limit of a remote: complete units are postponed, and the longest-waiting units go first."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.support.git_repositories import make_bare, read_refs
 pytestmark = pytest.mark.usefixtures("each_git")
 
 
-class Desk:
-    """A mirror of a remote that takes so many pushes a minute of two refs each, with a clock ticked by hand."""
+class PacedMirror:
+    """A mirror with a manual clock. Its remote accepts `per_minute` pushes of two refs each per minute."""
 
     def __init__(self, folder: Path, per_minute: int, **config: str) -> None:
         self.now = 0.0
@@ -38,7 +38,7 @@ class Desk:
         return PushUnit(name, tuple(RefUpdate(ref, self.commit(ref), None) for ref in refs))
 
     def push(self, *names: str, leave: int = 0) -> list[str]:
-        """Push new units and return the names of those that are there now."""
+        """Push new units and return the names of those that were pushed."""
         report = self.mirror.push([self.unit(name) for name in names], leave)
         return [name for name in names if report[name] == PushDone()]
 
@@ -47,66 +47,66 @@ class Desk:
         return set(read_refs(self.remote))
 
 
-def test_what_is_over_the_pace_is_put_off_until_there_is_room(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 2)
-    units = [desk.unit(name) for name in "abc"]
-    desk.now = 5
+def test_units_over_the_limit_are_postponed(tmp_path: Path) -> None:
+    paced = PacedMirror(tmp_path, 2)
+    units = [paced.unit(name) for name in "abc"]
+    paced.now = 5
 
-    assert desk.mirror.push(units) == PushReport(
+    assert paced.mirror.push(units) == PushReport(
         {"a": PushDone(), "b": PushDone(), "c": PushPostponed(RATE_LIMIT_MESSAGE, 60)}
     )
-    assert desk.refs == {update.ref for unit in units[:2] for update in unit.updates}
+    assert paced.refs == {update.ref for unit in units[:2] for update in unit.updates}
 
 
 def test_those_that_waited_longest_go_first(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 1)
-    values = [desk.push("b", "c", "d")]
-    # "a" comes later than "c" and "d", whatever its name
+    paced = PacedMirror(tmp_path, 1)
+    values = [paced.push("b", "c", "d")]
+    # "a" is created later than "c" and "d"
     for names in ("acd", "ad", "a"):
-        desk.now += 60
-        values.append(desk.push(*names))
+        paced.now += 60
+        values.append(paced.push(*names))
 
     assert values == [["b"], ["c"], ["d"], ["a"]]
 
 
 def test_some_pushes_are_left_for_later_ones(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 2)
+    paced = PacedMirror(tmp_path, 2)
 
-    assert desk.push("a", "b", leave=1) == ["a"]
-    assert desk.push("status") == ["status"]
+    assert paced.push("a", "b", leave=1) == ["a"]
+    assert paced.push("status") == ["status"]
 
 
 @pytest.mark.parametrize("per_minute", [1, 2, 3])
 def test_without_atomic_pushes_no_unit_is_left_half_there(tmp_path: Path, per_minute: int) -> None:
-    desk = Desk(tmp_path, per_minute, receive__advertiseAtomic="false")
+    paced = PacedMirror(tmp_path, per_minute, receive__advertiseAtomic="false")
     left = ["a", "b", "c"]
     for _ in range(8):
-        result = desk.push(*left)
-        there = {ref.rpartition("/")[2] for ref in desk.refs}
-        assert desk.refs == {
+        result = paced.push(*left)
+        there = {ref.rpartition("/")[2] for ref in paced.refs}
+        assert paced.refs == {
             ref for item in there for ref in (f"refs/heads/drafts/{item}", f"refs/reconciler/state/{item}")
         }
         left = [name for name in left if name not in result]
-        desk.now += 60
+        paced.now += 60
 
     assert not left
 
 
-def test_what_has_made_room_is_not_put_off(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 1)
-    desk.push("a/b")
-    old = [RefUpdate(ref, None, commit) for ref, commit in desk.mirror.refs().items()]
-    unit = PushUnit("a", (*old, *desk.unit("a").updates))
-    desk.now += 60
+def test_a_unit_whose_blocking_refs_were_deleted_is_not_postponed(tmp_path: Path) -> None:
+    paced = PacedMirror(tmp_path, 1)
+    paced.push("a/b")
+    old = [RefUpdate(ref, None, commit) for ref, commit in paced.mirror.refs().items()]
+    unit = PushUnit("a", (*old, *paced.unit("a").updates))
+    paced.now += 60
 
-    assert desk.mirror.push([unit])["a"] == PushDone()
-    assert desk.refs == {"refs/heads/drafts/a", "refs/reconciler/state/a"}
+    assert paced.mirror.push([unit])["a"] == PushDone()
+    assert paced.refs == {"refs/heads/drafts/a", "refs/reconciler/state/a"}
 
 
 def test_a_review_is_asked_for_at_the_same_pace(tmp_path: Path) -> None:
-    desk = Desk(tmp_path, 1)
-    desk.push("a")
+    paced = PacedMirror(tmp_path, 1)
+    paced.push("a")
 
-    outcome = desk.mirror.push_for_review(desk.commit("more"), "refs/for/main", [])
+    outcome = paced.mirror.push_for_review(paced.commit("more"), "refs/for/main", [])
 
     assert outcome == PushPostponed(RATE_LIMIT_MESSAGE, 60)

@@ -134,7 +134,9 @@ def test_a_failure_in_the_middle_brings_everything_back(folder: Path, monkeypatc
     assert everything(folder) == old
 
 
-def test_without_room_beside_it_the_package_itself_is_the_stage(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_staged_in_the_package_if_its_parent_is_read_only(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "access", lambda place, mode: False)
     before = read_package(folder)
 

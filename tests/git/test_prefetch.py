@@ -1,4 +1,4 @@
-"""Objects that were read ahead answer as if they had not been."""
+"""Prefetched objects are equal to objects that are read on demand."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def test_what_was_read_ahead_is_the_same(mirror: Mirror, commit: CommitId) -> No
         tree = plain.read_commit(commit).tree
         ids = [ObjectId(commit), ObjectId(tree), NOWHERE, compute_blob_id(SMALL), ObjectId(commit)]
         reader.prefetch(map(ObjectId, ids))
-        # every answer is there for one question, and the second asks the process again
+        # each prefetched object answers one request; the second request goes to the Git process
         for _ in range(2):
             assert reader.read_commit(commit) == plain.read_commit(commit)
             assert reader.read_blobs([compute_blob_id(SMALL)]) == {compute_blob_id(SMALL): SMALL}
         assert reader.read_tree(tree) == plain.read_tree(tree)
 
 
-def test_what_is_missing_or_too_large_says_so_when_asked_for(mirror: Mirror, commit: CommitId) -> None:
+def test_a_missing_or_too_large_object_is_reported_when_it_is_read(mirror: Mirror, commit: CommitId) -> None:
     with mirror.open_reader() as reader:
         reader.prefetch([NOWHERE, compute_blob_id(LARGE), compute_blob_id(SMALL)])
 

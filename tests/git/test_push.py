@@ -1,4 +1,4 @@
-"""Pushes against real repositories: leases, atomic units, who is named, and what is there afterwards."""
+"""Pushes to real repositories: leases, atomic units, the refs that refusals name, and the result on the remote."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def test_another_writer_since_the_fetch_wins(tmp_path: Path, remote: Path) -> No
 @pytest.mark.parametrize(
     "update",
     [
-        pytest.param(RefUpdate("refs/heads/gone", "2" * 40, "1" * 40), id="deleted-by-somebody"),
-        pytest.param(RefUpdate("refs/heads/main", "2" * 40, None), id="made-by-somebody"),
-        pytest.param(RefUpdate("refs/heads/main", None, "1" * 40), id="deletion-of-what-moved"),
+        pytest.param(RefUpdate("refs/heads/gone", "2" * 40, "1" * 40), id="deleted-concurrently"),
+        pytest.param(RefUpdate("refs/heads/main", "2" * 40, None), id="created-concurrently"),
+        pytest.param(RefUpdate("refs/heads/main", None, "1" * 40), id="deletion-of-a-moved-ref"),
     ],
 )
 def test_what_was_planned_on_an_older_fetch_is_lost(tmp_path: Path, remote: Path, update: RefUpdate) -> None:
@@ -135,7 +135,7 @@ def test_what_another_replica_had_pushed_is_done(tmp_path: Path, remote: Path) -
     assert two.push([PushUnit("c1", (RefUpdate("refs/heads/drafts/c1", later, old),))]).is_complete
 
 
-def test_a_deletion_that_somebody_did_first_is_done(tmp_path: Path, remote: Path) -> None:
+def test_a_deletion_of_a_deleted_ref_is_done(tmp_path: Path, remote: Path) -> None:
     commit = commit_files(remote, "refs/heads/drafts/c1", {"a": b"1"})
     git(remote, "update-ref", "refs/heads/drafts/c2", commit)
     mirror = open_mirror(tmp_path, remote)
@@ -179,13 +179,13 @@ def test_a_stale_unit_among_twenty_leaves_alone(tmp_path: Path, remote: Path) ->
             "update",
             'case "$1" in refs/heads/drafts/c13) echo "drafts of c13 are closed"; exit 1;; esac',
             "refs/heads/drafts/c13: hook declined; drafts of c13 are closed",
-            id="named-by-the-host",
+            id="ref-in-the-message",
         ),
         pytest.param(
             "pre-receive",
             'if grep -q drafts/c13; then echo "a secret was found"; exit 1; fi',
             "pre-receive hook declined; a secret was found",
-            id="named-by-nobody",
+            id="no-ref-in-the-message",
         ),
     ],
 )
@@ -213,7 +213,7 @@ def test_a_host_that_forbids_force_refuses_with_its_words(tmp_path: Path, remote
     assert report["c2"] == PushDone()
 
 
-def test_a_name_gets_room_when_its_folder_goes(tmp_path: Path, remote: Path) -> None:
+def test_a_deleted_folder_frees_its_name(tmp_path: Path, remote: Path) -> None:
     mirror = open_mirror(tmp_path, remote)
     old, new, state = write(mirror, "old", "new", "state")
     mirror.push([create("c1", old)])
@@ -235,7 +235,7 @@ def test_a_name_gets_room_when_its_folder_goes(tmp_path: Path, remote: Path) -> 
     assert read_refs(remote) == {"refs/heads/drafts/c1/api": new, "refs/reconciler/state/c1": state} == mirror.refs()
 
 
-def test_no_room_is_made_by_what_somebody_moved(tmp_path: Path, remote: Path) -> None:
+def test_a_concurrently_moved_ref_is_not_replaced_by_a_folder(tmp_path: Path, remote: Path) -> None:
     mirror = open_mirror(tmp_path, remote)
     old, new = write(mirror, "old", "new")
     mirror.push([create("c1", old)])
@@ -269,7 +269,7 @@ def test_a_foreign_branch_in_the_way_is_named(tmp_path: Path, remote: Path) -> N
 def test_a_hidden_ref_in_the_way_is_found_by_halving(tmp_path: Path, remote: Path) -> None:
     git(remote, "config", "transfer.hideRefs", "refs/heads/drafts")
     commit_files(remote, "refs/heads/drafts/c1/old", {"a": b"1"})
-    # the later section of the file has the last word
+    # the later section of the file takes precedence
     git(remote, "config", "--remove-section", "receive")
     git(remote, "config", "receive.hideRefs", "!refs/heads/drafts")
     mirror = open_mirror(tmp_path, remote)
@@ -394,7 +394,7 @@ def test_a_tag_that_a_host_refuses_holds_up_no_other(tmp_path: Path, remote: Pat
     assert mirror.peel_ref("refs/tags/api/v1") == git(remote, "rev-parse", "api/v1^{commit}")
 
 
-def test_a_tag_that_somebody_made_meanwhile_is_left_alone(tmp_path: Path, remote: Path) -> None:
+def test_a_concurrently_created_tag_is_kept(tmp_path: Path, remote: Path) -> None:
     mirror = open_mirror(tmp_path, remote)
     tags = tags_of(mirror, "api/v1", "api/v2")
     theirs = commit_files(remote, "refs/heads/main", {"a": b"1"})
@@ -415,8 +415,8 @@ def test_a_tag_that_another_replica_made_meanwhile_is_done(tmp_path: Path, remot
     assert [report["api/v1"] for report in reports] == [PushDone(), PushDone()]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a repository of somebody else")
-def test_a_local_repository_of_somebody_else_must_be_listed(tmp_path: Path, remote: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can create a repository of another user")
+def test_a_local_repository_of_another_user_must_be_listed(tmp_path: Path, remote: Path) -> None:
     for place in (remote, *remote.rglob("*")):
         os.chown(place, 65534, 65534)
     with pytest.raises(HostUntrustedError):

@@ -1,4 +1,4 @@
-"""Push options against real repositories whose hook writes down what it was told."""
+"""Push options with real repositories whose hook records the options."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.usefixtures("each_git")
 # one line for each push: its options, then its refs
 NOTE = """
 refs=$(cut -d' ' -f3 | tr '\\n' ' ')
-n=0; said=""
+n=0; options=""
 while [ "$n" -lt "${GIT_PUSH_OPTION_COUNT:-0}" ]; do
-  said="$said[$(printenv GIT_PUSH_OPTION_$n)]"; n=$((n + 1))
+  options="$options[$(printenv GIT_PUSH_OPTION_$n)]"; n=$((n + 1))
 done
-echo "$said $refs" >> pushes
+echo "$options $refs" >> pushes
 """
 CREATE = ("merge_request.create", "merge_request.title=api: größer, better")
 FOR = "refs/for/main"
@@ -99,7 +99,7 @@ def test_a_host_without_push_options_gets_the_unit_all_the_same(tmp_path: Path, 
     assert mirror.refs() == read_refs(deaf)
 
 
-def test_what_makes_room_for_a_unit_is_pushed_without_its_options(tmp_path: Path, remote: Path) -> None:
+def test_deletions_ahead_of_a_unit_are_pushed_without_its_options(tmp_path: Path, remote: Path) -> None:
     mirror = open_mirror(tmp_path, remote)
     first, second = write(mirror, "one", "two")
     mirror.push([unit("c1", first)])
@@ -111,7 +111,7 @@ def test_what_makes_room_for_a_unit_is_pushed_without_its_options(tmp_path: Path
     assert pushes(remote)[1:] == ["refs/heads/drafts/c1", "[merge_request.create] refs/heads/drafts/c1/api"]
 
 
-def test_a_refusal_is_told_as_of_any_other_push(tmp_path: Path, remote: Path) -> None:
+def test_a_refusal_is_reported_as_for_any_other_push(tmp_path: Path, remote: Path) -> None:
     mirror = open_mirror(tmp_path, remote)
     write_hook(remote, "pre-receive", 'echo "no title" >&2; exit 1')
 
@@ -146,7 +146,7 @@ def test_an_option_is_one_line_that_fits(tmp_path: Path, remote: Path, option: s
 
 
 def speak_agit(remote: Path, answer: str = "ok") -> None:
-    # what a forge does: proc-receive takes refs/for/ and makes no ref of that name
+    # like a forge: proc-receive accepts refs/for/ and creates no ref of that name
     git(remote, "config", "receive.procReceiveRefs", "refs/for")
     hook = Path(__file__).parents[1] / "support" / "agit_hook.py"
     write_hook(remote, "proc-receive", f"exec python3 {hook} '{answer}'")
@@ -168,7 +168,7 @@ def test_a_commit_for_review_makes_no_ref(tmp_path: Path, remote: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        pytest.param("new commit is same with old commit", PushDone(), id="it-has-it-already"),
+        pytest.param("new commit is same with old commit", PushDone(), id="already-applied"),
         pytest.param("topic-branch is not set", PushRefused("topic-branch is not set"), id="refused"),
     ],
 )

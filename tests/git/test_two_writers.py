@@ -1,4 +1,4 @@
-"""Two writers, one branch: whoever loses the race reads again and appends again; nothing is lost, nothing is twice.
+"""Two writers of one branch: the writer that loses the race reads and appends again. Nothing is lost or duplicated.
 
 60 rounds here; RECONCILER_RACE_ROUNDS=1000 for the long run.
 """

@@ -1,4 +1,4 @@
-"""Upstream packages from real repositories, by tag, branch and commit; and what of a folder is committed."""
+"""Upstream packages from real repositories by tag, branch and commit, and the committed content of a folder."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_is_not_there(repository: Path, upstreams: UpstreamPackages, folder
         upstreams.fetch(str(repository), folder, ref)
 
 
-def test_links_and_submodules_are_left_out_and_told(repository: Path, upstreams: UpstreamPackages) -> None:
+def test_links_and_submodules_are_omitted_and_reported(repository: Path, upstreams: UpstreamPackages) -> None:
     link = git(repository, "hash-object", "-w", "--stdin", stdin=b"/etc/passwd")
     commit = git(repository, "rev-parse", MAIN)
     entries = f"120000 blob {link}\tlink\n160000 commit {commit}\tmodule\n100755 blob {link}\trun\n"
@@ -115,7 +115,7 @@ def test_paths_that_no_package_may_hold(
         upstreams.fetch(str(repository), "/", "main")
 
 
-# what of a folder is committed
+# the committed content of a folder
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_changed_new_staged_and_made_executable_files_are_uncommitted(work_tree:
     assert uncommitted(work_tree) == {".gitignore", *(f"web/{name}" for name in ("a", "b", "new", "ignored"))}
 
 
-def test_a_work_tree_beside_the_main_one(work_tree: Path) -> None:
+def test_a_secondary_work_tree(work_tree: Path) -> None:
     git(work_tree, "worktree", "add", "--quiet", "../second")
     (work_tree.parent / "second/web/a").write_text("other\n")
 

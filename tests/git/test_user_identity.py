@@ -1,4 +1,4 @@
-"""Who is at the keyboard, asked of a real Git with a configuration of the test's."""
+"""Identity of the local user, read from a real Git with a test configuration."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from reconciler.git.local_repository import parse_identity, read_user_identity
 
 
 @pytest.fixture
-def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder whose user has told Git nothing."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a home folder without a Git configuration."""
     for name in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL", "EMAIL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -21,21 +21,21 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_name_is_not_made_up_from_the_machines(nobody: Path) -> None:
-    assert read_user_identity(nobody) is None
+def test_no_identity_is_derived_from_the_machine(home: Path) -> None:
+    assert read_user_identity(home) is None
 
 
-def test_a_person_is_whom_their_git_knows(nobody: Path) -> None:
-    (nobody / ".gitconfig").write_text("[user]\n\tname = Ada Lovelace\n\temail = ada@example.com\n")
+def test_the_git_configuration_identifies_the_user(home: Path) -> None:
+    (home / ".gitconfig").write_text("[user]\n\tname = Ada Lovelace\n\temail = ada@example.com\n")
 
-    assert read_user_identity(nobody) == ("Ada Lovelace", "ada@example.com")
+    assert read_user_identity(home) == ("Ada Lovelace", "ada@example.com")
 
 
-def test_the_environment_goes_first(nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_takes_precedence(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_AUTHOR_NAME", "Grace")
     monkeypatch.setenv("GIT_AUTHOR_EMAIL", "grace@example.com")
 
-    assert read_user_identity(nobody) == ("Grace", "grace@example.com")
+    assert read_user_identity(home) == ("Grace", "grace@example.com")
 
 
 @pytest.mark.parametrize(

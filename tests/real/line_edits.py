@@ -1,7 +1,7 @@
-"""Edits of packages line by line: what upstream and people change, and the text that has both, without any merge.
+"""Line edits of packages by upstream and users, and the expected result, which needs no merge.
 
-Every edit has lines of its own, so that whoever merges has no choice: the text that comes of both is known to the byte.
-What is changed is drawn by a seed. YAML is read by another parser than the project's.
+Each edit changes lines of its own, so that the merge has no choice: the expected text is known to the byte.
+A seed selects the edits. The YAML parser is not the one of the project.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _RESERVED = {"apiVersion", "kind", "name", "namespace"}
 
 @dataclass(frozen=True)
 class Leaf:
-    """One entry of a mapping, on a line of its own: the file, the line, and the keys that lead to it."""
+    """One mapping entry on a line of its own: the file, the line, and the keys of its path."""
 
     file: str
     line: int
@@ -37,12 +37,12 @@ class Leaf:
 
     @property
     def pointer(self) -> str:
-        """The JSON pointer to it."""
+        """Return the JSON pointer of the entry."""
         return "".join(f"/{key.replace('~', '~0').replace('/', '~1')}" for key in self.path)
 
     @property
     def indent(self) -> str:
-        """The blanks that its line begins with."""
+        """Return the indentation of the line."""
         return self.text[: len(self.text) - len(self.text.lstrip())]
 
     def changed(self, to: str) -> str:
@@ -54,13 +54,13 @@ class Leaf:
 
     @property
     def has_comment(self) -> bool:
-        """Whether something is said beside it."""
+        """Return whether the line has a comment."""
         return bool(_split(self.text)["comment"])
 
 
 @dataclass
 class Side:
-    """What one side does to a package."""
+    """The edits of one side in a package."""
 
     lines: Lines = field(default_factory=dict)
     files: dict[str, str | None] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Side:
 
 
 def applied(package: Mapping[str, str], *sides: Side) -> dict[str, str]:
-    """Return the package with the edits of all sides; the last one's are made where two change the same."""
+    """Return the package with the edits of all sides. The last side wins where two change the same line."""
     whole = Side()
     for side in sides:
         whole = whole.then(side)
@@ -116,11 +116,11 @@ def _split(line: str) -> dict[str, str]:
     return match.groupdict()
 
 
-# what there is to edit
+# entries that can be edited
 
 
 def leaves(package: Mapping[str, str]) -> list[Leaf]:
-    """Return the entries of all resources that can be edited without another one's line."""
+    """Return the entries of all resources that have a line of their own."""
     return [leaf for path, text in sorted(package.items()) for leaf in _leaves(path, text)]
 
 
@@ -135,7 +135,7 @@ def containers(package: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
 
 
 def last_line(node: Any) -> int:
-    """Return the number of the last line that a node stands on."""
+    """Return the number of the last line of a node."""
     if isinstance(node, yaml.ScalarNode):
         return int(node.end_mark.line - (node.style in ("|", ">")))
     if node.flow_style or not node.value:
@@ -145,7 +145,7 @@ def last_line(node: Any) -> int:
 
 
 def resource_files(package: Mapping[str, str]) -> list[str]:
-    """Return the files in which resources stand and nothing else."""
+    """Return the files that contain only resources."""
     return [path for path, text in sorted(package.items()) if _resources(path, text)]
 
 
@@ -184,7 +184,7 @@ def _below(path: str, lines: list[str], node: Any, keys: tuple[str, ...], *, is_
 
 
 def _is_leaf(path: tuple[str, ...], key: Any, value: Any, line: str, above: str) -> bool:
-    """Identities are left alone, and what has a comment above it, which could be another entry's."""
+    """Return whether an entry can be edited. Identities and entries below a comment cannot."""
     return (
         isinstance(value, yaml.ScalarNode)
         and not value.style
@@ -209,12 +209,12 @@ def _find(node: Any, path: Iterable[str]) -> Any:
     return node
 
 
-# what is edited
+# generated edits
 
 
 @dataclass(frozen=True)
-class Story:
-    """A package's life: what upstream changes twice, what people change, and where both do."""
+class PackageEdits:
+    """All edits of a package: two upstream updates, local changes, and fields that both sides change."""
 
     first: Mapping[str, str]
     second: Side
@@ -231,20 +231,20 @@ _SIDECAR = "{0}- name: of-ours\n{0}  image: example.com/ours:1 # by hand\n"
 _CONTAINER = "{0}- name: of-theirs\n{0}  image: example.com/theirs:2\n"
 
 
-def tell(package: Mapping[str, str], seed: str) -> Story:
-    """Return what happens to a package, drawn by a seed."""
+def generate_edits(package: Mapping[str, str], seed: str) -> PackageEdits:
+    """Generate the edits of a package from a seed."""
     draw = random.Random(seed)
     leafs = leaves(package)
     draw.shuffle(leafs)
-    story = _Teller(dict(package), draw)
-    story.files()
-    story.containers()
-    story.fields([leaf for leaf in leafs if leaf.file not in story.gone])
-    conflicts = frozenset((story.renamed(leaf.file), leaf.pointer) for leaf in story.both)
-    return Story(package, story.second, story.third, story.people, story.on_the_draft, conflicts)
+    generator = _EditGenerator(dict(package), draw)
+    generator.files()
+    generator.containers()
+    generator.fields([leaf for leaf in leafs if leaf.file not in generator.gone])
+    conflicts = frozenset((generator.renamed(leaf.file), leaf.pointer) for leaf in generator.both)
+    return PackageEdits(package, generator.second, generator.third, generator.people, generator.on_the_draft, conflicts)
 
 
-class _Teller:
+class _EditGenerator:
     def __init__(self, package: dict[str, str], draw: random.Random) -> None:
         self.package = package
         self.draw = draw
@@ -256,25 +256,25 @@ class _Teller:
         return self.second.renames.get(path, path)
 
     def files(self) -> None:
-        """Upstream adds, changes, renames, divides and removes files; people remove one and write one."""
+        """Add, change, rename, divide and remove files in upstream. Remove one file and add one locally."""
         paths = resource_files(self.package)
         self.draw.shuffle(paths)
         self.second.files[ADDED] = _NEW_FILE
         self.third.files[ADDED] = _NEW_FILE.replace("# two", "# three")
         self.people.files["ours.txt"] = "Kept by us.\n"
         if len(paths) > 3:
-            self.second.renames[paths[0]] = _beside(paths[0], "moved")
+            self.second.renames[paths[0]] = _in_subfolder(paths[0], "moved")
             self.people.files[paths[1]] = None
             self.third.files[paths[2]] = None
             self.gone = {paths[1], paths[2]}
         for path in resource_files(self.package):
             if path not in self.gone | self.second.renames.keys() and "\n---\n" in self.package[path]:
-                self.third.moves[path] = _beside(path, "apart")
+                self.third.moves[path] = _in_subfolder(path, "apart")
         for path in sorted(path for path in self.package if path.endswith(".md"))[:1]:
             self.second.files[path] = self.package[path] + "More.\n"
 
     def containers(self) -> None:
-        """People add a container in front, upstream one at the end."""
+        """Add a container at the start locally, and one at the end in upstream."""
         for path, node in containers(self.package):
             if path not in self.gone and not node.value[0].flow_style:
                 first, last, indent = node.start_mark.line, last_line(node), " " * node.start_mark.column
@@ -282,13 +282,13 @@ class _Teller:
                 self.second.lines[path, last, "after"] = _CONTAINER.format(indent)
 
     def fields(self, leafs: list[Leaf]) -> None:
-        """Every kind of edit by every side, each of a line of its own, as long as there are lines."""
+        """Generate every kind of edit for every side, each on its own line, while lines are left."""
         kinds = (self._both, self._explain, self._upstream, self._set, self._drop, self._add, self._add_upstream,
                  self._explain_upstream, self._drop_here, self._alike, self._value_and_comment, self._later,
                  self._at_review)  # fmt: skip
         mappings: set[tuple[str, tuple[str, ...]]] = set()
         for kind, leaf in zip(kinds * 2, leafs, strict=False):
-            # one edit for each mapping, so that none is emptied and new keys have one place
+            # One edit per mapping: no mapping becomes empty, and a new key has one possible position.
             if (leaf.file, leaf.path[:-1]) not in mappings or kind not in (self._drop, self._drop_here):
                 kind(leaf)
                 mappings.add((leaf.file, leaf.path[:-1]))
@@ -325,7 +325,7 @@ class _Teller:
         self.second.lines[leaf.file, leaf.line, "before"] = f"{leaf.indent}theirs{leaf.line}: new # since two\n"
 
     def _explain_upstream(self, leaf: Leaf) -> None:
-        self.second.lines[leaf.file, leaf.line, "comment"] = " # says upstream"
+        self.second.lines[leaf.file, leaf.line, "comment"] = " # by upstream"
 
     def _alike(self, leaf: Leaf) -> None:
         self.people.lines[leaf.file, leaf.line, "value"] = leaf.changed("5")
@@ -342,6 +342,6 @@ class _Teller:
         self.on_the_draft.lines[leaf.file, leaf.line, "comment"] = " # at review"
 
 
-def _beside(path: str, folder: str) -> str:
+def _in_subfolder(path: str, folder: str) -> str:
     start, slash, name = path.rpartition("/")
     return f"{start}{slash}{folder}/{name}"

@@ -1,4 +1,4 @@
-"""Worlds made from packages that other projects published, which lie beside this project."""
+"""Test fleets with published packages of other projects, which are stored outside this repository."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ FOLDERS = {
 
 
 def package_files(folder: Path) -> dict[str, bytes]:
-    """Return the files of a folder as published, links left out."""
+    """Return the files of a folder as published, without symbolic links."""
     paths = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(paths)}
 
 
 def make_upstream(world: World, name: str, files: Mapping[str, bytes]) -> None:
-    """Make a bare repository of these files in the world, and its Repository in the config."""
+    """Create a bare repository with these files, and its Repository resource in the config."""
     make_bare(world.folder / f"{name}.git")
     commit_files(world.folder / f"{name}.git", "refs/heads/main", files)
     world.write({f"repositories/{name}.yaml": catalog(name)})
 
 
 def images(folder: Path) -> Iterable[str]:
-    """Return every function that the Kptfiles of a package name, subpackages included."""
+    """Return every function in the Kptfiles of a package, including subpackages."""
     for kptfile in sorted(folder.rglob("Kptfile")):
         pipeline = parse_yaml(kptfile.read_bytes()).documents[0].data.get("pipeline") or {}
         for stage in ("mutators", "validators"):
@@ -41,5 +41,5 @@ def images(folder: Path) -> Iterable[str]:
 
 
 def drafted(world: World, branch: str, package: str) -> dict[str, bytes]:
-    """Return the files of a package as a branch of the fleet has them."""
+    """Return the files of a package on a branch of the fleet."""
     return read_tree(world.fleet, f"refs/heads/{branch}:{package}")

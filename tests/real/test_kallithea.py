@@ -1,4 +1,4 @@
-"""Kallithea, a real forge: what a pass pushes and asks for there, and what people make of it.
+"""Kallithea, a real forge: pushes and pull requests of passes, and the reactions of users.
 
 Kallithea requires Python 3.8 or 3.9, and therefore its own virtual environment. These commands create it; `.ci/run`
 also runs them:
@@ -41,7 +41,7 @@ FILE = "web/deployment.yaml"
 
 
 class KallitheaWorld(World):
-    """A world whose fleet is at Kallithea: the daemon is its `robot`, people are `grace`. Both come by HTTP only."""
+    """A fleet on Kallithea. The daemon uses the account `robot`, users use `grace`. Both connect only by HTTP."""
 
     def __init__(self, folder: Path, server: Kallithea, robot: Account, grace: Account) -> None:
         self.credentials = folder / "credentials"
@@ -65,33 +65,33 @@ class KallitheaWorld(World):
         with parts.remotes as remotes:
             return run_pass(parts.source, remotes, replace(parts.pass_services, pull_requests=requests), publisher)
 
-    def _desk(self) -> Path:
-        desk = self.folder / "desk"
-        if not desk.exists():
-            git(self.folder, "clone", "--quiet", "--no-checkout", self.server.address(FLEET, self.grace), "desk")
-        git(desk, "fetch", "--quiet", "--prune", "origin")
-        return desk
+    def _clone(self) -> Path:
+        clone = self.folder / "clone"
+        if not clone.exists():
+            git(self.folder, "clone", "--quiet", "--no-checkout", self.server.address(FLEET, self.grace), "clone")
+        git(clone, "fetch", "--quiet", "--prune", "origin")
+        return clone
 
     def push(self, *refs: str) -> None:
-        """Push from the desk what Grace has done there, in one go."""
-        git(self._desk(), "push", "--quiet", "--atomic", "origin", *refs)
+        """Push Grace's local refs in one atomic push."""
+        git(self._clone(), "push", "--quiet", "--atomic", "origin", *refs)
 
     def commit(self, branch: str, files: Files, message: str = "by hand") -> str:
-        desk = self._desk()
-        git(desk, "checkout", "--quiet", "--force", "-B", branch, f"origin/{branch}")
+        clone = self._clone()
+        git(clone, "checkout", "--quiet", "--force", "-B", branch, f"origin/{branch}")
         for path, content in files.items():
             assert content is not None
-            (desk / path).write_text(content)
-        git(desk, "commit", "--quiet", "--all", "--message", message)
+            (clone / path).write_text(content)
+        git(clone, "commit", "--quiet", "--all", "--message", message)
         self.push(branch)
         return self.head(branch)
 
     def squash(self, draft: str) -> str:
-        """Squash a draft onto its cluster branch, at the desk; return the branch."""
-        desk, branch = self._desk(), f"clusters/{draft.partition('/')[2]}"
-        git(desk, "checkout", "--quiet", "--force", "-B", branch, f"origin/{branch}")
-        git(desk, "merge", "--quiet", "--squash", f"origin/{draft}")
-        git(desk, "commit", "--quiet", "--message", "Take the draft")
+        """Squash a draft onto its cluster branch in Grace's clone. Return the branch."""
+        clone, branch = self._clone(), f"clusters/{draft.partition('/')[2]}"
+        git(clone, "checkout", "--quiet", "--force", "-B", branch, f"origin/{branch}")
+        git(clone, "merge", "--quiet", "--squash", f"origin/{draft}")
+        git(clone, "commit", "--quiet", "--message", "Take the draft")
         return branch
 
     def want(self, **versions: str) -> None:
@@ -102,14 +102,14 @@ class KallitheaWorld(World):
         )
 
     def open_requests(self) -> dict[str, PullRequest]:
-        """Return the open pull requests by their branches; two of one branch are an error."""
+        """Return the open pull requests by branch. Two pull requests of one branch are an error."""
         pull_requests = self.forge.list_open_requests()
         assert len({pull_request.head for pull_request in pull_requests}) == len(pull_requests), pull_requests
         return {pull_request.head: pull_request for pull_request in pull_requests}
 
 
 class AnswersAreLost(KallitheaForge):
-    """A connection that breaks after each creation."""
+    """Forge client whose connection breaks after each creation."""
 
     def create(self, new: NewRequest) -> PullRequest:
         super().create(new)
@@ -117,8 +117,8 @@ class AnswersAreLost(KallitheaForge):
 
 
 @dataclass(frozen=True)
-class Chapter:
-    """A pass, the requests that were open after it, and the files of package `web` on drafts."""
+class ScenarioStep:
+    """A pass, the pull requests that are open after it, and the files of package `web` on drafts."""
 
     did: PassResult
     open: Mapping[str, PullRequest]
@@ -126,25 +126,25 @@ class Chapter:
 
 
 @dataclass(frozen=True)
-class Journey:
-    """What happened, in this order; every pass is that of a new process.
+class Scenario:
+    """The steps in order. Each pass runs with new services.
 
-    `locked_out`: with a wrong password. `lost`: nobody heard that the first request was opened. `opened`: all of them.
-    Then people approve Oslo's, close Lisbon's, and merge Rome's by a push, whose package is to go now; all but Lisbon
-    are to have v2, and while the daemon pushes this Grace edits Berlin's draft: `moved`.
-    Then they merge Oslo's and Rome's removal by a push, and close Vienna's; Lisbon is to have v2, too: `ended`.
+    `locked_out`: wrong password. `lost`: the response to the first creation is lost. `opened`: all requests are open.
+    `moved`: users approve Oslo's request, close Lisbon's, and merge Rome's by a push. Rome's package is to be deleted;
+    all clusters except Lisbon are to have v2. Grace edits Berlin's draft while the daemon pushes.
+    `ended`: users merge Oslo's request and Rome's removal by a push, and close Vienna's. Lisbon is to have v2, too.
     """
 
     world: KallitheaWorld
-    locked_out: Chapter
-    lost: Chapter
-    opened: Chapter
-    moved: Chapter
-    ended: Chapter
+    locked_out: ScenarioStep
+    lost: ScenarioStep
+    opened: ScenarioStep
+    moved: ScenarioStep
+    ended: ScenarioStep
 
 
 @pytest.fixture(scope="module")
-def journey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journey]:
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scenario]:
     with serve(tmp_path_factory.mktemp("kallithea")) as server:
         world = _make_world(server, tmp_path_factory.mktemp("world"))
         world.login("wrong-password")
@@ -155,7 +155,7 @@ def journey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Journey]:
         world.forge = healthy
         opened = _read(world, world.sync())
         moved = _read(world, _review(world, opened.open))
-        yield Journey(world, locked_out, lost, opened, moved, _read(world, _end(world, moved.open)))
+        yield Scenario(world, locked_out, lost, opened, moved, _read(world, _end(world, moved.open)))
 
 
 def _make_world(server: Kallithea, folder: Path) -> KallitheaWorld:
@@ -191,18 +191,18 @@ def _end(world: KallitheaWorld, mapping: Mapping[str, PullRequest]) -> PassResul
     return world.sync_until_unchanged()
 
 
-def _read(world: KallitheaWorld, did: PassResult) -> Chapter:
+def _read(world: KallitheaWorld, did: PassResult) -> ScenarioStep:
     branches = (f"drafts/{name}" for name in CLUSTERS)
     drafts = {branch: world.text(branch, FILE) for branch in branches if world.head(branch)}
-    return Chapter(did, world.open_requests(), drafts)
+    return ScenarioStep(did, world.open_requests(), drafts)
 
 
 def _rests() -> Backoff:
     return Backoff(5.0, 5.0, lambda: 0.0)
 
 
-def test_a_wrong_password_is_told_and_writes_nothing(journey: Journey) -> None:
-    pass_result = journey.locked_out.did
+def test_a_wrong_password_is_reported_and_writes_nothing(scenario: Scenario) -> None:
+    pass_result = scenario.locked_out.did
     assert pass_result.after == {}
     assert set(pass_result.outcomes.values()) == {"PushFailed"}
     assert "Authentication failed" in pass_result.findings[0].message
@@ -210,61 +210,61 @@ def test_a_wrong_password_is_told_and_writes_nothing(journey: Journey) -> None:
     assert not any("wrong-password" in finding.message for finding in pass_result.findings)
 
 
-def test_each_draft_gets_one_request_though_an_answer_was_lost(journey: Journey) -> None:
-    assert journey.lost.did.codes >= {"PullRequestsUnreachable"}
-    assert len(journey.lost.open) == 3, "a forge that breaks over three requests is asked for no more"
-    opened = journey.opened
+def test_each_draft_gets_one_request_though_an_answer_was_lost(scenario: Scenario) -> None:
+    assert scenario.lost.did.codes >= {"PullRequestsUnreachable"}
+    assert len(scenario.lost.open) == 3, "a forge that fails for three requests gets no more calls"
+    opened = scenario.opened
     assert list(opened.open) == [f"drafts/{name}" for name in CLUSTERS]
-    assert opened.open.items() >= journey.lost.open.items()
+    assert opened.open.items() >= scenario.lost.open.items()
     for name, pull_request in opened.open.items():
         assert (pull_request.commit, pull_request.draft) == (opened.did.after[f"refs/heads/{name}"], True)
         assert pull_request.title.endswith("/web: install v1")
     assert opened.did.report.is_clean
 
 
-def test_what_somebody_approved_is_left_alone_until_it_is_merged(journey: Journey) -> None:
-    approved = journey.moved.open["drafts/oslo"]
+def test_an_approved_request_is_unchanged_until_it_is_merged(scenario: Scenario) -> None:
+    approved = scenario.moved.open["drafts/oslo"]
     assert approved.hold == "approved"
-    assert approved.commit == journey.moved.did.after["refs/heads/drafts/oslo"]
-    assert journey.moved.did.outcomes["oslo/web"] == "DownstreamProposed"
-    assert journey.world.record("oslo", "web")["revision"] == 1
-    assert "drafts/oslo" not in journey.ended.open, "Kallithea does not notice that it was merged"
+    assert approved.commit == scenario.moved.did.after["refs/heads/drafts/oslo"]
+    assert scenario.moved.did.outcomes["oslo/web"] == "DownstreamProposed"
+    assert scenario.world.record("oslo", "web")["revision"] == 1
+    assert "drafts/oslo" not in scenario.ended.open, "Kallithea does not notice that it was merged"
 
 
-def test_what_was_closed_is_declined_until_it_would_be_another(journey: Journey) -> None:
-    assert journey.moved.did.outcomes["lisbon/web"] == "declined"
-    assert "refs/heads/drafts/lisbon" not in journey.moved.did.after
-    assert journey.ended.open["drafts/lisbon"].title == "lisbon/web: install v2"
+def test_what_was_closed_is_declined_until_it_would_be_another(scenario: Scenario) -> None:
+    assert scenario.moved.did.outcomes["lisbon/web"] == "declined"
+    assert "refs/heads/drafts/lisbon" not in scenario.moved.did.after
+    assert scenario.ended.open["drafts/lisbon"].title == "lisbon/web: install v2"
 
 
 @pytest.mark.parametrize("name", ["berlin", "vienna"])
-def test_a_head_that_moves_makes_another_request(name: str, journey: Journey) -> None:
-    first, second = journey.opened.open[f"drafts/{name}"], journey.moved.open[f"drafts/{name}"]
+def test_a_head_that_moves_makes_another_request(name: str, scenario: Scenario) -> None:
+    first, second = scenario.opened.open[f"drafts/{name}"], scenario.moved.open[f"drafts/{name}"]
     assert second.number > first.number
-    assert second.commit == journey.moved.did.after[f"refs/heads/drafts/{name}"] != first.commit
+    assert second.commit == scenario.moved.did.after[f"refs/heads/drafts/{name}"] != first.commit
     assert second.title.startswith(f"{name}/web: update v1 → v2")
-    assert journey.world.forge.get_request(first.number).state == "closed"
+    assert scenario.world.forge.get_request(first.number).state == "closed"
 
 
-def test_closing_what_it_became_declines(journey: Journey) -> None:
-    assert journey.ended.did.outcomes["vienna/web"] == "declined"
-    assert list(journey.ended.open) == ["drafts/berlin", "drafts/lisbon"]
+def test_closing_what_it_became_declines(scenario: Scenario) -> None:
+    assert scenario.ended.did.outcomes["vienna/web"] == "declined"
+    assert list(scenario.ended.open) == ["drafts/berlin", "drafts/lisbon"]
 
 
-def test_an_edit_that_comes_while_many_refs_are_pushed_is_kept(journey: Journey) -> None:
-    assert "example.com/web:7" in journey.moved.drafts["drafts/berlin"]
-    assert "replicas: 3" in journey.moved.drafts["drafts/berlin"]
-    assert_sound(journey.world.fleet)
+def test_an_edit_that_comes_while_many_refs_are_pushed_is_kept(scenario: Scenario) -> None:
+    assert "example.com/web:7" in scenario.moved.drafts["drafts/berlin"]
+    assert "replicas: 3" in scenario.moved.drafts["drafts/berlin"]
+    assert_sound(scenario.world.fleet)
 
 
-def test_merged_is_published_and_removed_though_kallithea_never_notices(journey: Journey) -> None:
-    assert "drafts/rome" not in journey.moved.open
-    assert journey.moved.open["removals/rome"].title == "rome/web: remove the package"
-    assert journey.world.paths(journey.world.fleet, "clusters/rome", "web") == []
+def test_merged_is_published_and_removed_though_kallithea_never_notices(scenario: Scenario) -> None:
+    assert "drafts/rome" not in scenario.moved.open
+    assert scenario.moved.open["removals/rome"].title == "rome/web: remove the package"
+    assert scenario.world.paths(scenario.world.fleet, "clusters/rome", "web") == []
 
 
-def test_what_it_cannot_do_is_refused(journey: Journey) -> None:
-    forge, request = journey.world.forge, journey.ended.open["drafts/lisbon"]
+def test_what_it_cannot_do_is_refused(scenario: Scenario) -> None:
+    forge, request = scenario.world.forge, scenario.ended.open["drafts/lisbon"]
     with pytest.raises(ForgeRefusedError, match="no checks"):
         forge.set_check(request.commit, Verdict(True, "fine"))
     with pytest.raises(ForgeRefusedError, match="merges nothing"):

@@ -1,6 +1,6 @@
-"""Packages that kpt published, put on 50 clusters by one set, each cluster with the values of its region.
+"""Packages published by kpt, installed on 50 clusters by one set, with the values of each region.
 
-The injection point is the one file that is added to them.
+The injection point is the only added file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KPT = DATA / "kpt"
 PACKAGES = sorted(path.parent.name for path in KPT.glob("*/Kptfile"))
 CLUSTERS = {f"cluster-{index:02}": f"region-{index % 5}" for index in range(50)}
 REGION = "region.yaml"
-pytestmark = pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not beside this project")
+pytestmark = pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not available")
 
 
 def the_set(packages: Iterable[str]) -> str:
@@ -63,7 +63,7 @@ def first(world: World) -> PassResult:
 
 @pytest.fixture(scope="module")
 def later(world: World, first: PassResult) -> PassResult:
-    """A pass after a silent one, after the values of one region have changed."""
+    """A pass after an unchanged pass and a change of the values of one region."""
     assert timed("no change", world).is_unchanged
     world.write({"regions/region-3.yaml": config_map("region-3", api="api.elsewhere")})
     return timed("one region", world)
@@ -93,7 +93,7 @@ def test_each_cluster_has_the_values_of_its_region(world: World, first: PassResu
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_a_package_whose_function_needs_a_container_is_gated_and_says_which(
+def test_a_package_whose_function_needs_a_container_is_gated_and_names_it(
     world: World, first: PassResult, package: str
 ) -> None:
     status = status_of(world, "cluster-07", package)
@@ -116,7 +116,7 @@ def status_of(world: World, name: str, package: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_what_no_function_touches_stays_to_the_byte(world: World, first: PassResult, package: str) -> None:
-    """What cannot be rendered stands as it was before its functions; a package without functions as published."""
+    """An unrendered package equals its state before its functions; a package without functions is as published."""
     source, files = package_files(KPT / package), drafted(world, "drafts/cluster-11", package)
     through_functions = not unavailable(package) and bool([*images(KPT / package)])
     same = {path for path, content in source.items() if without_merge_comments(files[path]) == content}

@@ -28,9 +28,9 @@ spec:
   cnis: [macvlan]
   masterInterface: eth0
 """
-# the one thing that a clone writes into the files of a package, where it is missing
+# the only content that a clone adds to the files of a package, if it is missing
 MERGE_COMMENT = re.compile(rb" # kpt-merge: \S+")
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the packages of other projects are not beside this project")
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the packages of other projects are not available")
 
 
 def read_variants() -> list[Any]:
@@ -62,7 +62,7 @@ def place_of(variant: dict[str, Any]) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    """The folders as published: every WorkloadCluster but `example`, which is among them, is written here."""
+    """The folders as published. This test writes every WorkloadCluster except `example`, which is among them."""
     world = World.create(tmp_path_factory.mktemp("nephio") / "world")
     for name, folder in FOLDERS.items():
         make_upstream(world, name, package_files(DATA / folder))
@@ -105,7 +105,7 @@ def unavailable(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("variant", MISSING)
-def test_a_variant_of_a_missing_package_says_what_is_missing(
+def test_a_variant_of_a_missing_package_reports_what_is_missing(
     world: World, first: PassResult, variant: dict[str, Any]
 ) -> None:
     upstream = variant["spec"]["upstream"]

@@ -1,4 +1,4 @@
-"""The page of a report in a real browser: by keyboard, on a phone, in the dark, on paper, with hostile names in it."""
+"""The report page in a real browser: keyboard, phone, dark mode, print, and hostile names."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A fleet of 300 clusters, of which 18 need somebody and one cannot be read."""
+    """Write a page of 300 clusters, of which 18 require attention and one cannot be read."""
     clusters = [*map(_cluster, range(299)), build_cluster("eu-299", read_error="Repository eu-299: unreachable")]
     file = tmp_path_factory.mktemp("page") / "report.html"
     file.write_text(format_report_page(build_report(*clusters, summary=SUMMARY), " --config config"), encoding="utf-8")
@@ -81,7 +81,7 @@ def test_nothing_is_refused_or_goes_wrong(tab: Tab, page: Path, dark: bool) -> N
 
 @pytest.mark.parametrize("dark", [pytest.param(False, id="light"), pytest.param(True, id="dark")])
 @pytest.mark.skipif(not AXE.exists(), reason=f"there is no axe-core: npm install --prefix {AXE.parents[2]} axe-core")
-def test_everybody_can_read_it(tab: Tab, page: Path, dark: bool) -> None:
+def test_the_page_is_accessible(tab: Tab, page: Path, dark: bool) -> None:
     tab.show(page, dark=dark)
     tab.run("document.querySelectorAll('.change, .explanation, .file').forEach(one => one.open = true)")
 
@@ -94,7 +94,7 @@ def test_the_page_is_never_wider_than_the_window(tab: Tab, page: Path, width: in
     tab.run("document.querySelectorAll('details').forEach(one => one.open = true)")
 
     assert tab.run(FITS)
-    # what is laid out when it is seen is cut, and makes the page no wider
+    # The browser clips content with deferred layout, so that it does not widen the page.
     assert tab.run(f"return [...document.querySelectorAll('.body :is(li, p, dd, div)')].filter({WIDER}).length") == 0
 
 
@@ -133,7 +133,7 @@ def test_arrows_go_from_cell_to_cell_and_the_tab_key_leaves_the_matrix(tab: Tab,
     walked.append(tab.run(FOCUSED))
     tab.press(Keys.TAB)
 
-    # the state and the version of a draft are two links; the last line is that of a cluster nobody could read
+    # the state and the version of a draft are two links; the last line is the cluster that could not be read
     assert walked == [[1, 1], [2, 1], [2, 1], [1, 1], [1, 2], [1, 1], [18, 1]]
     assert tab.run("return document.activeElement.closest('.matrix')") is None
     assert tab.run("return document.querySelectorAll('#matrix > .scroll tbody [tabindex=\"0\"]').length") == 1

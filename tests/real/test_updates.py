@@ -1,6 +1,6 @@
-"""Packages that other projects published, changed twice by upstream and in between by people, whose edits survive.
+"""Packages of other projects with two upstream updates, and local changes that survive them.
 
-What must come out is known without a merge, to the byte: see `line_edits`.
+The expected result is known to the byte without a merge: see `line_edits`.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from reconciler.krm.merge3.rules import Winner
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.sides import UpdateResult
 from reconciler.packages.update.three_way import merge_packages, update_package
-from tests.real.line_edits import Side, Story, applied, tell
+from tests.real.line_edits import PackageEdits, Side, applied, generate_edits
 from tests.real.packages import DATA, package_files
 
 PACKAGES = sorted(file.parent.relative_to(DATA).as_posix() for file in DATA.rglob("Kptfile"))
 SEEDS = range(4)
-pytestmark = pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not beside this project")
+pytestmark = pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not available")
 
 
 def read_package(name: str) -> dict[str, str]:
@@ -28,8 +28,8 @@ def read_package(name: str) -> dict[str, str]:
 
 
 @pytest.fixture(params=[f"{name}#{seed}" for name in PACKAGES for seed in SEEDS])
-def story(request: pytest.FixtureRequest) -> Story:
-    return tell(read_package(request.param.partition("#")[0]), request.param)
+def edits(request: pytest.FixtureRequest) -> PackageEdits:
+    return generate_edits(read_package(request.param.partition("#")[0]), request.param)
 
 
 def tree(files: Mapping[str, str]) -> FileTree:
@@ -44,8 +44,8 @@ def options(winner: Winner = "upstream") -> MergeOptions:
     return MergeOptions(rules=MergeRules(winner=winner))
 
 
-def first_update(story: Story, winner: Winner = "upstream") -> UpdateResult:
-    origin, updated, local = (tree(applied(story.first, side)) for side in (Side(), story.second, story.people))
+def first_update(edits: PackageEdits, winner: Winner = "upstream") -> UpdateResult:
+    origin, updated, local = (tree(applied(edits.first, side)) for side in (Side(), edits.second, edits.people))
     return update_package(origin, updated, local, "resource-merge", options(winner))
 
 
@@ -56,37 +56,37 @@ def assert_same(mapping: Mapping[str, str], expected: Mapping[str, str]) -> None
 
 
 @pytest.mark.parametrize("winner", ["upstream", "local"])
-def test_an_update_has_what_both_sides_changed_and_no_other_line(story: Story, winner: Winner) -> None:
-    sides = (story.people, story.second) if winner == "upstream" else (story.second, story.people)
+def test_an_update_has_what_both_sides_changed_and_no_other_line(edits: PackageEdits, winner: Winner) -> None:
+    sides = (edits.people, edits.second) if winner == "upstream" else (edits.second, edits.people)
 
-    updated = first_update(story, winner)
+    updated = first_update(edits, winner)
 
-    assert_same(texts(updated.files), applied(story.first, *sides))
+    assert_same(texts(updated.files), applied(edits.first, *sides))
     assert updated.findings == ()
 
 
-def test_conflicts_are_what_both_sides_changed_differently(story: Story) -> None:
-    updated = first_update(story)
+def test_conflicts_are_what_both_sides_changed_differently(edits: PackageEdits) -> None:
+    updated = first_update(edits)
 
-    assert {(conflict.file, conflict.pointer) for conflict in updated.conflicts} == story.conflicts
+    assert {(conflict.file, conflict.pointer) for conflict in updated.conflicts} == edits.conflicts
     assert {(conflict.kind, conflict.chosen, conflict.rule) for conflict in updated.conflicts} <= {
         ("field", "upstream", "D2")
     }
 
 
-def test_the_next_update_keeps_them_and_tells_nothing_twice(story: Story) -> None:
-    before = first_update(story).files
-    second, third = (tree(applied(story.first, *sides)) for sides in ((story.second,), (story.second, story.third)))
+def test_the_next_update_keeps_them_and_reports_nothing_twice(edits: PackageEdits) -> None:
+    before = first_update(edits).files
+    second, third = (tree(applied(edits.first, *sides)) for sides in ((edits.second,), (edits.second, edits.third)))
 
     updated = update_package(second, third, before, "resource-merge", options())
 
-    assert_same(texts(updated.files), applied(story.first, story.people, story.second, story.third))
+    assert_same(texts(updated.files), applied(edits.first, edits.people, edits.second, edits.third))
     assert (updated.conflicts, updated.findings) == ((), ())
 
 
-def test_a_second_pass_is_silent(story: Story) -> None:
-    updated = tree(applied(story.first, story.second))
-    result = first_update(story).files
+def test_a_second_pass_is_silent(edits: PackageEdits) -> None:
+    updated = tree(applied(edits.first, edits.second))
+    result = first_update(edits).files
 
     update_results = [
         update_package(updated, updated, result, "resource-merge", options()),
@@ -100,10 +100,10 @@ def test_a_second_pass_is_silent(story: Story) -> None:
 
 
 def test_the_stories_are_long_enough() -> None:
-    stories = [tell(read_package(name), f"{name}#{seed}") for name in PACKAGES for seed in SEEDS]
+    all_edits = [generate_edits(read_package(name), f"{name}#{seed}") for name in PACKAGES for seed in SEEDS]
 
-    assert sum(len(story.conflicts) for story in stories) >= len(PACKAGES)
-    assert sum(len(story.people.lines) for story in stories) > 10 * len(PACKAGES)
-    assert sum(len(story.second.lines) for story in stories) > 10 * len(PACKAGES)
-    assert sum(len(story.second.renames) for story in stories) > 5
-    assert sum(len(story.third.moves) for story in stories) > 5
+    assert sum(len(edits.conflicts) for edits in all_edits) >= len(PACKAGES)
+    assert sum(len(edits.people.lines) for edits in all_edits) > 10 * len(PACKAGES)
+    assert sum(len(edits.second.lines) for edits in all_edits) > 10 * len(PACKAGES)
+    assert sum(len(edits.second.renames) for edits in all_edits) > 5
+    assert sum(len(edits.third.moves) for edits in all_edits) > 5

@@ -1,4 +1,4 @@
-"""kpt itself updates the same packages to the same data as profile compat, where kpt is installed."""
+"""kpt itself updates the same packages to the same data as profile compat, if kpt is installed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.packages.clone import ResolvedUpstream
 from reconciler.packages.update.options import create_compat_options
 from reconciler.packages.update.three_way import update_package
-from tests.real.line_edits import applied, tell
+from tests.real.line_edits import applied, generate_edits
 from tests.real.packages import DATA, package_files
 from tests.support.git_environment import HERMETIC
 from tests.support.git_repositories import commit_files, git, make_bare
@@ -24,7 +24,7 @@ KPT = shutil.which("kpt")
 PACKAGES = sorted(file.parent.relative_to(DATA).as_posix() for file in DATA.rglob("Kptfile"))
 pytestmark = [
     pytest.mark.skipif(KPT is None, reason="kpt is not installed"),
-    pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not beside this project"),
+    pytest.mark.skipif(not PACKAGES, reason="the packages of other projects are not available"),
 ]
 
 
@@ -60,7 +60,7 @@ def tree(files: Mapping[str, str]) -> FileTree:
 
 
 def data(files: Mapping[str, str]) -> dict[str, Any]:
-    """Return what resource files mean, and other files as they are: kpt lays out what it writes in its own way."""
+    """Return the data of resource files, and other files unchanged: kpt uses a YAML format of its own."""
     is_yaml = (".yaml", ".yml", "Kptfile")
     return {path: [*yaml.safe_load_all(text)] if path.endswith(is_yaml) else text for path, text in files.items()}
 
@@ -69,8 +69,8 @@ def data(files: Mapping[str, str]) -> dict[str, Any]:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_kpt_comes_to_the_same(name: str, tmp_path: Path) -> None:
     first = {path: content.decode() for path, content in package_files(DATA / name).items()}
-    story = tell(first, f"{name}#kpt")
-    second = applied(first, story.second)
+    edits = generate_edits(first, f"{name}#kpt")
+    second = applied(first, edits.second)
     repository, local = make_bare(tmp_path / "up.git"), tmp_path / "site" / "app"
     release(repository, "v1", first, {})
     commit = release(repository, "v2", second, first)
@@ -78,14 +78,14 @@ def test_kpt_comes_to_the_same(name: str, tmp_path: Path) -> None:
     kpt(local.parent, "get", f"file://{repository}/app@v1", "app")
     kptfiles = {path: text for path, text in read(local).items() if path.endswith("Kptfile")}
     shutil.rmtree(local)
-    edited = applied(first, story.people) | kptfiles
+    edited = applied(first, edits.people) | kptfiles
     write(local, edited)
     for arguments in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "by hand")):
         git(local.parent, *arguments)
 
     kpt(local.parent, "update", "app@v2", "--strategy", "resource-merge")
     theirs = read(local)
-    # kpt leaves the slash of the address that it was given
+    # kpt does not remove the slash of the given directory
     theirs["Kptfile"] = theirs["Kptfile"].replace("directory: /app", "directory: app")
     lock = ResolvedUpstream(f"file://{repository}".removesuffix(".git"), "app", "v2", commit)
     ours = update_package(tree(first), tree(second), tree(edited), "resource-merge", create_compat_options(), lock)

@@ -1,4 +1,4 @@
-"""Published packages through whole passes: fixed on the cluster, updated, edited on the draft, updated again."""
+"""Published packages in complete passes: local changes, an update, an edit of the draft, and a second update."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.real.line_edits import Side, Story, applied, tell
+from tests.real.line_edits import PackageEdits, Side, applied, generate_edits
 from tests.real.packages import DATA, drafted, images, package_files
 from tests.support.git_repositories import assert_sound
 from tests.support.world import PassResult, World, catalog, repository, variant
@@ -24,7 +24,7 @@ RENDERED = ("kpt/guestbook", "kpt/wordpress", "nephio/workloads/free5gc/free5gc-
 CLUSTER, BRANCH, DRAFT = "berlin", "clusters/berlin", "drafts/berlin"
 OURS = {"Kptfile", "package-context.yaml"}
 MARK = " # ours"
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the packages of other projects are not beside this project")
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the packages of other projects are not available")
 
 
 def short(name: str) -> str:
@@ -32,7 +32,7 @@ def short(name: str) -> str:
 
 
 def without_comments(files: Mapping[str, bytes]) -> dict[str, str]:
-    """Return the files that are not ours, without merge comments."""
+    """Return the files that upstream publishes, without merge comments."""
     return {
         path: re.sub(r" # kpt-merge: \S+", "", content.decode())
         for path, content in files.items()
@@ -40,69 +40,71 @@ def without_comments(files: Mapping[str, bytes]) -> dict[str, str]:
     }
 
 
-def expected(story: Story, *sides: Side) -> dict[str, str]:
-    whole = applied(story.first, *sides)
+def expected(edits: PackageEdits, *sides: Side) -> dict[str, str]:
+    whole = applied(edits.first, *sides)
     return {path: text for path, text in whole.items() if path.rpartition("/")[2] not in OURS}
 
 
 @dataclass
-class Life:
-    """What stood where after each station, by package."""
+class UpdateResults:
+    """Content of each package after each step."""
 
     world: World
-    stories: Mapping[str, Story]
+    edits_by_package: Mapping[str, PackageEdits]
     second: Mapping[str, dict[str, bytes]]
     third: Mapping[str, dict[str, bytes]]
     published: Mapping[str, dict[str, bytes]]
-    told: Mapping[str, set[tuple[str, str]]]
+    reported: Mapping[str, set[tuple[str, str]]]
     last: PassResult
 
 
 @pytest.fixture(scope="module")
-def life(tmp_path_factory: pytest.TempPathFactory) -> Life:
+def results(tmp_path_factory: pytest.TempPathFactory) -> UpdateResults:
     world = World.create(tmp_path_factory.mktemp("updates") / "world", merge={"conflict_policy": "upstream"})
-    stories = {name: tell(read(name), name) for name in (*PLAIN, *RENDERED)}
+    edits_by_package = {name: generate_edits(read(name), name) for name in (*PLAIN, *RENDERED)}
     world.write({"repositories.yaml": f"{catalog()}---\n{repository(CLUSTER)}"})
-    world.write({f"{short(name)}.yaml": variant(short(name), CLUSTER, short(name), "main") for name in stories})
-    release(world, stories, "v1")
+    world.write(
+        {f"{short(name)}.yaml": variant(short(name), CLUSTER, short(name), "main") for name in edits_by_package}
+    )
+    release(world, edits_by_package, "v1")
     world.sync()
     world.merge(CLUSTER, "squash", delete=True)
     world.sync_until_unchanged()
-    for name, story in stories.items():
-        fix(world, name, story)
-    release(world, stories, "v2", "second")
+    for name, edits in edits_by_package.items():
+        fix(world, name, edits)
+    release(world, edits_by_package, "v2", "second")
     world.sync_until_unchanged()
-    second = {name: drafted(world, DRAFT, short(name)) for name in stories}
+    second = {name: drafted(world, DRAFT, short(name)) for name in edits_by_package}
     for name in PLAIN:
-        review(world, name, stories[name])
-    release(world, stories, "v3", "second", "third")
+        review(world, name, edits_by_package[name])
+    release(world, edits_by_package, "v3", "second", "third")
     world.sync_until_unchanged()
-    third = {name: drafted(world, DRAFT, short(name)) for name in stories}
-    mapping = {name: conflicts(world, name) for name in stories}
+    third = {name: drafted(world, DRAFT, short(name)) for name in edits_by_package}
+    mapping = {name: conflicts(world, name) for name in edits_by_package}
     world.merge(CLUSTER, "squash", delete=True)
     last = world.sync_until_unchanged()
-    published = {name: drafted(world, BRANCH, short(name)) for name in stories}
-    return Life(world, stories, second, third, published, mapping, last)
+    published = {name: drafted(world, BRANCH, short(name)) for name in edits_by_package}
+    return UpdateResults(world, edits_by_package, second, third, published, mapping, last)
 
 
 def read(name: str) -> dict[str, str]:
     return {path: content.decode() for path, content in package_files(DATA / name).items()}
 
 
-def release(world: World, stories: Mapping[str, Story], version: str, *sides: str) -> None:
-    for name, story in stories.items():
-        world.release(short(name), version, applied(story.first, *(getattr(story, side) for side in sides)))
+def release(world: World, edits_by_package: Mapping[str, PackageEdits], version: str, *sides: str) -> None:
+    for name, edits in edits_by_package.items():
+        world.release(short(name), version, applied(edits.first, *(getattr(edits, side) for side in sides)))
 
 
-def fix(world: World, name: str, story: Story) -> None:
-    """Let people edit what is published: the story's edits or, where functions wrote lines, a comment in each file."""
+def fix(world: World, name: str, edits: PackageEdits) -> None:
+    """Commit local changes: the generated edits or, where functions wrote lines, a comment in each file."""
     before = {path: content.decode() for path, content in drafted(world, BRANCH, short(name)).items()}
-    after = applied(before, story.people) if name in PLAIN else {path: marked(text) for path, text in before.items()}
+    after = applied(before, edits.people) if name in PLAIN else {path: marked(text) for path, text in before.items()}
     commit(world, BRANCH, name, before, after)
 
 
 def marked(text: str) -> str:
-    """Return the text with a comment behind its first value that is on no other line."""
+    """Return the text with a comment after the first value whose line is unique."""
     lines = text.splitlines(keepends=True)
     for index, line in enumerate(lines):
         if re.fullmatch(r"  +\w+: [\w.-]+\n", line) and lines.count(line) == 1 and "apiVersion: v1\n" not in line:
@@ -110,10 +112,10 @@ def marked(text: str) -> str:
     return text
 
 
-def review(world: World, name: str, story: Story) -> None:
-    """Let people comment on the draft, on lines that nobody else touches."""
+def review(world: World, name: str, edits: PackageEdits) -> None:
+    """Commit comments on the draft, on lines that no other edit changes."""
     before = {path: content.decode() for path, content in drafted(world, DRAFT, short(name)).items()}
-    plain, commented = (expected(story, story.people, story.second, side) for side in (Side(), story.on_the_draft))
+    plain, commented = (expected(edits, edits.people, edits.second, side) for side in (Side(), edits.on_the_draft))
     after = {path: commented_like(text, plain.get(path, ""), commented.get(path, "")) for path, text in before.items()}
     commit(world, DRAFT, name, before, after)
 
@@ -137,47 +139,47 @@ def conflicts(world: World, name: str) -> set[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_the_draft_has_what_both_sides_changed(life: Life, name: str) -> None:
-    story = life.stories[name]
+def test_the_draft_has_what_both_sides_changed(results: UpdateResults, name: str) -> None:
+    edits = results.edits_by_package[name]
 
-    assert without_comments(life.second[name]) == expected(story, story.people, story.second)
+    assert without_comments(results.second[name]) == expected(edits, edits.people, edits.second)
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_an_edit_of_the_draft_survives_the_next_update(life: Life, name: str) -> None:
-    story = life.stories[name]
+def test_an_edit_of_the_draft_survives_the_next_update(results: UpdateResults, name: str) -> None:
+    edits = results.edits_by_package[name]
 
-    assert without_comments(life.third[name]) == expected(
-        story, story.people, story.second, story.third, story.on_the_draft
+    assert without_comments(results.third[name]) == expected(
+        edits, edits.people, edits.second, edits.third, edits.on_the_draft
     )
 
 
-def test_drafts_were_edited(life: Life) -> None:
-    assert sum(len(life.stories[name].on_the_draft.lines) for name in PLAIN) > 1
+def test_drafts_were_edited(results: UpdateResults) -> None:
+    assert sum(len(results.edits_by_package[name].on_the_draft.lines) for name in PLAIN) > 1
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_the_conflicts_told_are_those_made(life: Life, name: str) -> None:
-    assert life.told[name] == life.stories[name].conflicts
+def test_the_reported_conflicts_are_the_generated_ones(results: UpdateResults, name: str) -> None:
+    assert results.reported[name] == results.edits_by_package[name].conflicts
 
 
 @pytest.mark.parametrize("name", RENDERED)
-def test_comments_stay_where_functions_write_beside_them(life: Life, name: str) -> None:
-    files, story = without_comments(life.third[name]), life.stories[name]
+def test_comments_stay_where_functions_write_near_them(results: UpdateResults, name: str) -> None:
+    files, edits = without_comments(results.third[name]), results.edits_by_package[name]
     remaining = {path for path, text in files.items() if MARK in text}
-    deleted = {path for path, text in story.third.files.items() if text is None}
+    deleted = {path for path, text in edits.third.files.items() if text is None}
 
     assert [*images(DATA / name)]
     assert len(remaining) > len([path for path in files if path.endswith(".yaml")]) // 2
-    assert life.told[name] == {(path, "") for path in deleted & remaining}
+    assert results.reported[name] == {(path, "") for path in deleted & remaining}
 
 
 @pytest.mark.parametrize("name", [*PLAIN, *RENDERED])
-def test_what_was_published_is_what_was_drafted(life: Life, name: str) -> None:
-    assert life.published[name] == life.third[name]
-    assert life.last.outcomes[f"{CLUSTER}/{short(name)}"] == "published"
+def test_what_was_published_is_what_was_drafted(results: UpdateResults, name: str) -> None:
+    assert results.published[name] == results.third[name]
+    assert results.last.outcomes[f"{CLUSTER}/{short(name)}"] == "published"
 
 
-def test_a_second_pass_is_silent_and_the_fleet_is_sound(life: Life) -> None:
-    assert life.world.sync().is_unchanged
-    assert_sound(life.world.fleet)
+def test_a_second_pass_is_silent_and_the_fleet_is_sound(results: UpdateResults) -> None:
+    assert results.world.sync().is_unchanged
+    assert_sound(results.world.fleet)

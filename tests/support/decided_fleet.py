@@ -58,13 +58,13 @@ class InMemoryTrees:
         return ""
 
     def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
-        raise AssertionError("what a room makes has no upstream")
+        raise AssertionError("a generated package has no upstream")
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
-        raise AssertionError("what a room makes has no upstream")
+        raise AssertionError("a generated package has no upstream")
 
     def find_locked_tree(self, files: FileTree) -> TreeId | None:
-        raise AssertionError("what a room makes has no lock")
+        raise AssertionError("a generated package has no lock")
 
 
 class ControllerStub(Protocol):
@@ -92,9 +92,9 @@ def component_controller() -> ControllerStub:
 class DecidedFleet:
     """A config whose packages each changing pass drafts. Nothing is published."""
 
-    def __init__(self, files: Mapping[str, str], room: ControllerStub) -> None:
+    def __init__(self, files: Mapping[str, str], controller: ControllerStub) -> None:
         self.files = dict(files)
-        self._room = room
+        self._controller = controller
         self._trees = InMemoryTrees()
         self._parsed: ParseCache = {}
         self._catalog: Catalog | None = None
@@ -106,7 +106,7 @@ class DecidedFleet:
         tree = FileTree({path: File(text.encode()) for path, text in self.files.items()})
         catalog = self._catalog = read_catalog(tree, self._parsed, previous=self._catalog)
         inventory = read_inventory(catalog, read_repositories(catalog)[0])
-        controller_result = self._room(catalog, inventory, self)
+        controller_result = self._controller(catalog, inventory, self)
         mile = ClusterOverrides(read_override_policies(catalog), inventory.clusters)
         return self._decide(
             controller_result.variants,

@@ -51,7 +51,7 @@ def serve(host: GitHost) -> Iterator[GitHost]:
     """Serve the bare repositories below `host.root` on a free local port."""
 
     class Handler(_Handler):
-        told = host
+        git_host = host
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         host.port = server.server_address[1]
@@ -65,7 +65,7 @@ def serve(host: GitHost) -> Iterator[GitHost]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    told: GitHost
+    git_host: GitHost
 
     def do_GET(self) -> None:
         self._answer()
@@ -73,30 +73,30 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._answer()
 
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  the base class calls it so
-        self.told.seen.append(format % arguments)
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  name of the base class
+        self.git_host.seen.append(format % arguments)
 
     def date_time_string(self, timestamp: float | None = None) -> str:
-        return super().date_time_string((timestamp or time.time()) + self.told.seconds_ahead)
+        return super().date_time_string((timestamp or time.time()) + self.git_host.seconds_ahead)
 
     def _answer(self) -> None:
         body = self._read_body()
-        self.told.taken.append(self.path)
-        self.told.authorizations.append(self.headers.get("Authorization", ""))
-        self.told.observe()
-        if self.told.held is not None and self.told.held in self.path:
-            self.told.gate.wait()
-        expected = "Basic " + base64.b64encode(self.told.login.encode()).decode()
-        if self.told.status:
-            self.send_error(self.told.status)
-        elif self.told.redirect and self.path.startswith("/elsewhere.git"):
+        self.git_host.taken.append(self.path)
+        self.git_host.authorizations.append(self.headers.get("Authorization", ""))
+        self.git_host.observe()
+        if self.git_host.held is not None and self.git_host.held in self.path:
+            self.git_host.gate.wait()
+        expected = "Basic " + base64.b64encode(self.git_host.login.encode()).decode()
+        if self.git_host.status:
+            self.send_error(self.git_host.status)
+        elif self.git_host.redirect and self.path.startswith("/elsewhere.git"):
             self.send_response(301)
-            self.send_header("Location", self.told.redirect + self.path.removeprefix("/elsewhere.git"))
+            self.send_header("Location", self.git_host.redirect + self.path.removeprefix("/elsewhere.git"))
             self.send_header("Content-Length", "0")
             self.end_headers()
-        elif self.told.permissions:
+        elif self.git_host.permissions:
             self._serve_with_permission(body)
-        elif self.told.login and self.headers.get("Authorization") != expected:
+        elif self.git_host.login and self.headers.get("Authorization") != expected:
             self._request_login()
         else:
             self._serve(body)
@@ -104,12 +104,12 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve_with_permission(self, body: bytes) -> None:
         encoded = self.headers.get("Authorization", "").removeprefix("Basic ")
         login = base64.b64decode(encoded).decode()
-        if login not in self.told.permissions:
+        if login not in self.git_host.permissions:
             self._request_login()
             return
         service = "git-receive-pack" if "git-receive-pack" in self.path else "git-upload-pack"
-        self.told.uses.append((service, login))
-        if service == "git-receive-pack" and self.told.permissions[login] == "read":
+        self.git_host.uses.append((service, login))
+        if service == "git-receive-pack" and self.git_host.permissions[login] == "read":
             self.send_error(403)
         else:
             self._serve(body)
@@ -133,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self, body: bytes) -> None:
         path, _, query = self.path.partition("?")
         environment = HERMETIC | {
-            "GIT_PROJECT_ROOT": str(self.told.root),
+            "GIT_PROJECT_ROOT": str(self.git_host.root),
             "GIT_HTTP_EXPORT_ALL": "1",
             "PATH_INFO": unquote(path),
             "QUERY_STRING": query,

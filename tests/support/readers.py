@@ -44,7 +44,7 @@ from reconciler.krm.yaml import DataPath
 from reconciler.packages.kptfile import Kptfile, read_kptfile
 
 LIMITS = ExpressionLimits()
-Told = Sequence[str]
+ErrorMessages = Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class _Document:
         return 1
 
 
-def read_errors(document: Mapping[str, Any]) -> Told:
+def read_errors(document: Mapping[str, Any]) -> ErrorMessages:
     """Return the errors that the reader of its kind reports for a document. A kind without a reader has none."""
     return _READERS.get(document["kind"], lambda document: ())(document)
 
@@ -71,31 +71,31 @@ def config_object(document: Mapping[str, Any]) -> ConfigObject:
     return ConfigObject(key, document["apiVersion"], "all.yaml", _Document(document))  # type: ignore[arg-type]
 
 
-def _messages(findings: Sequence[Finding]) -> Told:
+def _messages(findings: Sequence[Finding]) -> ErrorMessages:
     return [finding.message for finding in select_errors(list(findings))]
 
 
-def _by_object(read: Callable[..., tuple[Any, Sequence[Finding]]], **more: Any) -> Callable[[Any], Told]:
+def _by_object(read: Callable[..., tuple[Any, Sequence[Finding]]], **more: Any) -> Callable[[Any], ErrorMessages]:
     return lambda document: _messages(read(config_object(document), **more)[1])
 
 
-def _repository(document: Mapping[str, Any]) -> Told:
+def _repository(document: Mapping[str, Any]) -> ErrorMessages:
     result = config_object(document)
     return _messages(
         read_repositories(Catalog({result.key: result}, _by_kind={(PORCH_GROUP, "Repository"): (result,)}))[1]
     )
 
 
-def _manifest(model: type[KrmObject], document: Mapping[str, Any]) -> Told:
+def _manifest(model: type[KrmObject], document: Mapping[str, Any]) -> ErrorMessages:
     return read_manifest(model, document).error_texts
 
 
-def _kptfile(document: Mapping[str, Any]) -> Told:
+def _kptfile(document: Mapping[str, Any]) -> ErrorMessages:
     read = read_kptfile(json.dumps(document).encode())
     return [] if isinstance(read, Kptfile) else [finding.message for finding in read]
 
 
-_READERS: Mapping[str, Callable[[Any], Told]] = {
+_READERS: Mapping[str, Callable[[Any], ErrorMessages]] = {
     "Repository": _repository,
     "PackageVariant": lambda document: read_manifest(PackageVariant, document).error_texts,
     "PackageVariantSet": lambda document: read_package_variant_set(document, LIMITS).error_texts,

@@ -56,7 +56,7 @@ def serve(wire: Wire) -> Iterator[str]:
     broken: list[BaseException] = []
 
     class Handler(_Handler):
-        told = wire
+        product_api = wire
         breaks = broken
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
@@ -75,23 +75,23 @@ def serve(wire: Wire) -> Iterator[str]:
 
 
 class _Handler(BaseHTTPRequestHandler):
-    told: Wire
+    product_api: Wire
     breaks: list[BaseException]
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  the base class calls it so
+    def log_message(self, format: str, *arguments: object) -> None:  # noqa: A002  name of the base class
         """Write no log. The forge records the calls."""
 
     def _answer(self) -> None:
         path, query = urlsplit(self.path).path, dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         headers = {name.lower(): value for name, value in self.headers.items()}
-        forge = self.told.forge
+        forge = self.product_api.forge
         with forge.lock:
             forge.calls.append((self.command, path))
             try:
-                answer = self.told.answer(ApiRequest(self.command, path, query, headers, body))
-            except Exception as error:  # noqa: BLE001  whatever it is, the test shall hear of it
+                answer = self.product_api.answer(ApiRequest(self.command, path, query, headers, body))
+            except Exception as error:  # noqa: BLE001  every error fails the test
                 self.breaks.append(error)
                 answer = Answer(500, {"message": "the fake is broken"})
         self._send(answer, headers.get("if-none-match"))
