@@ -1,6 +1,6 @@
-"""Worlds in which people write the secret of a plugin into the config, in every place and shape that one can think of.
+"""Configs with the secret of a plugin in every plausible position and format.
 
-`shipper` declares `token` as secret, and has a Plugin on every cluster; `other` says anything, or nothing, of `token`.
+`shipper` declares `token` as secret, and has a Plugin on every cluster; `other` declares `token` differently or not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FROM: list[Any] = [
     {"secret": {"name": "s", "key": "k"}, "key": MARK}, {"secret": "s", "key": [MARK]}, {"ref": MARK},
     {"ref": {"kind": MARK, "name": MARK}},
 ]  # fmt: skip
-# no entry, but what a slip of the hand makes of one
+# invalid entries that result from typing errors
 SLIPS: list[Any] = [
     MARK, f"token: {MARK}", [MARK], {"token": MARK}, {"token": {"value": MARK}}, {"name": {"token": MARK}},
     {"name": ["token", MARK]}, {"name": "token", MARK: MARK}, {"name": "token", "values": MARK},
@@ -69,10 +69,10 @@ FOR_MANY = ("organization", "cluster", "override")
 
 @st.composite
 def texts(draw: st.DrawFn) -> list[str]:
-    """Return the documents of a config, with the secret in one place or in some."""
+    """Return the documents of a config with the secret in one or more positions."""
     places = draw(st.lists(st.sampled_from(PLACES), unique=True, min_size=1, max_size=3))
     if "definition" in places:
-        # whose options cannot be read declares no secret
+        # a definition with unreadable options declares no secret
         places = [place for place in places if place not in FOR_MANY]
     own: dict[str, Any] = {place: draw(PLANTED) if place in places else () for place in PLACES}
     kind = draw(OTHER)

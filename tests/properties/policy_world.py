@@ -1,7 +1,7 @@
-"""A world with policies and placements: what people write of them, and what a pass must not do then.
+"""A test fleet with policies and placements: changes by users, and the invariants of each pass.
 
-Nobody's rules are repeated here. What a rule sets is a mark that can be found again, and so is what a person writes
-where a rule decides.
+The module does not implement the rules again. A rule sets a mark that tests search for. A user writes such a mark
+into fields that a rule decides.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ NAMESPACE = "shop"
 SHOP, ROLES = f"resources/{NAMESPACE}", "resources/_cluster"
 RESOURCES = ("web", "settings", "reader")
 PLACED_BY_NAMESPACED = "kubeadmiral.io/propagation-policy-name"
-# a cluster that lives in the fleet repository, for it has none of its own
+# a cluster in the fleet repository, without a repository of its own
 LODGER = "oslo"
 MARKS: Mapping[str, tuple[str, str]] = {
     "nowhere": ("", ""),
@@ -60,7 +60,7 @@ _SPOILT = "kind: [\n"
 
 @dataclass(frozen=True)
 class Edge:
-    """What the policy says that packages name: a text of its rule, and in which waves clusters get it."""
+    """The policy that packages refer to: the text of its rule, and the rollout waves of clusters."""
 
     text: int
     waves: str = ""
@@ -80,7 +80,7 @@ class Edge:
         return policy("edge", [mark, ring])
 
     def wave(self, cluster: str, rings: Mapping[str, str]) -> int:
-        """Return the number of the wave that a cluster is in."""
+        """Return the number of the wave of a cluster."""
         waves = WAVES[self.waves]
         for number, item in enumerate(waves):
             if cluster in item.get("clusters", ()) or item.get("clusterSelector") == {"ring": rings[cluster]}:
@@ -89,8 +89,8 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Wishes:
-    """What the config says as a pass begins: `edge` is None where that policy has no rule to roll out."""
+class PassInput:
+    """Config at the start of a pass. `edge` is None if that policy has no rule to roll out."""
 
     edge: Edge | None
     rings: Mapping[str, str]
@@ -100,7 +100,7 @@ class Wishes:
 
 
 class PolicyWorld(ReviewWorld):
-    """Two clusters with repositories and one without, a package that they share, and resources that are placed."""
+    """Two clusters with repositories and one without, one package on both, and placed resources."""
 
     clusters: ClassVar[Sequence[str]] = (*CLUSTERS, LODGER)
     packages: ClassVar[Sequence[str]] = ("metrics", ROLES, SHOP)
@@ -110,37 +110,37 @@ class PolicyWorld(ReviewWorld):
         super().__init__(folder, template)
         self.edge: Edge | None = None
         self.rings: dict[str, str] = {}
-        # by cluster and package, the texts of the rule that were ever offered
+        # all texts of the rule on any branch so far, by cluster and package
         self.texts: dict[tuple[str, str], set[int]] = {}
         self._blurred: dict[str, str] = {}
-        self._begun: list[Wishes] = []
+        self._pass_inputs: list[PassInput] = []
 
     def begin(self) -> None:
-        """Release what there is, place what there is, and attach policies."""
+        """Release packages, place resources, and attach policies."""
         for version in (1, 2, 3):
             self.release("metrics", version, version)
         self.write("catalog.yaml", catalog())
         for item in self.clusters:
             self.label(item, "early" if item == "berlin" else "late")
         for item in CLUSTERS:
-            self.wish(item, "metrics")
+            self.request_package(item, "metrics")
         self.spread(("berlin", LODGER))
         for name in RESOURCES:
             self.place(name, "by policy", attached=True)
         self.override(Edge(1, "berlin first", SOAK))
 
     def twin(self) -> Self:
-        """Return the world that is in this place now, with daemons of its own."""
+        """Return the fleet that is in this folder now, with new daemons."""
         twin = super().twin()
         twin.edge, twin.rings, twin._blurred = self.edge, {**self.rings}, {**self._blurred}
         twin.texts = {place: {*texts} for place, texts in self.texts.items()}
         return twin
 
     def seconds(self) -> int:
-        """Return the date of what somebody commits: now."""
+        """Return the current time as the date of a commit."""
         return self.now
 
-    # what platform people do
+    # changes by platform users
 
     def write(self, path: str, content: str | None) -> None:
         """Write a file of the config, or remove it."""
@@ -148,7 +148,7 @@ class PolicyWorld(ReviewWorld):
         super().write(path, content)
 
     def release(self, name: str, version: int, flavour: int) -> None:
-        """Tag a package, again perhaps; some flavours name a policy."""
+        """Tag a package, possibly again. Some flavors refer to a policy."""
         more = {"settings": config_map("settings", level=str(flavour), tail="end")}
         if flavour % 2:
             more["extra"] = config_map("extra", odd=str(flavour))
@@ -162,7 +162,7 @@ class PolicyWorld(ReviewWorld):
         self._publish(name, version, files)
 
     def label(self, cluster: str, ring: str) -> None:
-        """Say in which ring a cluster is."""
+        """Set the ring of a cluster."""
         self.rings[cluster] = ring
         if cluster == LODGER:
             text = f"apiVersion: {KUBEADMIRAL}\nkind: FederatedCluster\n"
@@ -172,24 +172,24 @@ class PolicyWorld(ReviewWorld):
         self.write(f"clusters/{cluster}.yaml", text)
 
     def override(self, edge: Edge | None) -> None:
-        """Write the policy that packages name, or delete it."""
+        """Write or delete the policy that packages refer to."""
         self.edge = edge
         self.write("policies/edge.yaml", edge.write() if edge else None)
 
     def empty(self) -> None:
-        """Leave the policy that packages name without rules."""
+        """Remove all rules from the policy that packages refer to."""
         self.edge = None
         self.write("policies/edge.yaml", policy("edge", []))
 
     def tint(self, colour: str) -> None:
-        """Write the policy that chooses its resources; "" deletes it, "none" leaves it without rules."""
+        """Write the policy that selects its resources; "" deletes it, "none" removes its rules."""
         rules = [{"overriders": {"labels": [{"operator": "set", "value": {"tint": colour}}]}}]
         selectors = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "settings"}]
         text = policy("tint", [] if colour == "none" else rules, resourceSelectors=selectors)
         self.write("policies/tint.yaml", text if colour else None)
 
     def place(self, name: str, how: str, flavour: int = 1, attached: bool = False, folder: str = "placed") -> None:
-        """Write a resource with marks of where it goes; its file lies in a folder, and in no other."""
+        """Write a resource with placement marks into one folder, and delete its files in other folders."""
         self.unplace(name)
         self.write(f"{folder}/{name}.yaml", _resource(name, how, flavour, attached=attached))
 
@@ -199,14 +199,19 @@ class PolicyWorld(ReviewWorld):
             self.write(path.relative_to(self.config).as_posix(), None)
 
     def repeat(self, name: str) -> None:
-        """Leave a resource in the config twice."""
+        """Duplicate a resource in the config."""
         actual_paths = sorted(self.config.glob(f"*/{name}.yaml"))
         if actual_paths and actual_paths[0].read_text() != _SPOILT:
             self.write(f"placed/{name}-again.yaml", actual_paths[0].read_text())
 
     def spread(self, clusters: Sequence[str] | None, acknowledged: bool = False) -> None:
         """Write the policies that place resources on these clusters, or delete them."""
-        hashes = {match for daemon in self._daemons.values() for entry in daemon.told for match in _HASH.findall(entry)}
+        hashes = {
+            match
+            for daemon in self._daemons.values()
+            for entry in daemon.finding_texts
+            for match in _HASH.findall(entry)
+        }
         more = {"reconciler.dev/ack-deletions": ", ".join(sorted(hashes))} if acknowledged and hashes else {}
         spec = {"placement": [{"cluster": entry} for entry in clusters or ()]}
         for namespace in (NAMESPACE, ""):
@@ -229,34 +234,34 @@ class PolicyWorld(ReviewWorld):
         self._blurred.clear()
 
     def single(self) -> None:
-        """Have no resource twice."""
+        """Delete the duplicates of all resources."""
         for name in RESOURCES:
             self.write(f"placed/{name}-again.yaml", None)
 
     def wait(self, seconds: int) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         self.now += seconds
 
-    # what must hold
+    # invariants
 
     def run(self, name: str, meddle: Callable[[], object] | None = None, dies: str = "") -> bool:
-        """Run a pass of one daemon and hold it to its promises; return whether it was silent."""
+        """Run a pass of one daemon and check the invariants. Return whether it changed nothing."""
         twice = {path.name.removesuffix("-again.yaml") for path in self.config.glob("*/*-again.yaml")}
         edge = None if "policies/edge.yaml" in self._blurred else self.edge
-        self._begun.append(Wishes(edge, {**self.rings}, self.now, bool(self._blurred), frozenset(twice)))
+        self._pass_inputs.append(PassInput(edge, {**self.rings}, self.now, bool(self._blurred), frozenset(twice)))
         try:
             return super().run(name, meddle, dies)
         finally:
-            self._begun.pop()
+            self._pass_inputs.pop()
 
     def settle(self, names: Sequence[str] = ("first", "second")) -> None:
-        """Run passes over a config that can be read until one is silent; then so is the next one."""
+        """Restore unreadable files and run passes until one changes nothing. The next one must change nothing, too."""
         self.clear()
         super().settle(names)
         self._check_emitted()
 
     def compare_with_full(self) -> None:
-        """An equal world in which everything has to be rendered again comes to the same."""
+        """Check that an equal fleet gets the same result when all packages are rendered again."""
         self.settle()
         before = self.standing()
         with self.replaced(self.copy()) as twin:
@@ -265,20 +270,20 @@ class PolicyWorld(ReviewWorld):
             assert before == twin.standing()
 
     def roll_back(self) -> None:
-        """A policy that is published, and emptied after, leaves no trace of itself on any cluster branch."""
+        """Check that a published policy that is emptied later leaves no trace on any cluster branch."""
         self.empty()
         before = self._published()
         self.override(Edge(5))
         self._published()
         self.empty()
-        # what people have said no to once does not come again
+        # the daemon does not propose a declined draft again
         declined = {tree for cluster in self.clusters for tree in self._declined(cluster)}
         assert {
             place: tree for place, tree in before.items() if tree not in declined
         }.items() <= self._published().items()
 
     def _published(self) -> dict[str, str]:
-        """Merge all that is drafted, and return the packages of all clusters that are there then."""
+        """Merge all drafts, and return the packages of all clusters afterwards."""
         self.settle()
         for number in range(len(self.drafts())):
             self.merge(number, "squash")
@@ -297,9 +302,9 @@ class PolicyWorld(ReviewWorld):
         )
 
     def standing(self) -> dict[str, object]:
-        """Return what stands at each ref: of the status branch, which has a history, the tree; of states no traces.
+        """Return the content of each ref: the tree of the status branch, which has a history, and states without traces.
 
-        What is on its way out keeps the trace that it had, and is rendered no more.
+        A package that is being removed keeps its trace, because it is not rendered.
         """
         look = self.look()
         states = {
@@ -309,7 +314,7 @@ class PolicyWorld(ReviewWorld):
         return {**look.refs, **states, **status}
 
     def upgrade(self) -> None:
-        """Have it in all states that packages were rendered by another engine: each has to be again."""
+        """Change all states as if another engine had rendered the packages, so that all are rendered again."""
         look = self.look()
         for cluster in self.clusters:
             if state := look.state(cluster):
@@ -321,12 +326,12 @@ class PolicyWorld(ReviewWorld):
 
     def _check(self, start: Look, before: Look, after: Look) -> None:
         super()._check(start, before, after)
-        wishes = self._begun[-1]
+        pass_input = self._pass_inputs[-1]
         for cluster in self.clusters:
             self._check_ruled(cluster, before, after)
-            self._check_doubt(wishes, cluster, before, after)
-        if wishes.edge and wishes.edge.waves:
-            self._check_waves(wishes, wishes.edge, (start, before), after)
+            self._check_doubt(pass_input, cluster, before, after)
+        if pass_input.edge and pass_input.edge.waves:
+            self._check_waves(pass_input, pass_input.edge, (start, before), after)
         self._remember(before)
         self._remember(after)
 
@@ -343,7 +348,7 @@ class PolicyWorld(ReviewWorld):
                     yield cluster, name, files
 
     def _check_ruled(self, cluster: str, before: Look, after: Look) -> None:
-        """What a person wrote where a rule decides is told of when it goes."""
+        """Check that the status file names each local change that a rule replaces."""
         published = before.repo.files(before.branch(cluster))
         for ref, head in after.drafts(cluster).items():
             was = before.refs.get(ref)
@@ -356,24 +361,26 @@ class PolicyWorld(ReviewWorld):
                     deleted = (_words(before, published, name) | _words(before, old, name)) - here
                     status = after.repo.read(files[f".reconciler/{name}.yaml"]).decode() if deleted else ""
                     assert all(entry in status for entry in deleted), (
-                        f"{cluster}/{name}: {sorted(deleted)} went without a word"
+                        f"{cluster}/{name}: {sorted(deleted)} is deleted without a report"
                     )
 
-    def _check_doubt(self, wishes: Wishes, cluster: str, before: Look, after: Look) -> None:
-        """While anything is in doubt, nothing goes from a cluster, and no resource from its package."""
+    def _check_doubt(self, pass_input: PassInput, cluster: str, before: Look, after: Look) -> None:
+        """Check that nothing is deleted from a cluster or a package while the config is unreadable or ambiguous."""
         was, now = before.state(cluster), after.state(cluster)
         for name, record in now.packages.items() if was and now else ():
             known = was.packages.get(name) if was else None
             if known is None or not known.is_owned:
                 continue
-            if wishes.is_spoilt:
-                assert record.is_owned, f"{cluster}/{name} is nobody's any more"
+            if pass_input.is_spoilt:
+                assert record.is_owned, f"{cluster}/{name} has no owner any more"
                 assert known.removal or not record.removal, f"{cluster}/{name} is to go"
-            # what people put back has nothing any more that could be in doubt
+            # a package without draft and published version has no sources to compare
             if name.startswith("resources/") and (record.draft_version or record.published_version):
                 values = self._sources(known) - self._sources(record)
                 doubtful = (
-                    values if wishes.is_spoilt else {entry for entry in values if _name_of(entry) in wishes.twice}
+                    values
+                    if pass_input.is_spoilt
+                    else {entry for entry in values if _name_of(entry) in pass_input.twice}
                 )
                 assert not doubtful, f"{cluster}/{name} has no {sorted(doubtful)} any more"
 
@@ -381,8 +388,8 @@ class PolicyWorld(ReviewWorld):
         offer = record.draft_version or record.published_version
         return {name for _, name, _ in self.fleet.entries(offer.base)} if offer else set()
 
-    def _check_waves(self, wishes: Wishes, edge: Edge, looks: Sequence[Look], after: Look) -> None:
-        """No cluster gets today's text before those of earlier waves have it, and have had it for long enough."""
+    def _check_waves(self, pass_input: PassInput, edge: Edge, looks: Sequence[Look], after: Look) -> None:
+        """Check that no cluster gets the current text before earlier waves have had it for the soak time."""
         there = {
             on for look in looks for on, name, files in self._offered(look) if edge.text in _texts(look, files, name)
         }
@@ -391,14 +398,14 @@ class PolicyWorld(ReviewWorld):
                 continue
             if cluster in there:
                 continue
-            wave = edge.wave(cluster, wishes.rings)
+            wave = edge.wave(cluster, pass_input.rings)
             for other in self.clusters:
-                if edge.wave(other, wishes.rings) < wave:
-                    behind = [self._behind(other, edge, wishes.now, look, after) for look in looks]
+                if edge.wave(other, pass_input.rings) < wave:
+                    behind = [self._behind(other, edge, pass_input.now, look, after) for look in looks]
                     assert not all(behind), f"{cluster}/{name} has t{edge.text} before {other}: {behind}"
 
     def _behind(self, cluster: str, edge: Edge, now: int, look: Look, after: Look) -> list[str]:
-        """Return the packages on a cluster that a rule is for and that have not had its text for long enough."""
+        """Return the packages of a cluster that the rule selects and that have not had its text for the soak time."""
         state, branch = after.state(cluster), look.branch(cluster)
         if state is None or cluster in edge.leaves_out:
             return []
@@ -419,7 +426,7 @@ class PolicyWorld(ReviewWorld):
         return int(re.findall(r"^committer .* (\d+) ", look.repo.read(none).decode(), re.M)[0]) if none else None
 
     def _check_emitted(self) -> None:
-        """What a room emits stands in what is wanted of its packages, whatever people wrote there."""
+        """Check that generated fields override local changes in the desired packages."""
         look = self.look()
         for cluster in self.clusters:
             state = look.state(cluster)
@@ -457,7 +464,7 @@ def _resource(name: str, how: str, flavour: int, *, attached: bool) -> str:
 
 
 def _with_traces(state: TargetState, answers: Mapping[str, str]) -> TargetState:
-    """Return the state with these answers in the traces of packages that have any; {} takes all out."""
+    """Return the state with these answers in all traces that are not empty; {} removes all answers."""
     traces = {
         name: {**package_record.trace, **answers} if answers and package_record.trace else {}
         for name, package_record in state.packages.items()

@@ -1,7 +1,7 @@
-"""A small world that anything may happen to: what people, upstreams and daemons do, and what must hold after a pass.
+"""A small test fleet for any sequence of changes by users, upstreams and daemons, and the invariants of a pass.
 
-Nobody's planning is repeated here. People leave tokens; a pass may not lose one that was there before it, unless
-people had taken it back from the cluster branch themselves.
+The module does not implement the planning again. Users write tokens. A pass must not lose a token that existed before
+it, unless users removed the token from the cluster branch themselves.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.support.world import CLUSTERS, REGIONS, catalog, config_map, injected
 HEADS, TAGS = "refs/heads/", "refs/tags/"
 STATE, KEPT = "refs/reconciler/state/", "refs/reconciler/kept/"
 TEMPLATES = ("drafts/{repository}", "drafts/{repository}/{package}")
-# each cluster may have all of them; the gateway comes from a set
+# each cluster may have all of them; a set creates the gateway
 WISHED = ("logs", "metrics")
 PACKAGES = ("gateway", *WISHED)
 UPSTREAM_OF = {"gateway": "gateway", "logs": "metrics", "metrics": "metrics"}
@@ -50,7 +50,7 @@ class KilledError(Exception):
 
 
 class _Meddled(PushPublisher):
-    """A publisher that something else comes before: other writers, or the end of the process."""
+    """Publisher that first runs other actions, or ends the process."""
 
     def __init__(self, push: PushPublisher) -> None:
         vars(self).update(vars(push))
@@ -86,7 +86,7 @@ class Daemon:
         self.restart()
 
     def restart(self, *, forgets: bool = False) -> None:
-        """Start anew, with or without what is in the cache."""
+        """Start a new process, with or without the cache."""
         if forgets:
             shutil.rmtree(self._settings.cache, ignore_errors=True)
         self.parts: Services = build_services(self._settings, str(self._config), clock=self._clock)
@@ -94,7 +94,7 @@ class Daemon:
         self._passes = PassRunner(self.parts.source, self.parts.remotes, self.parts.pass_services, self._publisher)
 
     def run(self, before: Sequence[Callable[[], object]] = (), dies: str = "") -> int:
-        """Run a pass, let others come first when it publishes, or end there; return the number of renders."""
+        """Run a pass. Before its push, run other actions or end the process. Return the number of renders."""
         self._publisher.before, self._publisher.dies = [*before], dies
         try:
             self._passes.run()
@@ -107,8 +107,8 @@ class Daemon:
         return 0 if pass_summary.is_skipped else pass_summary.counts["renders"]
 
     @property
-    def told(self) -> list[str]:
-        """What the last pass found."""
+    def finding_texts(self) -> list[str]:
+        """Return the findings of the last pass as text."""
         return [f"{finding.code}: {finding.message}" for finding in self._passes.summary.findings]
 
 
@@ -120,7 +120,7 @@ class Look:
     refs: Mapping[str, str]
 
     def heads(self, *starts: str) -> dict[str, str]:
-        """Return the refs that start so."""
+        """Return the refs with these prefixes."""
         return {name: commit for name, commit in self.refs.items() if name.startswith(starts)}
 
     def branch(self, cluster: str) -> str | None:
@@ -128,7 +128,7 @@ class Look:
         return self.refs.get(f"{HEADS}clusters/{cluster}")
 
     def drafts(self, cluster: str) -> dict[str, str]:
-        """Return a cluster's draft branches, those that remove packages among them."""
+        """Return the draft branches of a cluster, including removals."""
         starts = [f"{HEADS}{kind}/{cluster}" for kind in ("drafts", "removals")]
         return {
             name: commit
@@ -138,22 +138,22 @@ class Look:
 
     @cached_property
     def tokens(self) -> frozenset[str]:
-        """Everything that people wrote and that is on a cluster branch, on a draft, or kept."""
+        """Return all tokens of users on a cluster branch, on a draft, or in a kept ref."""
         places = self.heads(f"{HEADS}clusters/", f"{HEADS}drafts/", f"{HEADS}removals/", KEPT)
         return frozenset().union(*(self.tokens_of(commit) for commit in places.values()))
 
     @cached_property
     def published_tokens(self) -> frozenset[str]:
-        """Everything that people wrote and that is on a cluster branch."""
+        """Return all tokens of users on a cluster branch."""
         return frozenset().union(*(self.tokens_of(head) for head in self.heads(f"{HEADS}clusters/").values()))
 
     def tokens_of(self, commit: str) -> frozenset[str]:
-        """Return the tokens that stand at a commit; what status files quote does not stand there."""
+        """Return the tokens in the files of a commit. Quotes in status files do not count."""
         paths = ((path, blob) for path, blob in self.repo.files(commit).items() if not path.startswith(".reconciler/"))
         return frozenset(match.decode() for _, blob in paths for match in _TOKEN.findall(self.repo.read(blob)))
 
     def state(self, cluster: str) -> TargetState | None:
-        """Return what is remembered of a cluster."""
+        """Return the recorded state of a cluster."""
         commit = self.refs.get(STATE + cluster)
         if commit is None:
             return None
@@ -162,10 +162,10 @@ class Look:
 
 
 class ReviewWorld:
-    """Two clusters in one repository, a catalog, a config folder, two daemons, and a person at a terminal.
+    """Two clusters in one repository, a catalog, a config folder, two daemons, and a user with a terminal.
 
-    `packages` are those that any cluster may have, `declining` what people do to say no: whatever else they do, nothing
-    counts as declined.
+    `packages` are the packages that any cluster may have. `declining` are the user actions that decline a draft. Without
+    them, no draft counts as declined.
     """
 
     clusters: ClassVar[Sequence[str]] = CLUSTERS
@@ -185,12 +185,12 @@ class ReviewWorld:
         self._daemons: dict[str, Daemon] = {}
         self._older: dict[str, list[str]] = {}
         self._gone: dict[str, str] = {}
-        self._wished: dict[tuple[str, str], int] = {}
+        self._requested: dict[tuple[str, str], int] = {}
         self._declining = False
 
     @classmethod
     def new(cls, folder: Path, template: str) -> Self:
-        """Make a world in which every package is wanted, and no pass has run."""
+        """Create a fleet in which every package is requested and no pass has run."""
         folder.mkdir(parents=True)
         for name in ("fleet.git", "catalog.git"):
             BareRepository.new(folder / name)
@@ -199,7 +199,7 @@ class ReviewWorld:
         return world
 
     def begin(self) -> None:
-        """Release what there is, and want it everywhere."""
+        """Release all packages, and request them on every cluster."""
         for name in ("gateway", "metrics"):
             for version in (1, 2, 3):
                 self.release(name, version, version)
@@ -208,19 +208,19 @@ class ReviewWorld:
         for item in CLUSTERS:
             self.write(f"clusters/{item}.yaml", repository(item))
             for name in WISHED:
-                self.wish(item, name)
+                self.request_package(item, name)
         for region in REGIONS.values():
             self.region(region, "a")
 
     def copy(self) -> Path:
-        """Copy all that is there, and nothing that daemons have to themselves; return the folder."""
+        """Copy the fleet without the private data of daemons. Return the folder of the copy."""
         folder = self.folder.with_name("copy")
         shutil.copytree(self.folder, folder, ignore=shutil.ignore_patterns("cache-*"))
         return folder
 
     @contextmanager
     def replaced(self, copy: Path) -> Iterator[Self]:
-        """Put a copy in the place of this world, as its paths are known in there, and throw it away in the end."""
+        """Replace this fleet by a copy at the same path, and delete the copy at the end."""
         aside = self.folder.with_name("aside")
         self.folder.rename(aside)
         copy.rename(self.folder)
@@ -233,53 +233,53 @@ class ReviewWorld:
             aside.rename(self.folder)
 
     def twin(self) -> Self:
-        """Return the world that is in this place now, with daemons of its own."""
+        """Return the fleet that is in this folder now, with new daemons."""
         twin = type(self)(self.folder, self.template)
         twin._declining, twin.undone, twin.now = self._declining, {*self.undone}, self.now
         return twin
 
     def close(self) -> None:
-        """End its processes."""
+        """Stop its processes."""
         self.fleet.close()
         self.catalog.close()
 
     def look(self) -> Look:
-        """Return the fleet as it is now."""
+        """Return the current refs of the fleet."""
         return Look(self.fleet, self.fleet.refs())
 
     def token(self) -> str:
-        """Return a word that nobody has written yet."""
+        """Return a new unique token."""
         self._count += 1
         return f"tok{self._count}x"
 
     def ruled(self) -> str:
-        """Return a word that is nobody's to keep: rules decide on the place where it is written."""
+        """Return a token for a field that a rule decides. A pass may remove it."""
         self._count += 1
         return f"ruled{self._count}x"
 
     def happens(self, *what: tuple[Any, ...]) -> None:
-        """Let things happen, each the name of a method and its arguments."""
+        """Run actions. Each is the name of a method and its arguments."""
         for name, *arguments in what:
             self._declining |= name in self.declining or "drop" in arguments
             getattr(self, name)(*arguments)
 
     def draft(self, number: int) -> tuple[str, str]:
-        """Return the cluster and the name of one of the open drafts; "" when there is none."""
+        """Return the cluster and the name of one of the open drafts, or "" if there is none."""
         drafts = self.drafts()
         return drafts[number % len(drafts)] if drafts else ("", "")
 
     def drafts(self) -> list[tuple[str, str]]:
-        """Return the open drafts, each with its cluster."""
+        """Return the open drafts with their clusters."""
         look = self.look()
         return [(cluster, ref) for cluster in self.clusters for ref in look.drafts(cluster)]
 
     def package_on(self, ref: str, number: int) -> str:
-        """Return one of the packages that a branch has, those first that its cluster branch has otherwise."""
+        """Return one of the packages of a branch. Packages that differ from the cluster branch come first."""
         files = self.fleet.files(self.fleet.refs().get(ref))
         values = [name for name in self.packages if any(path.startswith(f"{name}/") for path in files)]
         return values[number % len(values)] if values else ""
 
-    # what platform people do
+    # changes by platform users
 
     def write(self, path: str, content: str | None) -> None:
         """Write a file of the config, or remove it."""
@@ -290,25 +290,27 @@ class ReviewWorld:
         else:
             target.unlink(missing_ok=True)
 
-    def wish(self, cluster: str, name: str, version: int = 1, extra: str = "", folder: str = "wishes") -> None:
-        """Have a package on a cluster; its file lies in a folder, and in no other."""
-        self.unwish(cluster, name)
-        self._wished[cluster, name] = version
+    def request_package(
+        self, cluster: str, name: str, version: int = 1, extra: str = "", folder: str = "requests"
+    ) -> None:
+        """Request a package on a cluster. Its file is in one folder only."""
+        self.withdraw_request(cluster, name)
+        self._requested[cluster, name] = version
         text = variant(f"{name}-{cluster}", cluster, name, f"v{version}", UPSTREAM_OF.get(name, name), extra)
         self.write(f"{folder}/{cluster}-{name}.yaml", text)
 
-    def unwish(self, cluster: str, name: str) -> None:
-        """Want a package no more."""
-        self._wished.pop((cluster, name), None)
+    def withdraw_request(self, cluster: str, name: str) -> None:
+        """Withdraw the request for a package."""
+        self._requested.pop((cluster, name), None)
         for path in self.config.glob(f"*/{cluster}-{name}.yaml"):
             path.unlink()
 
     def select(self, clusters: Sequence[str], version: int) -> None:
-        """Have the gateway on these clusters."""
+        """Select the clusters of the gateway."""
         self.write("set.yaml", injected_set("gateway", clusters, f"v{version}"))
 
     def spoil(self) -> None:
-        """Leave a file in the config that nobody can read."""
+        """Write a file with invalid YAML into the config."""
         self.write("spoiled.yaml", "kind: [\n")
 
     def mend(self) -> None:
@@ -316,11 +318,11 @@ class ReviewWorld:
         self.write("spoiled.yaml", None)
 
     def region(self, region: str, value: str) -> None:
-        """Say what the gateways of a region are given."""
+        """Set the value that is injected into the gateways of a region."""
         self.write(f"regions/{region}.yaml", config_map(f"region-{region}", api=value))
 
     def release(self, name: str, version: int, flavour: int) -> None:
-        """Tag a package, again perhaps; flavours differ in values, in lines that move, and in which files there are."""
+        """Tag a package, possibly again. Flavors differ in values, in moved lines, and in the set of files."""
         more = {"settings": config_map("settings", level=str(flavour), size=str(flavour // 2), tail="end")}
         if flavour % 2:
             more["extra"] = config_map("extra", odd=str(flavour))
@@ -339,14 +341,14 @@ class ReviewWorld:
         self.catalog.point(f"{HEADS}main", commit)
         self.catalog.point(f"{TAGS}{name}/v{version}", commit)
 
-    # what the people of a cluster do
+    # changes by cluster users
 
     def seconds(self) -> int:
-        """Return the date of what somebody commits."""
+        """Return the date of a commit by a user."""
         return _LATER + self._count
 
     def change(self, ref: str, files: Files, *parents: str) -> str:
-        """Put a commit of these files on a branch; its parent is the branch, unless others are named."""
+        """Commit these files on a branch. The default parent is the head of the branch."""
         self._count += 1
         parents = parents or (self.fleet.refs()[ref],)
         commit = self.fleet.commit(files, parents, f"by hand {self._count}", self.seconds())
@@ -354,14 +356,14 @@ class ReviewWorld:
         return commit
 
     def move(self, ref: str, commit: str | None) -> None:
-        """Point a branch elsewhere; what people take from a cluster branch so is theirs to lose."""
+        """Set a branch to another commit. A pass may lose tokens that this removes from a cluster branch."""
         before = self.look().published_tokens
         self.fleet.point(ref, commit)
         after = self.look().published_tokens
         self.undone = (self.undone | (before - after)) - after
 
     def edit(self, where: str, number: int, how: str) -> None:
-        """Change one thing `on a draft`, or on a cluster branch, as people do."""
+        """Change one thing on a draft (`where` is "draft") or on a cluster branch, as users do."""
         ref = (
             self.draft(number)[1]
             if where == "draft"
@@ -384,13 +386,13 @@ class ReviewWorld:
         return self.fleet.read(blob).decode()
 
     def merge_and_delete(self, number: int, how: str) -> None:
-        """Merge a draft whole, and delete it, as forges do."""
+        """Merge a complete draft and delete it, as forges do."""
         _, draft = self.draft(number)
         if self.merge(number, how):
             self.move(draft, None)
 
     def merge(self, number: int, how: str) -> bool:
-        """Merge a draft's head, or an older one, in one of many ways; False where git would have stopped."""
+        """Merge the head or an older commit of a draft in one of several ways. Return False if Git would stop."""
         refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
         ref, head = f"{HEADS}clusters/{cluster}", refs.get(draft)
         branch = refs.get(ref)
@@ -425,7 +427,7 @@ class ReviewWorld:
         return head != onto
 
     def take(self, number: int) -> None:
-        """Check a package's folder out of the draft, its status file left as it was, and commit that."""
+        """Commit the folder of a package from the draft, without its status file."""
         refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
         name = self.package_on(draft, number)
         ref = f"{HEADS}clusters/{cluster}"
@@ -436,7 +438,7 @@ class ReviewWorld:
                 self.change(ref, {**rest, **theirs})
 
     def revert(self, cluster: str) -> None:
-        """Revert the last commit of a cluster branch, of a merge what it brought."""
+        """Revert the last commit of a cluster branch, or the changes of a merge."""
         ref = f"{HEADS}clusters/{cluster}"
         head = self.fleet.refs().get(ref)
         if head and (parents := self.fleet.parents(head)):
@@ -453,14 +455,14 @@ class ReviewWorld:
             self.change(draft, files, refs[draft], branch)
 
     def rebase(self, number: int) -> None:
-        """Put a draft anew on the cluster branch, and push by force."""
+        """Rebase a draft onto the cluster branch, and push it with force."""
         refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
         branch = refs.get(f"{HEADS}clusters/{cluster}")
         if draft in refs and branch:
             self._replay(draft, branch, self.fleet.beyond(refs[draft], branch))
 
     def put_back(self, number: int) -> None:
-        """Take a package out of a draft: its folder and its status file are as the cluster branch has them."""
+        """Remove a package from a draft: reset its folder and status file to those of the cluster branch."""
         refs, (cluster, draft) = self.fleet.refs(), self.draft(number)
         branch = refs.get(f"{HEADS}clusters/{cluster}")
         if draft in refs and branch:
@@ -471,7 +473,7 @@ class ReviewWorld:
                 self.change(draft, {**_outside(files, *paths), **theirs})
 
     def force(self, number: int) -> None:
-        """Push an older head to a draft, by force."""
+        """Push an older head to a draft with force."""
         _, draft = self.draft(number)
         if self._older.get(draft):
             self.move(draft, self._older[draft][number % len(self._older[draft])])
@@ -483,7 +485,7 @@ class ReviewWorld:
             self.move(ref, None)
 
     def lose_branch(self, cluster: str) -> None:
-        """Rename a cluster branch away, or back."""
+        """Rename a cluster branch, or rename it back."""
         ref = f"{HEADS}clusters/{cluster}"
         if cluster in self._gone:
             self.move(ref, self._gone.pop(cluster))
@@ -492,13 +494,13 @@ class ReviewWorld:
             self.move(ref, None)
 
     def lose_state(self, cluster: str) -> None:
-        """Delete what is remembered of a cluster."""
-        # a cluster that is gone and forgotten is a new one
+        """Delete the recorded state of a cluster."""
+        # a cluster without branch and state is a new cluster
         if STATE + cluster in self.fleet.refs() and cluster not in self._gone:
             self.fleet.point(STATE + cluster, None)
 
     def by_command(self, words: str, number: int, whole: bool) -> None:
-        """Propose, approve, reject or drop as a reviewer would: a package, or all of a cluster."""
+        """Propose, approve, reject or drop a package or all packages of a cluster, as a reviewer."""
         cluster, draft = self.draft(number)
         place = TargetReference(cluster, "" if whole else self.package_on(draft, number))
         if not draft:
@@ -516,26 +518,26 @@ class ReviewWorld:
         after = self.look().published_tokens
         self.undone = (self.undone | (before - after)) - after
 
-    # what daemons do, and what must hold then
+    # passes of daemons, and their invariants
 
     def daemon(self, name: str) -> Daemon:
-        """Return a daemon, or whoever has a cache of their own, by name."""
+        """Return the daemon, or the user with a cache, of this name."""
         if name not in self._daemons:
             settings = {
                 "fleet": {"url": str(self.fleet.folder)},
                 "cache": str(self.folder / f"cache-{name}"),
                 "drafts": {"branch": self.template},
                 "git": {"revision_tags": "all"},
-                # one of the few packages here is more than the default share that may be removed at once
+                # one of these few packages exceeds the default share that one pass may delete
                 "guards": {"max_delete_percent": 100},
             }
             self._daemons[name] = Daemon(Settings.model_validate(settings), self.config, lambda: self.now)
         return self._daemons[name]
 
     def run(self, name: str, meddle: Callable[[], object] | None = None, dies: str = "") -> bool:
-        """Run a pass of one daemon and hold it to its promises; return whether it was silent.
+        """Run a pass of one daemon and check the invariants. Return whether it changed nothing.
 
-        `meddle` comes between what the pass has read and what it pushes.
+        `meddle` runs between the reads and the pushes of the pass.
         """
         start = before = self.look()
 
@@ -555,18 +557,18 @@ class ReviewWorld:
         return renders == 0 and start.refs == after.refs
 
     def settle(self, names: Sequence[str] = ("first", "second")) -> None:
-        """Run passes until one is silent; then so is the next one, whoever runs it and whatever is in its cache."""
+        """Run passes until one changes nothing. A pass of another new process must change nothing, too."""
         for _ in range(4):
             if self.run(names[0]):
                 break
         else:
-            raise AssertionError(f"never silent: {self.daemon(names[0]).told}")
+            raise AssertionError(f"each pass has changes: {self.daemon(names[0]).finding_texts}")
         self.daemon(names[1]).restart()
-        assert self.run(names[1]), f"another daemon sees work: {self.daemon(names[1]).told}"
-        self._check_wishes()
+        assert self.run(names[1]), f"another daemon has changes: {self.daemon(names[1]).finding_texts}"
+        self._check_outcomes()
 
-    def _check_wishes(self) -> None:
-        """What is said to be drafted or published is, and at the version that is wanted."""
+    def _check_outcomes(self) -> None:
+        """Check that the packages with outcome drafted or published exist with the requested version."""
         look = self.look()
         for cluster in self.clusters:
             state = look.state(cluster)
@@ -577,13 +579,15 @@ class ReviewWorld:
                 if where is None:
                     continue
                 files = self.fleet.files(where)
-                assert self.fleet.subtree(where, name) == record.desired_tree, f"{cluster}/{name} is not what is wanted"
-                if version := self._wished.get((cluster, name)):
+                assert self.fleet.subtree(where, name) == record.desired_tree, (
+                    f"{cluster}/{name} differs from the desired tree"
+                )
+                if version := self._requested.get((cluster, name)):
                     lock = self.text(files[f"{name}/Kptfile"]).partition("upstreamLock:")[2]
                     assert f"/v{version}\n" in lock, f"{cluster}/{name} is not at v{version}"
 
     def compare(self) -> None:
-        """An equal world, of which only what is in Git is known, comes to the same refs."""
+        """Check that an equal fleet without caches gets the same refs."""
         copy = self.copy()
         self.run("first")
         refs = self.fleet.refs()
@@ -606,7 +610,7 @@ class ReviewWorld:
         tagged = {name: _highest_tag(before, cluster, name) for name in self.packages}
         for name, record in now.packages.items():
             known = was.packages.get(name) if was else None
-            # of a state that was lost, tags tell the numbers of what is wanted then
+            # after the loss of a state, tags give the numbers of the requested packages
             least = known.last_revision if known else tagged[name] if was is None else 0
             assert record.last_revision >= least, (
                 f"{cluster}/{name} was at revision {least}, and is at {record.last_revision}"
@@ -623,9 +627,9 @@ class ReviewWorld:
                 }
                 assert all(commits[number] == commit for number, commit in second_result.items())
             declined = {*record.declined_trees} - {*(known.declined_trees if known else ())}
-            assert self._declining or not declined, f"nobody declined {cluster}/{name}"
+            assert self._declining or not declined, f"no user declined {cluster}/{name}"
         if was:
-            assert not was.packages.keys() - now.packages.keys(), "what was known is forgotten"
+            assert not was.packages.keys() - now.packages.keys(), "recorded packages are missing"
 
 
 def _highest_tag(look: Look, cluster: str, name: str) -> int:
@@ -634,7 +638,7 @@ def _highest_tag(look: Look, cluster: str, name: str) -> int:
 
 
 def _check_refs(before: Look, after: Look) -> None:
-    """A pass publishes nothing, moves no tag, and keeps its hands from refs that are not its own."""
+    """Check that a pass publishes nothing, moves no tag, and changes no ref of others."""
     for ref in {*before.refs, *after.refs}:
         was, now = before.refs.get(ref), after.refs.get(ref)
         if was == now:
@@ -649,7 +653,7 @@ def _check_refs(before: Look, after: Look) -> None:
             assert now is None, f"{ref} was moved by a pass"
         else:
             ours = (f"{HEADS}drafts/", f"{HEADS}removals/", f"{HEADS}reconciler/status", STATE)
-            assert ref.startswith(ours), f"{ref} is nobody's business"
+            assert ref.startswith(ours), f"{ref} does not belong to the daemon"
 
 
 def _check_cluster(cluster: str, packages: Sequence[str], start: Look, before: Look, after: Look) -> None:
@@ -678,11 +682,13 @@ def _check_cluster(cluster: str, packages: Sequence[str], start: Look, before: L
 
 
 def _check_foreign(ref: str, packages: Sequence[str], files: Files, known: Sequence[Files]) -> None:
-    """What is in no package of ours is on a draft as it was there, or as the cluster branch has it."""
+    """Check that files outside of packages on a draft are unchanged or equal to those of the cluster branch."""
     places = tuple(f"{name}/" for name in packages) + tuple(f".reconciler/{name}.yaml" for name in packages)
     for path in {path for item in (files, *known) for path in item}:
         if not path.startswith(places):
-            assert files.get(path) in [item.get(path) for item in known], f"{path} on {ref} is somebody else's"
+            assert files.get(path) in [item.get(path) for item in known], (
+                f"{path} on {ref} does not belong to the daemon"
+            )
 
 
 def _inside(files: Files, *places: str) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A world with a Kafka and its pools, placed and in packages: what people do to them in any order."""
+"""A test fleet with a Kafka and its pools, placed and in packages, and changes by users in any order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from tests.properties.edits import POLICY_EDITS, Desk, Edit, put_beside
+from tests.properties.edits import POLICY_EDITS, Edit, EditContext, insert_token
 from tests.properties.policy_world import NAMESPACE, ROLES, SHOP, PolicyWorld
 from tests.support.policies import policy
 from tests.support.templates import MODE, bundle, kafka, pool
@@ -29,42 +29,42 @@ _KAFKA = [{"apiVersion": "kafka.strimzi.io/v1", "kind": "Kafka", "name": "orders
 _PRIORITY = re.compile(r"(priorityClassName\"?): \"?\w+\"?")
 
 
-def _rewrite_pod(desk: Desk, files: Mapping[str, str], name: str) -> dict[str, str]:
-    """Return the edit of a property that is the pool's own from then on; its upstream may still overrule that."""
+def _rewrite_pod(context: EditContext, files: Mapping[str, str], name: str) -> dict[str, str]:
+    """Return an edit of a property that belongs to the pool afterwards. Its upstream may still override it."""
     blob = files.get(f"{name}/pool.yaml")
-    text = desk.text(blob) if blob else ""
+    text = context.text(blob) if blob else ""
     changed = _PRIORITY.sub(r"\1: mine", text)
-    return {f"{name}/pool.yaml": desk.blob(changed)} if changed != text else {}
+    return {f"{name}/pool.yaml": context.blob(changed)} if changed != text else {}
 
 
 TEMPLATE_EDITS: Mapping[str, Edit] = {
     **POLICY_EDITS,
-    "pool": put_beside("pool.yaml", "spec:\n", "spec:\n  note: {0}\n"),
-    "pool again": put_beside("pool.yaml", "spec:\n", "spec:\n  note: {0}\n"),
+    "pool": insert_token("pool.yaml", "spec:\n", "spec:\n  note: {0}\n"),
+    "pool again": insert_token("pool.yaml", "spec:\n", "spec:\n  note: {0}\n"),
     "pool's pod": _rewrite_pod,
-    "kafka": put_beside("kafka-orders.yaml", "spec:\n", "spec:\n  note: {0}\n"),
+    "kafka": insert_token("kafka-orders.yaml", "spec:\n", "spec:\n  note: {0}\n"),
 }
 
 
 class TemplateWorld(PolicyWorld):
-    """The world of policies, with a Kafka that is placed, and two packages of pools, one of which may have it, too."""
+    """The fleet with policies, a placed Kafka, and two packages of pools, one of which may contain the Kafka, too."""
 
     packages: ClassVar[Sequence[str]] = (*(POOLS, MORE), "metrics", ROLES, SHOP)
     edits: ClassVar[Mapping[str, Edit]] = TEMPLATE_EDITS
 
     def begin(self) -> None:
-        """Want pools on every cluster that has a Repository, and a Kafka for them on one."""
+        """Request pools on every cluster with a Repository, and a Kafka for them on one cluster."""
         super().begin()
         for version in (1, 2, 3):
             self.release(POOLS, version, version - 1)
             self.release(MORE, version, version + 3)
         for item in CLUSTERS:
-            self.wish(item, POOLS)
-            self.wish(item, MORE)
+            self.request_package(item, POOLS)
+            self.request_package(item, MORE)
         self.kafka("both", "*")
 
     def release(self, name: str, version: int, flavour: int) -> None:
-        """Tag a package, again perhaps; those of pools have any template, and another pool or the Kafka perhaps."""
+        """Tag a package, possibly again. Pool packages have any template, and possibly another pool or the Kafka."""
         if name not in (POOLS, MORE):
             super().release(name, version, flavour)
             return
@@ -78,7 +78,7 @@ class TemplateWorld(PolicyWorld):
         self._publish(name, version, bundle(name, **files))
 
     def kafka(self, template: str, clusters: str) -> None:
-        """Place the Kafka with a template on clusters, on none where that is empty."""
+        """Place the Kafka with a template on clusters, or on none if the list is empty."""
         text = kafka(TEMPLATES[template], namespace=NAMESPACE, on=clusters) if clusters else None
         self.write("placed/orders.yaml", text)
 
@@ -98,6 +98,6 @@ class TemplateWorld(PolicyWorld):
         self.write("rules/ships.yaml", f"{head}spec: {json.dumps(spec)}\n" if there else None)
 
     def settle(self, names: Sequence[str] = ("first", "second")) -> None:
-        """Run passes until one is silent, with nothing in doubt: what stands there twice keeps the record it had."""
+        """Run passes until one changes nothing, without duplicates, which would keep their earlier record."""
         self.single()
         super().settle(names)

@@ -1,6 +1,6 @@
-"""For any config C and added files N, what C asks for is the same for C and for C with N.
+"""For any config C and added files N, the desired packages of C are the same with and without N.
 
-A newcomer is a copy of an object of C: with the same identity, or with another one and the same name, place or file.
+N contains copies of objects of C: with the same identity, or with another one and the same name, path or file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.support.presets import preset_world
 from tests.support.templates import template_world
 from tests.support.world import World, small_world
 
-WORLDS = (small_world, policy_world, placement_world, preset_world, component_world, template_world)
+WORLD_FACTORIES = (small_world, policy_world, placement_world, preset_world, component_world, template_world)
 Object = dict[str, Any]
 Newcomer = Callable[[Object], Object]
 
@@ -56,7 +56,7 @@ NEWCOMERS: Mapping[str, Newcomer] = {
 
 
 class GitWorld(World):
-    """A world whose config is a branch."""
+    """A test fleet whose config is a branch."""
 
     @property
     def source(self) -> str:
@@ -66,7 +66,7 @@ class GitWorld(World):
         commit_files(self.folder / "config.git", "refs/heads/main", dict(files), "by hand", 1_200_000_000)
 
     def forget(self, refs: Mapping[str, str]) -> None:
-        """Bring the fleet back to these refs, and lose the cache."""
+        """Reset the fleet to these refs, and delete the cache."""
         for ref in read_refs(self.fleet).keys() - refs.keys():
             git(self.fleet, "update-ref", "-d", ref)
         for ref, commit in refs.items():
@@ -75,7 +75,7 @@ class GitWorld(World):
 
 
 def in_git(folder: Path, make: Callable[[Path], World]) -> GitWorld:
-    """Return a world with its config committed."""
+    """Return a test fleet with a committed config."""
     new_world = make(folder)
     make_bare(folder / "config.git")
     world = GitWorld(folder, **new_world._settings)
@@ -89,7 +89,7 @@ def config_of(world: World) -> dict[str, bytes]:
 
 
 def newcomers_of(config: Mapping[str, bytes], name: str) -> dict[str, bytes]:
-    """Return a newcomer for each object of a config, in files that come before and after those of the config."""
+    """Return a copy of each object of a config, in files that sort before and after those of the config."""
     documents = [document for _, content in sorted(config.items()) for document in parse_yaml(content).documents]
     values = [json.dumps(NEWCOMERS[name](document.data)).encode() for document in documents]
     return {f"{'0' if number % 2 else 'zz'}/{number}.yaml": item for number, item in enumerate(values)}
@@ -107,7 +107,7 @@ def of_first(mapping: Mapping[str, str | None], config: Mapping[str, str | None]
 
 
 CASES = [(small_world, name) for name in NEWCOMERS] + [
-    (make, name) for make in WORLDS[1:] for name in ("emptied copy", "earlier namespace")
+    (make, name) for make in WORLD_FACTORIES[1:] for name in ("emptied copy", "earlier namespace")
 ]
 
 

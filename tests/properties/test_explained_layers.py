@@ -1,7 +1,7 @@
-"""Explanations are exact: each leads to the value that is there, and what is told to be without a layer comes true.
+"""Explanations are exact: each leads to the current value, and predictions without a layer are correct.
 
-The worlds are those of all golden cases, whatever rooms they are of. What is predicted in memory is compared with a
-world in which somebody has really taken the layer away: in the files of its config, or of its upstream.
+The test fleets are those of all golden cases of all controllers. A prediction in memory is compared with a fleet
+whose config or upstream files no longer contain the layer.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from tests.cases.case_world import Case, CaseWorld, find_cases, read_expected
 from tests.support.git_repositories import commit_files, git, read_refs
 from tests.support.world import World, catalog, config_map, package, repository, variant
 
-# how many layers are taken away in each world; usually it is one, and in every third world
+# number of layers to remove from each case; by default one, and only in every third case
 LAYERS = int(os.environ.get("RECONCILER_LAYERS", "1"))
-WORLDS = find_cases() if "RECONCILER_LAYERS" in os.environ else find_cases()[::3]
+CASES = find_cases() if "RECONCILER_LAYERS" in os.environ else find_cases()[::3]
 
 
 @contextmanager
 def beginning(world: CaseWorld) -> Iterator[tuple[PassSnapshot, Remotes, PassServices]]:
-    """Yield what explanations begin with in a world."""
+    """Yield the inputs of explanations."""
     config = str(world.folder / "config")
     parts = build_services(world.settings, config, should_treat_missing_as_empty=True, is_offline=True)
     with parts.remotes as remotes:
@@ -59,11 +59,12 @@ def beginning(world: CaseWorld) -> Iterator[tuple[PassSnapshot, Remotes, PassSer
 
 @contextmanager
 def explainers(world: CaseWorld) -> Iterator[list[PackageExplainer]]:
-    """Yield who explains each package that is wanted in a world."""
+    """Yield the explainer of each desired package."""
     with beginning(world) as result:
-        room = prepare_pass(*result).controller_result
+        controller_result = prepare_pass(*result).controller_result
         places = sorted(
-            {TargetReference(item.target.repository, item.target.package) for item in room.variants}, key=str
+            {TargetReference(item.target.repository, item.target.package) for item in controller_result.variants},
+            key=str,
         )
         yield [PackageExplainer(place, *result) for place in places]
 
@@ -78,7 +79,7 @@ def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
                 _check(known, known.rendered)
             files = {path.removeprefix(folder): data for path, data in expected.items() if path.startswith(folder)}
             if known.rendered and files:
-                # it is made of what a pass makes it of
+                # the explanation renders the same files as a pass
                 assert {path: file.data for path, file in known.rendered.files.items()} == files
 
 
@@ -94,11 +95,11 @@ def _check(known: ReRenderedPackage, rendered: PackageRender) -> None:
             places = ((resource.file, str(resource.key), entry) for entry in around)
             explained_value = next((mapping[place] for place in places if place in mapping), None)
 
-            assert explained_value, f"nothing is told of {resource.key} {pointer}"
+            assert explained_value, f"no explanation of {resource.key} {pointer}"
             if explained_value.pointer == pointer:
                 last = explained_value.steps[-1].after
                 assert last in (value, MASK) or isinstance(last, str), (pointer, explained_value)
-    # what patches took out of a list is told behind its last item, one after the other
+    # items that patches removed from a list are explained after its last item, one after the other
     for item in (value for value in mapping.values() if not value.pointer.endswith("/-")):
         for before, after in zip(item.steps, item.steps[1:], strict=False):
             assert before.after == after.before or MASK in (before.after, after.before), item
@@ -117,15 +118,15 @@ def _leaves(data: Any, pointer: str) -> Iterator[tuple[str, Any]]:
         yield from _leaves(value, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
 
 
-@pytest.mark.parametrize("case", WORLDS, ids=lambda case: case.name)
-def test_what_is_told_to_be_without_a_layer_comes_true(case: Case, tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_predictions_without_a_layer_are_correct(case: Case, tmp_path: Path) -> None:
     chance = random.Random(case.name)
     with explainers(CaseWorld(case, tmp_path / "as-it-is")) as packages:
         values = [(item, layer) for item in packages for layer in _layers(item)]
         for number, (explainer, layer) in enumerate(chance.sample(values, min(len(values), LAYERS))):
             world = CaseWorld(case, tmp_path / str(number))
             if _take_away(world, explainer, layer):
-                assert _told(partial(explainer.render, layer)) == _in(world, explainer.reference), (
+                assert _render_result(partial(explainer.render, layer)) == _in(world, explainer.reference), (
                     explainer.reference,
                     layer,
                 )
@@ -150,7 +151,7 @@ def _layers(explainer: PackageExplainer) -> list[RemovableLayer]:
 
 
 def _take_away(world: CaseWorld, explainer: PackageExplainer, layer: RemovableLayer) -> bool:
-    """Take a layer away in the files of a world, and return whether that could be done."""
+    """Remove a layer from the files of a fleet. Return whether that was possible."""
     known = explainer.render()
     assert known.variant
     upstream = known.variant.upstream
@@ -165,7 +166,7 @@ def _take_away(world: CaseWorld, explainer: PackageExplainer, layer: RemovableLa
                 _documents(files[kptfile].data)[0].get("pipeline", {}).get("mutators", [])
                 for files in (known.rendered.files, known.rendered.source.base)
             )
-            # the upstream's own are all that is left of its list, behind the variant's
+            # only the functions of the upstream remain in its list, after those of the variant
             path = ("pipeline", "mutators", came.index(value[number])) if value[number] in came else ()
             return bool(path) and _change_upstream(world, upstream, kptfile, 0, path)
     return False
@@ -184,7 +185,7 @@ def _change_config(world: CaseWorld, config_object: ConfigObject, path: Sequence
 def _change_upstream(
     world: CaseWorld, upstream: UpstreamPackage, file: str, index: int, path: Sequence[str | int]
 ) -> bool:
-    """Move the references that lead to an upstream on to a commit of it without a field."""
+    """Point the references to an upstream at a new commit without a field."""
     repository = Path(upstream.url.replace("/as-it-is/", f"/{world.folder.name}/"))
     place = f"{upstream.directory}/{file}".strip("/")
     documents = _documents((git(repository, "show", f"{upstream.commit}:{place}") + "\n").encode())
@@ -212,9 +213,9 @@ def _without(data: Any, path: Sequence[str | int]) -> Any:
 
 
 def _text(documents: Sequence[Any]) -> str | None:
-    """Return documents as text; None where the library that writes them makes something else of them.
+    """Return documents as text, or None if the YAML library changes their content.
 
-    It puts the comment of a list between its key and the brackets, once that has no item left.
+    It writes the comment of an empty list between its key and the brackets.
     """
     left, text = [document for document in documents if document is not None], io.StringIO()
     _yaml().dump_all(left, text)
@@ -226,18 +227,18 @@ def _text(documents: Sequence[Any]) -> str | None:
 
 def _yaml() -> YAML:
     result = YAML()
-    # a quoted "on" is a text only as long as it is quoted
+    # "on" is a string only with quotes
     result.preserve_quotes = True
     return result
 
 
 def _in(world: CaseWorld, place: TargetReference) -> Any:
     with beginning(world) as result:
-        return _told(PackageExplainer(place, *result).render)
+        return _render_result(PackageExplainer(place, *result).render)
 
 
-def _told(explained: Callable[[], ReRenderedPackage]) -> Any:
-    """Return what a package comes to: its resources, or why it is withheld."""
+def _render_result(explained: Callable[[], ReRenderedPackage]) -> Any:
+    """Return the resources of a package, or the reason why it is withheld."""
     try:
         known = explained()
     except UnknownTargetError:
@@ -288,7 +289,7 @@ EDITS = [
 
 
 @pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
-def test_what_is_told_to_be_without_an_edit_comes_true(branch: str, tmp_path: Path) -> None:
+def test_predictions_without_an_edit_are_correct(branch: str, tmp_path: Path) -> None:
     world = World.create(tmp_path)
     files = {"Kptfile": package("web")["Kptfile"] + SETTERS, "web.yaml": WEB, "maps.yaml": "---\n".join(MAPS)}
     world.release("web", "v1", {**files, "alone.yaml": config_map("alone", a="b")})
@@ -314,22 +315,23 @@ def test_what_is_told_to_be_without_an_edit_comes_true(branch: str, tmp_path: Pa
         layers = [layer for layer in _layers(explainer) if isinstance(layer, LocalEdit)]
         layers += [layer for layer in _gone(explainer) if isinstance(layer, LocalEdit)]
         values = [
-            _told(partial(explainer.render, layer)) for layer in {repr(layer): layer for layer in layers}.values()
+            _render_result(partial(explainer.render, layer))
+            for layer in {repr(layer): layer for layer in layers}.values()
         ]
     for number in range(len(EDITS)):
         edited(*EDITS[:number], *EDITS[number + 1 :])
         with explaining(world) as explainer:
-            assert _told(explainer.render) in values, EDITS[number]
+            assert _render_result(explainer.render) in values, EDITS[number]
 
 
 def _gone(explainer: PackageExplainer) -> Iterator[RemovableLayer | None]:
-    """Yield the layers of what is not there any more."""
+    """Yield the layers of deleted values."""
     return (step.removable_layer for value in explain(explainer.render()).values for step in value.steps)
 
 
 @contextmanager
 def explaining(world: World) -> Iterator[PackageExplainer]:
-    """Yield who explains the package of a small world."""
+    """Yield the explainer of the package of a small test fleet."""
     parts = build_services(world._read_settings(), world.source)
     with parts.remotes as remotes:
         yield PackageExplainer(

@@ -1,4 +1,4 @@
-"""Functions: whatever resources and configuration they are given, they answer, and equal input gets equal answers."""
+"""Functions return a result for any resources and configuration, and equal results for equal inputs."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def items(resources: list[Any], path: str) -> list[Item]:
     return [Item("", path, number, document.data, number, document) for number, document in enumerate(documents)]
 
 
-def told(output: FunctionOutput) -> tuple[Any, ...]:
+def comparable(output: FunctionOutput) -> tuple[Any, ...]:
     texts = [(item.path, item.index, item.id, item.document.text) for item in output.items]
     return texts, [result.as_data() for result in output.results], output.has_failed
 
@@ -164,6 +164,6 @@ def test_functions_answer(
 ) -> None:
     function, context = BUILTIN_FUNCTIONS.releases[name][-1].function, FunctionContext(profile, version)
 
-    assert told(function(items(resources, path), configuration, context)) == told(
+    assert comparable(function(items(resources, path), configuration, context)) == comparable(
         function(items(resources, path), configuration, context)
     )

@@ -1,4 +1,4 @@
-"""Merging Kptfiles: nobody's change is lost without being told, whatever people name their functions."""
+"""Merging Kptfiles: every lost change is reported, whatever names the functions have."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.examples import examples
 
 DATA = Path(__file__).resolve().parents[2] / "../shared/data"
 KPTFILES = sorted(DATA.rglob("Kptfile"))
-# by name, since the shapes in them fill pages
+# selected by name, because the list of their shapes is long
 OPTIONS = {"upstream": MergeOptions(), "local": MergeOptions(rules=replace(SAFE, winner="local"))}
 EXAMPLES = settings(deadline=None, max_examples=examples(80))
 
@@ -65,7 +65,7 @@ Bodies = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 @dataclass(frozen=True)
 class Edit:
-    """One thing that people do to a pipeline; numbers are taken modulo what there is."""
+    """One edit of a pipeline. Numbers are taken modulo the number of entries."""
 
     what: str
     at: int
@@ -150,7 +150,7 @@ def test_a_second_merge_is_silent(sides: Bodies, winner: str) -> None:
 
 @EXAMPLES
 @given(triples(), WINNER)
-def test_what_is_lost_is_told(sides: Bodies, winner: str) -> None:
+def test_lost_changes_are_reported(sides: Bodies, winner: str) -> None:
     origin, updated, local = map(kptfile, sides)
     merged, conflicts = merge_kptfile(origin, updated, local, OPTIONS[winner])
 
@@ -161,7 +161,7 @@ def test_what_is_lost_is_told(sides: Bodies, winner: str) -> None:
 
 
 def facts(kptfile: Kptfile) -> set[str]:
-    """Return what a Kptfile says, in pieces whose place does not matter."""
+    """Return the content of a Kptfile in parts that do not depend on its order."""
     result: set[str] = set()
     for stage in ("mutators", "validators"):
         for function in (kptfile.data.get("pipeline") or {}).get(stage) or []:
@@ -180,7 +180,7 @@ def entries(value: Any) -> list[str]:
 
 @EXAMPLES
 @given(BODY, st.lists(EDIT, max_size=3), st.lists(EDIT, max_size=3), st.lists(FUNCTION, min_size=1, max_size=2), WINNER)
-def test_a_variants_functions_cost_nobody_anything(
+def test_functions_of_a_variant_lose_no_change(
     origin: dict[str, Any], upstream: list[Edit], here: list[Edit], own: list[dict[str, Any]], winner: str
 ) -> None:
     updated, local = edited(origin, upstream), edited(origin, here)
@@ -197,7 +197,7 @@ def test_a_variants_functions_cost_nobody_anything(
     assert len(conflicts) == len(also)
 
 
-@pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not beside this project")
+@pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not available")
 def test_real_kptfiles_merged_with_themselves_keep_their_bytes() -> None:
     read = [it for it in (read_kptfile(path.read_bytes()) for path in KPTFILES) if isinstance(it, Kptfile)]
     changed = [it.name for it in read for winner in OPTIONS if merge_kptfile(it, it, it, OPTIONS[winner]) != (it, ())]
@@ -206,7 +206,7 @@ def test_real_kptfiles_merged_with_themselves_keep_their_bytes() -> None:
     assert changed == []
 
 
-@pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not beside this project")
+@pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not available")
 def test_what_a_variant_and_upstream_add_to_a_real_kptfile_is_all_that_changes() -> None:
     own, new = {"name": "PackageVariant.p.f.0", "image": "own:v1"}, {"image": "new:v1"}
     checked = 0
@@ -222,7 +222,7 @@ def test_what_a_variant_and_upstream_add_to_a_real_kptfile_is_all_that_changes()
     assert checked > 50
 
 
-@pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not beside this project")
+@pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not available")
 @pytest.mark.parametrize("whole", [False, True])
 def test_any_three_real_kptfiles_merge(whole: bool) -> None:
     read = [it for it in (read_kptfile(path.read_bytes()) for path in KPTFILES) if isinstance(it, Kptfile)]

@@ -1,4 +1,4 @@
-"""The field merge on generated documents, and on everything that others wrote: nothing is lost without a word."""
+"""The field merge on generated and published documents: every lost value is reported."""
 
 from __future__ import annotations
 
@@ -108,15 +108,15 @@ def _name(item: Any) -> Any:
 
 @st.composite
 def _documents(draw: st.DrawFn, data: Any) -> Document:
-    """Return a document that means `data`, with comments beside and above its lines."""
+    """Return a document with the content of `data`, and comments after and above its lines."""
     text, chance = emit(data), random.Random(draw(st.integers(0, 99)))
     lines = []
     for number, line in enumerate(text.splitlines()):
         indent = line[: len(line) - len(line.lstrip(" "))]
         if chance.random() < 0.15:
             lines.append(f"{indent}# above {chance.choice('abc')}")
-        beside = chance.random() < 0.15 and line.rstrip()[-1:] not in ("|", "")
-        lines.append(f"{line} # {chance.choice('abc')}{number}" if beside else line)
+        has_comment = chance.random() < 0.15 and line.rstrip()[-1:] not in ("|", "")
+        lines.append(f"{line} # {chance.choice('abc')}{number}" if has_comment else line)
     commented = parse_yaml("\n".join(lines) + "\n").documents
     return (
         commented[0]
@@ -152,7 +152,7 @@ def leaves(data: Any, shape: MergeSchema, path: tuple[Any, ...] = ()) -> Iterato
 
 
 def holds(data: Any, value: Any) -> bool:
-    """Tell whether a value stands anywhere in the data."""
+    """Return whether a value occurs anywhere in the data."""
     if is_equal_data(data, value):
         return True
     inner = data.values() if isinstance(data, dict) else data if isinstance(data, list) else ()

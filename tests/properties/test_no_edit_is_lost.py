@@ -1,6 +1,6 @@
 """Every kind of edit, at each moment, per kind of package: the next draft has it, or a record or finding names it.
 
-One world has a package for each edit, so that all of them take one pass. `RECONCILER_EDITS=all` runs every combination.
+One fleet has a package for each edit, so that one pass processes all. `RECONCILER_EDITS=all` runs every combination.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def above_metadata(line: bytes) -> Text:
     return lambda data: data.replace(b"\nmetadata:", b"\n" + line + b"\nmetadata:", 1)
 
 
-# what becomes of a text, and a pattern that finds the edit
+# a function that edits the text, and a pattern that finds the edit
 TEXTS: Mapping[str, tuple[Text, bytes]] = {
     "trailing comment": (lambda data: data + ADA + b"\n", ADA),
     "leading comment": (lambda data: ADA + b"\n" + data, ADA),
@@ -52,7 +52,7 @@ EDITS = (*TEXTS, *ENTRIES)
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of package: where it is, which of its files are edited, and the config of its two versions."""
+    """A kind of package: its location, its edited files, and the config of its two versions."""
 
     folder: str
     files: tuple[str, ...]
@@ -103,7 +103,7 @@ def is_kept(edit: str, file: str, package: Mapping[str, Entry]) -> bool:
 
 
 class Edited:
-    """A world with one package for each edit, and everything that was reported since."""
+    """A fleet with one package for each edit, and all reports since its start."""
 
     def __init__(self, folder: Path, kind: Kind, edits: list[tuple[str, str]]) -> None:
         self.world = World.create(folder)
@@ -134,7 +134,7 @@ class Edited:
         change: dict[str, Entry | None] = {}
         for number, (edit, file) in enumerate(self.edits):
             path = f"{self.package(number)}/{file}"
-            # the update that is open has taken some files away already
+            # the open update has already deleted some files
             change |= {path: edited(edit, result[path])} if path in result else {}
         commit: Change = change
         commit_entries(self.world.fleet, f"refs/heads/{branch}", commit)

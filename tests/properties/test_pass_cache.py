@@ -1,4 +1,4 @@
-"""A service that goes by what it recollects leaves the same as one that has just begun, whatever happens in between."""
+"""A service with caches of earlier passes produces the same refs as a new service, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def test_a_warm_service_leaves_what_a_fresh_one_leaves(template: str, days: list
 @pytest.mark.parametrize(
     ("what", "looked_at", "decided"),
     [
-        pytest.param(("write", "note.yaml", NOTE), 0, 0, id="elsewhere"),
+        pytest.param(("write", "note.yaml", NOTE), 0, 0, id="unrelated-file"),
         pytest.param(("region", "north", "b"), 1, 1, id="an-object-of-one-cluster"),
-        pytest.param(("wish", "berlin", "logs", 2), 1, 1, id="a-variant-of-one-cluster"),
+        pytest.param(("request_package", "berlin", "logs", 2), 1, 1, id="a-variant-of-one-cluster"),
         pytest.param(("release", "gateway", 1, 5), 2, 2, id="an-upstream-of-both"),
         pytest.param(("edit", "draft", 0, "replicas"), 1, 3, id="an-edit-of-one-draft"),
     ],

@@ -1,4 +1,4 @@
-"""Placements: what must hold for whatever resources and policies say, and for packages that others published."""
+"""Invariants of placements for any resources and policies, and for published packages."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ROUNDS = settings(max_examples=examples(100), deadline=None, suppress_health_che
 NAMES = st.sampled_from(["a", "b", "system:c"])
 NAMESPACES = st.sampled_from(["ferry", "harbour", ""])
 KINDS = st.sampled_from(["v1 Service", "serving.knative.dev/v1 Service", "v1 Namespace", "my.dev/v1 Widget"])
-WISHES = st.sampled_from(["east", "'west, north'", "'*'", "moon", "''", "'east,'"])
+CLUSTER_LISTS = st.sampled_from(["east", "'west, north'", "'*'", "moon", "''", "'east,'"])
 POLICIES = st.sampled_from(["p", "q", "gone", "''"])
 HEADS = st.sampled_from(["", "# head\n", "\n# head\n\n", "--- # beside\n"])
 TAILS = st.sampled_from(["", "# tail\n", "\n\n", "more: |+\n  text\n\n\n", "more: &x {a: 1}\nagain: *x\n"])
@@ -49,9 +49,9 @@ SPECS = st.sampled_from(["{}", "{clusterSelector: {tier: edge}}", "{placement: [
 
 @st.composite
 def resources(draw: st.DrawFn) -> str:
-    """Return a resource with any marks; few names, so that some stand twice and some share a file's name."""
+    """Return a resource with any marks. There are few names, so that some identities and file names are equal."""
     labels = {label: draw(POLICIES) for label in (POLICY_LABEL, CLUSTER_POLICY_LABEL) if draw(st.booleans())}
-    clusters = draw(st.none() | WISHES)
+    clusters = draw(st.none() | CLUSTER_LISTS)
     text = build_config_map(draw(NAMES), draw(NAMESPACES), labels=labels, clusters=clusters, kind=draw(KINDS))
     return draw(HEADS) + text + draw(TAILS)
 
@@ -68,7 +68,7 @@ DOCUMENTS = st.lists(resources() | policies(), max_size=6)
 
 
 def in_files(documents: list[str], per_file: int) -> dict[str, str]:
-    """Return documents as files of so many each."""
+    """Return documents in files of these lengths."""
     groups = [documents[start : start + per_file] for start in range(0, len(documents), per_file)]
     return {f"{number}.yaml": "---\n".join(group) for number, group in enumerate(groups)}
 
@@ -80,7 +80,7 @@ def outcome(result: ControllerResult) -> object:
 
 
 def placed_objects(result: ControllerResult) -> set[tuple[str, ObjectKey]]:
-    """Return what is where, as the files themselves say it."""
+    """Return the location of each resource, as in the files."""
     return {
         (variant.target.repository, key)
         for variant in result.variants
@@ -121,7 +121,7 @@ ACCIDENTS = ["unreadable", "twice", "invalid"]
 
 
 def spoiled(documents: list[str], how: str, number: int) -> dict[str, str]:
-    """Return the documents after an accident: nothing in it is somebody's wish that a resource go."""
+    """Return the documents after an accident that requests no deletion of a resource."""
     before, text, after = documents[:number], documents[number], documents[number + 1 :]
     match how:
         case "unreadable":
@@ -136,7 +136,7 @@ def spoiled(documents: list[str], how: str, number: int) -> dict[str, str]:
 @ROUNDS
 @given(documents=DOCUMENTS.filter(bool), how=st.sampled_from(ACCIDENTS), data=st.data())
 def test_nothing_vanishes_by_accident(documents: list[str], how: str, data: st.DataObject) -> None:
-    """Whatever cannot be read, stands twice or makes no sense: what clusters have they still have."""
+    """Documents that are unreadable, duplicate or invalid delete no resource from a cluster."""
     number = data.draw(st.integers(0, len(documents) - 1))
     before = run_controller(in_files(documents, 1))
 
@@ -147,8 +147,8 @@ def test_nothing_vanishes_by_accident(documents: list[str], how: str, data: st.D
 
 @ROUNDS
 @given(documents=DOCUMENTS, how=st.sampled_from(["unreadable", "twice"]), file=st.sampled_from(sorted(FLEET)))
-def test_nothing_vanishes_with_what_says_which_clusters_there_are(documents: list[str], how: str, file: str) -> None:
-    """A package of a cluster that nobody knows now cannot be made, and is left alone with all of its owner."""
+def test_nothing_is_deleted_when_cluster_definitions_vanish(documents: list[str], how: str, file: str) -> None:
+    """A package of an unknown cluster cannot be rendered. All packages of its owner stay unchanged."""
     files = in_files(documents, 1)
     before = run_controller(files)
     second_result = f"{FLEET[file]}---\n{FLEET[file]}" if how == "twice" else UNREADABLE
@@ -178,7 +178,7 @@ def real_catalog(folder: Path) -> tuple[Catalog, Mapping[str, bytes]]:
     return read_catalog(FileTree({path: File(data) for path, data in files.items()})), files
 
 
-@pytest.mark.skipif(not FOLDERS, reason="the packages of other projects are not beside this project")
+@pytest.mark.skipif(not FOLDERS, reason="the packages of other projects are not available")
 @pytest.mark.parametrize("folder", [pytest.param(path, id=path.relative_to(DATA).as_posix()) for path in FOLDERS])
 def test_documents_of_others_keep_their_bytes(folder: Path) -> None:
     catalog, files = real_catalog(folder)

@@ -1,7 +1,7 @@
-"""The secret of a plugin goes nowhere, wherever and however people write it into the config (greenhouse 7.2).
+"""The secret of a plugin stays in the config, wherever and however users write it.
 
-It may stand in the config repository, and in nothing that comes of that: no object of any repository, no file of the
-cache, no line that is told.
+It may occur in the config repository, but not in results: no object of any other repository, no file of the cache,
+and no output.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CONFIG = Path("config")
 
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @for_all(texts())
-def test_the_room_neither_tells_it_nor_makes_anything_of_it(documents: list[str]) -> None:
+def test_the_controller_neither_reports_nor_renders_it(documents: list[str]) -> None:
     result = run_controller(documents)
 
     assert MARK in "".join(documents)
@@ -69,13 +69,13 @@ def test_no_byte_of_it_leaves_the_config(documents: list[str]) -> None:
     try:
         world = World.create(folder / "world")
         world.write(build_files(EAST, WEST, build_definition([build_option("token", "secret")]), build_preset()))
-        result = everything_said(world)
+        result = collect_output(world)
         publish(world)
         shutil.rmtree(world.config)
         world.write(build_files(*documents))
-        result += everything_said(world)
+        result += collect_output(world)
         publish(world)
-        result += everything_said(world)
+        result += collect_output(world)
 
         text = b"".join(everything_kept(world.folder))
         assert b"logs-east" in text
@@ -93,8 +93,8 @@ def publish(world: World) -> None:
             git(world.fleet, "update-ref", ref.replace("/drafts/", "/clusters/"), commit)
 
 
-def everything_said(world: World) -> str:
-    """Run a sync, and everything that only tells; return all that is printed, logged, or written for people."""
+def collect_output(world: World) -> str:
+    """Run a sync and all read-only commands. Return everything that is printed, logged, or written for users."""
     (world.folder / "reconciler.yaml").write_text(
         f"config: {{url: {world.config}}}\nfleet: {{url: {world.fleet}}}\ncache: {world.folder / 'cache'}\n"
         "rules: {plugin_outputs: [values, helmrelease]}\n"
@@ -114,7 +114,7 @@ def everything_said(world: World) -> str:
 
 
 def everything_kept(folder: Path) -> Iterator[bytes]:
-    """Yield every object of every repository, whether anything points to it or not, every ref and every other file."""
+    """Yield every object of every repository, including objects without a reference, every ref and every other file."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and CONFIG not in path.relative_to(folder).parents:
             yield path.read_bytes()
@@ -124,7 +124,7 @@ def everything_kept(folder: Path) -> Iterator[bytes]:
 
 
 def test_what_is_kept_is_looked_through(tmp_path: Path) -> None:
-    """The search above finds what is there: an object that nothing points to."""
+    """The search above finds an object that no ref refers to."""
     world = World.create(tmp_path / "world")
     git(world.fleet, "hash-object", "-w", "--stdin", stdin=MARK.encode())
 

@@ -1,6 +1,6 @@
-"""Whatever people do with policies and placements, in whatever order: nothing is lost, nothing vanishes in doubt.
+"""Any sequence of changes to policies and placements loses no local change, and deletes nothing in case of doubt.
 
-A hundred steps or so by default, the same every time. Thousands, with failures made small:
+About a hundred steps by default, the same every time. Thousands of steps, with minimized failures:
 
     HYPOTHESIS_PROFILE=nightly python -m pytest tests/properties/test_policy_machine.py
 """
@@ -58,20 +58,20 @@ PLACE = st.one_of(
     happening("spread", SPREAD, st.booleans()),
     happening("unplace", NAME), happening("repeat", NAME), happening("single"),
 )  # fmt: skip
-WISH = st.one_of(
-    happening("wish", st.sampled_from(CLUSTERS), st.just("metrics"), VERSION, EXTRA),
-    happening("unwish", st.sampled_from(CLUSTERS), st.just("metrics")),
+REQUEST = st.one_of(
+    happening("request_package", st.sampled_from(CLUSTERS), st.just("metrics"), VERSION, EXTRA),
+    happening("withdraw_request", st.sampled_from(CLUSTERS), st.just("metrics")),
     happening("release", st.just("metrics"), VERSION, st.integers(1, 6)),
 )
 EDIT = happening("edit", st.sampled_from(("draft", "cluster")), NUMBER, st.sampled_from([*POLICY_EDITS]))
 TIME = happening("wait", st.sampled_from((60, SOAK, 2 * SOAK)))
 DOUBT = st.one_of(happening("blur", NUMBER), happening("clear"))
-ACTS = st.one_of(EDIT, MERGE, POLICY, PLACE, EDIT, MERGE, POLICY, PLACE, DRAFT, WISH, COMMAND, TIME, DOUBT)
+ACTS = st.one_of(EDIT, MERGE, POLICY, PLACE, EDIT, MERGE, POLICY, PLACE, DRAFT, REQUEST, COMMAND, TIME, DOUBT)
 DAY = st.lists(ACTS, min_size=1, max_size=4)
 
 
 class PolicyMachine(RuleBasedStateMachine):
-    """Each rule is a few things that people do, and a pass after them, which holds itself to its promises."""
+    """Each rule runs a few user actions and then a pass, which checks the invariants."""
 
     world: PolicyWorld
     folder: Path
@@ -157,7 +157,7 @@ class PolicyMachine(RuleBasedStateMachine):
 
 TestPolicyMachine = pytest.mark.slow(PolicyMachine.TestCase)
 TestPolicyMachine.settings = settings(
-    # a step of this world takes longer than one of the other: there are more packages, and worlds to compare with
+    # a step of this fleet takes longer: it has more packages, and is compared with other fleets
     settings(PROFILES["ci"], max_examples=2, stateful_step_count=6)
     if (profile := os.environ.get("HYPOTHESIS_PROFILE", "ci")) == "ci"
     else PROFILES[profile],

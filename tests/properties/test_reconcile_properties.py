@@ -1,4 +1,4 @@
-"""What holds of every pass, whatever the world: silence, equal outputs for equal inputs, and people's work stays."""
+"""Invariants of every pass: no further changes, equal outputs for equal inputs, and preserved local changes."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from tests.support.git_repositories import commit_files, git, read_refs
 from tests.support.world import MERGES, STATE, World, config_map, injected_set, package, small_world, variant
 
 REVISIONS = ("v1", "v2")
-# a world takes a second to build: the first failure is told as it is, and not made smaller
+# creating a fleet takes a second: the first failure is reported without minimization
 FEW = settings(deadline=None, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 PLACES = ("metrics", "logs", "team/probe")
 
 
 def make(folder: Path, expected: dict[str, str], regions: dict[str, str]) -> World:
-    """Return a small world in which Berlin wants these packages at these revisions."""
+    """Return a small fleet with these packages at these revisions in Berlin."""
     world = small_world(folder)
     world.release("metrics", "v2", package("metrics", image="2.0"))
-    world.write({"metrics.yaml": None, **wishes(expected), **values(regions)})
+    world.write({"metrics.yaml": None, **request_packages(expected), **values(regions)})
     return world
 
 
-def wishes(expected: dict[str, str]) -> dict[str, str | None]:
+def request_packages(expected: dict[str, str]) -> dict[str, str | None]:
     mapping = {
         place: variant(place.replace("/", "-"), "berlin", place, rev, "metrics") for place, rev in expected.items()
     }
-    return {"wishes.yaml": "---\n".join(mapping.values()) or None}
+    return {"requests.yaml": "---\n".join(mapping.values()) or None}
 
 
 def values(regions: dict[str, str]) -> dict[str, str]:
@@ -50,7 +50,7 @@ VALUES = st.fixed_dictionaries({name: st.sampled_from(["a", "b"]) for name in ("
 
 
 def drafts_and_status(world: World) -> dict[str, str]:
-    """Return all refs but the states, which remember how they came about."""
+    """Return all refs except the states, which contain their history."""
     return {name: commit for name, commit in read_refs(world.fleet).items() if not name.startswith(STATE)}
 
 
@@ -63,13 +63,13 @@ def test_the_second_pass_is_silent(
         world = make(Path(folder) / "world", wanted, regions)
         world.sync()
         assert world.sync().is_unchanged
-        world.write({**wishes(later), **values(later_regions)})
+        world.write({**request_packages(later), **values(later_regions)})
         world.sync()
         assert world.sync().is_unchanged
 
 
 def forget_traces(world: World, cluster: str) -> None:
-    """Make every package of a cluster look as if it had never been rendered."""
+    """Mark every package of a cluster as never rendered."""
     ref = STATE + cluster
     names = git(world.fleet, "ls-tree", "-r", "--name-only", ref, "packages/").split()
     records = {name: json.loads(git(world.fleet, "show", f"{ref}:{name}")) for name in names}
@@ -89,7 +89,7 @@ def test_an_incremental_pass_equals_a_full_one(
         world.sync()
         twin = copied(world, Path(folder) / "twin")
         for item in (world, twin):
-            item.write({**wishes(later), **values(later_regions)})
+            item.write({**request_packages(later), **values(later_regions)})
         forget_traces(twin, "berlin")
         forget_traces(twin, "lisbon")
 
@@ -100,13 +100,13 @@ def test_an_incremental_pass_equals_a_full_one(
 
 
 def trees(world: World) -> dict[str, str]:
-    """Return the tree of every branch: words of a commit may name causes that a full pass cannot know."""
+    """Return the tree of every branch. Commit messages may name causes that a full pass does not detect."""
     names = [name for name in drafts_and_status(world) if "reconciler/" not in name]
     return {name: git(world.fleet, "rev-parse", f"{name}^{{tree}}") for name in names}
 
 
 def copied(world: World, folder: Path) -> World:
-    """Return an equal world elsewhere; its cache is fresh."""
+    """Return an equal fleet in another folder with a new cache."""
     shutil.copytree(world.folder, folder, ignore=shutil.ignore_patterns("cache", "desk"))
     return World(folder)
 
@@ -127,7 +127,7 @@ def test_the_order_of_files_and_documents_and_the_place_of_the_world_change_no_c
 
 
 def trees_without_inputs(world: World) -> dict[str, dict[str, str]]:
-    """Return the files of every draft; the config's id, and where an object stood, are words in status files."""
+    """Return the files of every draft without the config commit and object positions in status files."""
     named = ("config: ", "file: ", "from: ")
     mapping = {}
     for branch in ("drafts/berlin", "drafts/lisbon"):
@@ -169,7 +169,7 @@ def test_whatever_people_do_nothing_of_theirs_is_lost_and_passes_settle(tmp_path
 
 
 class Walk:
-    """People and machines at work in a world, at random; `marks` are the files that people left somewhere."""
+    """Random actions of users and machines. `marks` are the files that users added anywhere."""
 
     def __init__(self, world: World, chance: random.Random) -> None:
         self.world = world
@@ -179,7 +179,7 @@ class Walk:
         world.sync()
 
     def step(self) -> None:
-        """Let one thing happen."""
+        """Run one random action."""
         actions = (
             self.release, self.region, self.edit, self.edit, self.merge, self.merge, self.decline, self.select,
             self.give_up, self.approve, self.keep,
@@ -187,7 +187,7 @@ class Walk:
         self._chance.choice(actions)()
 
     def standing(self) -> set[str]:
-        """Return the paths on the cluster branch, on its draft, and on drafts that went with their package."""
+        """Return the paths on the cluster branch, on its draft, and on drafts that were deleted with their package."""
         refs = [name for name in read_refs(self.world.fleet) if "/kept/berlin/" in name]
         listed = [git(self.world.fleet, "ls-tree", "-r", "--name-only", name).splitlines() for name in refs]
         return {*self._paths("clusters/berlin"), *self._paths("drafts/berlin"), *chain.from_iterable(listed)}
@@ -231,7 +231,7 @@ class Walk:
         if self.world.head("removals/berlin"):
             deleted = {*self._paths("clusters/berlin")} - {*self._paths("removals/berlin")}
             self.world.merge("berlin", self._chance.choice(MERGES[::2]), "removals/berlin", self._chance.random() < 0.5)
-            # what stood there was approved to go
+            # the deletion of this content was approved
             self.marks -= deleted - {*self._paths("drafts/berlin")}
 
     def keep(self) -> None:

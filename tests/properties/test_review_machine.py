@@ -1,6 +1,6 @@
-"""Whatever people, upstreams and daemons do, in whatever order: nothing of people's is lost, and passes settle.
+"""Any sequence of actions of users, upstreams and daemons loses no local change, and passes settle.
 
-A few hundred steps by default, the same every time. More than ten thousand, with failures made small:
+A few hundred steps by default, the same every time. More than ten thousand steps, with minimized failures:
 
     HYPOTHESIS_PROFILE=nightly python -m pytest tests/properties/test_review_machine.py
 """
@@ -21,18 +21,18 @@ from tests.properties.edits import EDITS
 from tests.properties.review_world import TEMPLATES, WISHED, ReviewWorld
 from tests.support.world import CLUSTERS, REGIONS
 
-# what happens: the name of a method of the world, and what it is given
+# an action: the name of a method of the fleet, and its arguments
 Happening = tuple[Any, ...]
 
 
 def happening(name: str, *choices: object) -> st.SearchStrategy[Happening]:
-    """Return one thing that can happen; choices are values, or strategies for them."""
+    """Return a strategy for one action. Choices are values, or strategies for them."""
     return st.tuples(
         st.just(name), *(choice if isinstance(choice, st.SearchStrategy) else st.just(choice) for choice in choices)
     )
 
 
-CLUSTER, WISH, VERSION, NUMBER = (
+CLUSTER, PACKAGE, VERSION, NUMBER = (
     st.sampled_from(CLUSTERS),
     st.sampled_from(WISHED),
     st.integers(1, 3),
@@ -45,9 +45,9 @@ EXTRA = st.sampled_from((
 ))  # fmt: skip
 
 CONFIG = st.one_of(
-    happening("wish", CLUSTER, WISH, VERSION, EXTRA),
-    happening("wish", CLUSTER, WISH, VERSION, EXTRA, st.sampled_from(("wishes", "moved"))),
-    happening("unwish", CLUSTER, WISH),
+    happening("request_package", CLUSTER, PACKAGE, VERSION, EXTRA),
+    happening("request_package", CLUSTER, PACKAGE, VERSION, EXTRA, st.sampled_from(("requests", "moved"))),
+    happening("withdraw_request", CLUSTER, PACKAGE),
     happening("region", st.sampled_from(sorted(REGIONS.values())), st.sampled_from("abc")),
     happening("select", st.sampled_from((CLUSTERS, CLUSTERS[:1], CLUSTERS[1:])), VERSION),
 )
@@ -62,14 +62,14 @@ MERGE = st.one_of(
 DRAFT = st.one_of(*(happening(item, NUMBER) for item in ("delete", "rebase", "update_branch", "put_back", "force")))
 VERB = st.sampled_from(("propose", "approve", "approve at once", "reject", "drop"))
 COMMAND = happening("by_command", VERB, NUMBER, st.booleans())
-# people are at work most of the time
+# most actions are user actions
 ACTS = st.one_of(EDIT, MERGE, EDIT, DRAFT, CONFIG, EDIT, MERGE, UPSTREAM, COMMAND)
 DAY = st.lists(ACTS, min_size=1, max_size=4)
 DAEMON = st.sampled_from(("first", "second"))
 
 
 class ReviewMachine(RuleBasedStateMachine):
-    """Each rule is a few things that people do, and a pass after them, which holds itself to its promises."""
+    """Each rule runs a few user actions and then a pass, which checks the invariants."""
 
     world: ReviewWorld
     folder: Path
@@ -146,7 +146,7 @@ class ReviewMachine(RuleBasedStateMachine):
 
 
 PROFILES = {
-    # the same steps every time: what nobody has changed fails for nobody
+    # The steps are the same every time: a test fails only after a change.
     "ci": settings(
         max_examples=4, stateful_step_count=12, derandomize=True, phases=(Phase.explicit, Phase.generate), database=None
     ),

@@ -15,7 +15,7 @@ DRAFT, CLUSTER = "drafts/berlin", "clusters/berlin"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the one place that copies of a world are good at."""
+    """Return the only folder in which copies of a prepared fleet work."""
     return tmp_path_factory.mktemp("second") / "world"
 
 

@@ -1,4 +1,4 @@
-"""A service that remembers what it told of the fleet tells the same, to the byte, as one that remembers nothing."""
+"""A service with a status cache writes the same bytes as a service without one."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ ENDS = ("drafted now", "drafted", "published", "blocked")
 
 @dataclass(frozen=True)
 class Planned:
-    """What a pass comes to for one destination, in words: of each owner how, and what is said of it as a whole."""
+    """Result of a pass for one target, in simple values: the outcome of each owner, and findings of the target."""
 
     ends: tuple[tuple[str, str], ...]
     is_gone: bool
     leaves: bool
 
     def plan(self, cluster: str) -> TargetPlan:
-        """Return it as a plan."""
+        """Return the result as a plan."""
         outcomes = [_outcome(name, cluster, end) for name, end in self.ends]
         findings = (Finding("DestinationMissing", "it is gone"),) if self.is_gone else ()
         return build_target_plan(
@@ -70,8 +70,8 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Said:
-    """What rooms say, in words: which owners a set has made, which are stalled, and what else is there."""
+class GeneratedObjects:
+    """Controller result in simple values: children of a set, stalled owners, and other objects."""
 
     made: tuple[tuple[str, str], ...]
     stalled: tuple[str, ...]
@@ -79,8 +79,8 @@ class Said:
     files: Literal["stay", "none", "one"]
     keeps: bool
 
-    def room(self) -> ControllerResult:
-        """Return it as the result of the rooms."""
+    def build(self) -> ControllerResult:
+        """Return the controller result."""
         of_set = ConfigStatus(SET, API_VERSION, (READY,), children=tuple(_key(name) for name, _ in self.made))
         files = {"stay": None, "none": {}, "one": {"crd.yaml": b"x"}}[self.files]
         own = ConfigStatus(build_key("ComponentType", "web"), API_VERSION, (READY,), folder="types", files=files)
@@ -96,10 +96,10 @@ class Said:
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass: what has another plan, what rooms say where that moved, and what becomes of the status branch."""
+    """One pass: changed plans, a changed controller result, and the later change of the status branch."""
 
     plans: Mapping[str, Planned]
-    said: Said | None
+    generated: GeneratedObjects | None
     complete: bool
     awaits: tuple[str, ...]
     end: Literal["pushed", "lost", "read again", "edited"]
@@ -122,12 +122,12 @@ def _each_with(words: st.SearchStrategy[str]) -> st.SearchStrategy[tuple[tuple[s
 
 seldom = st.sampled_from([False, False, False, True])
 planned = st.builds(Planned, _each_with(st.sampled_from(ENDS)), seldom, seldom)
-sayings = st.builds(
-    Said, _each_with(st.sampled_from(["plain", "other"])), st.sampled_from([(), (), ("one",), ("wide",)]),
+generated_objects = st.builds(
+    GeneratedObjects, _each_with(st.sampled_from(["plain", "other"])), st.sampled_from([(), (), ("one",), ("wide",)]),
     st.booleans(), st.sampled_from(["stay", "none", "one"]), seldom,
 )  # fmt: skip
 passes = st.builds(
-    Pass, st.dictionaries(st.sampled_from(CLUSTERS), planned, max_size=2), st.none() | sayings,
+    Pass, st.dictionaries(st.sampled_from(CLUSTERS), planned, max_size=2), st.none() | generated_objects,
     st.sampled_from([True, True, True, False]), st.sampled_from([(), (), (), ("one",)]),
     st.sampled_from(["pushed", "pushed", "pushed", "lost", "read again", "edited"]),
 )  # fmt: skip
@@ -135,19 +135,20 @@ FIRST = Pass({}, None, True, (), "pushed")
 
 
 @given(
-    st.fixed_dictionaries(dict.fromkeys(CLUSTERS, planned)), sayings, st.lists(passes, max_size=6),
+    st.fixed_dictionaries(dict.fromkeys(CLUSTERS, planned)), generated_objects, st.lists(passes, max_size=6),
     st.sampled_from([1, 2, 1000]),
 )  # fmt: skip
-def test_what_is_told_does_not_depend_on_what_is_remembered(
-    began: dict[str, Planned], said: Said, more: list[Pass], limit: int
+def test_status_files_do_not_depend_on_the_cache(
+    began: dict[str, Planned], first: GeneratedObjects, more: list[Pass], limit: int
 ) -> None:
     memory = StatusCache()
     standing: Mapping[str, bytes] = {}
-    plans, room = {name: item.plan(name) for name, item in began.items()}, said.room()
+    plans, controller_result = {name: item.plan(name) for name, item in began.items()}, first.build()
     for number, pass_result in enumerate([FIRST, *more]):
         plans |= {name: moved.plan(name) for name, moved in pass_result.plans.items()}
-        room = pass_result.said.room() if pass_result.said else room
-        whole = build_fleet_plan(*plans.values(), controller_result=room, as_of=1_700_000_000 + number)
+        controller_result = pass_result.generated.build() if pass_result.generated else controller_result
+        as_of = 1_700_000_000 + number
+        whole = build_fleet_plan(*plans.values(), controller_result=controller_result, as_of=as_of)
         plan = replace(whole, is_complete=pass_result.complete, awaited_owners=frozenset(map(_key, pass_result.awaits)))
 
         status_files = build_status_files(plan, standing, limit, memory)
@@ -157,7 +158,7 @@ def test_what_is_told_does_not_depend_on_what_is_remembered(
 
 
 def _left(before: Mapping[str, bytes], mapping: Mapping[str, bytes], end: str) -> Mapping[str, bytes]:
-    """Return what the status branch holds afterwards."""
+    """Return the content of the status branch afterwards."""
     match end:
         case "lost":
             return before

@@ -1,6 +1,6 @@
-"""Whatever people do with a Kafka and its pools, in whatever order: every pass comes to what a full one comes to.
+"""Any sequence of changes to a Kafka and its pools: every pass has the result of a full pass.
 
-A few dozen steps by default, the same every time. Thousands, with failures made small:
+A few dozen steps by default, the same every time. Thousands of steps, with minimized failures:
 
     HYPOTHESIS_PROFILE=nightly python -m pytest tests/properties/test_template_machine.py
 """
@@ -37,8 +37,8 @@ PACKAGE = st.sampled_from((POOLS, MORE))
 KAFKA = happening("kafka", st.sampled_from([*TEMPLATES]), st.sampled_from(("*", "*", "berlin", "lisbon", "")))
 POOL = st.one_of(
     happening("release", PACKAGE, VERSION, st.integers(0, 24)),
-    happening("wish", st.sampled_from(CLUSTERS), PACKAGE, VERSION),
-    happening("unwish", st.sampled_from(CLUSTERS), PACKAGE),
+    happening("request_package", st.sampled_from(CLUSTERS), PACKAGE, VERSION),
+    happening("withdraw_request", st.sampled_from(CLUSTERS), PACKAGE),
 )
 URGE = happening("urge", st.sampled_from(("", *CLUSTERS)))
 EDIT = happening("edit", st.sampled_from(("draft", "cluster")), NUMBER, st.sampled_from([*TEMPLATE_EDITS]))
@@ -47,7 +47,7 @@ DAY = st.lists(ACTS, min_size=1, max_size=4)
 
 
 class TemplateMachine(RuleBasedStateMachine):
-    """Each rule is a few things that people do, and a pass after them, which holds itself to its promises."""
+    """Each rule runs a few user actions and then a pass, which checks the invariants."""
 
     world: TemplateWorld
     folder: Path
@@ -107,7 +107,7 @@ class TemplateMachine(RuleBasedStateMachine):
 
 TestTemplateMachine = pytest.mark.slow(TemplateMachine.TestCase)
 TestTemplateMachine.settings = settings(
-    # a step takes as long as one among policies
+    # a step takes as long as one of the policy machine
     settings(PROFILES["ci"], max_examples=2, stateful_step_count=6)
     if (profile := os.environ.get("HYPOTHESIS_PROFILE", "ci")) == "ci"
     else PROFILES[profile],

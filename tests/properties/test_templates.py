@@ -1,4 +1,4 @@
-"""Templates of any form: the merge keeps its algebra from file to file, and no input makes it fail or differ."""
+"""Templates of any form: the merge laws hold across files, and any input gives a reproducible result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ANY = st.recursive(
 )
 _PROPERTY = st.one_of(st.just({}), st.none(), st.dictionaries(_KEYS, _ANY, max_size=3))
 TEMPLATES = st.one_of(st.none(), st.dictionaries(st.sampled_from(ALL), _PROPERTY, max_size=5))
-# what may stand anywhere that is looked at
+# values that may occur in any inspected field
 _WILD = st.one_of(_ANY, st.dictionaries(st.sampled_from(ALL), _ANY, max_size=3))
 
 
@@ -62,7 +62,7 @@ def merged(files: FileTree, options: TemplateOptions | None = None) -> Templated
 
 
 def pool_of(package: TemplatedPackage) -> Any:
-    """Return the pool that would be written, whatever else is wrong with it."""
+    """Return the rendered pool, regardless of other errors."""
     (templated_resource,) = (resource for resource in package.resources if resource.resource.name == "p")
     return parse_yaml(templated_resource.document.text).documents[0].data
 
@@ -144,7 +144,7 @@ def test_provenance_leads_from_the_input_to_the_result(parent: Any, child: Any) 
     result = pool_of(package)["spec"].get("template", {})
     lists = {pointer for pointer, value in leaves.items() if isinstance(value, list)}
     for pointer, value in _leaves(result, "/spec/template"):
-        # lists that were changed are told item by item
+        # changed lists are reported item by item
         if not lists.intersection(_above(pointer)) and value != {}:
             assert is_equal_data(leaves.get(pointer, ABSENT), value), pointer
 
@@ -176,7 +176,7 @@ def test_what_is_hidden_is_not_in_the_result(inherited: Any, own: Any) -> None:
 @given(
     _WILD, _WILD, st.dictionaries(st.sampled_from(["listeners", "rack", "jvmOptions", "replicas"]), _WILD), st.data()
 )
-def test_anything_is_told_and_nothing_fails(parent: Any, child: Any, spec: Any, data: st.DataObject) -> None:
+def test_all_errors_are_reported_without_a_failure(parent: Any, child: Any, spec: Any, data: st.DataObject) -> None:
     more = data.draw(st.dictionaries(st.sampled_from(["roles", "replicas", "storage", "jvmOptions"]), _WILD))
     files = files_of(parent, child, spec, more)
 
@@ -196,7 +196,7 @@ def test_anything_is_told_and_nothing_fails(parent: Any, child: Any, spec: Any, 
 
 @EXAMPLES
 @given(TEMPLATES, TEMPLATES)
-def test_a_report_changes_nothing_and_says_the_same(parent: Any, child: Any) -> None:
+def test_a_report_is_reproducible_and_changes_nothing(parent: Any, child: Any) -> None:
     files = files_of(parent, child)
 
     package, new_package = merged(files, TemplateOptions("report")), merged(files)

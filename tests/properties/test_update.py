@@ -130,7 +130,7 @@ def test_where_upstream_did_nothing_the_local_package_stays(origin: FileTree, lo
 
 @MERGE
 @given(packages(), packages())
-def test_where_nobody_changed_anything_locally_upstream_comes(origin: FileTree, updated: FileTree) -> None:
+def test_without_local_changes_the_result_is_the_upstream(origin: FileTree, updated: FileTree) -> None:
     result = safely(origin, updated, origin)
 
     assert (result.files, result.conflicts) == (updated, ())
