@@ -76,7 +76,7 @@ def test_a_file_that_goes_is_missed(tmp_path: Path) -> None:
         pytest.param(SECRET.encode() * 2000, "larger than 16384 bytes", id="large"),
     ],
 )
-def test_what_is_no_token_is_refused_and_not_quoted(tmp_path: Path, content: bytes, words: str) -> None:
+def test_an_invalid_token_is_refused_and_not_in_the_error(tmp_path: Path, content: bytes, words: str) -> None:
     file = tmp_path / "token"
     file.write_bytes(content)
     with pytest.raises(ForgeCredentialsError) as refused:
@@ -97,7 +97,7 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path, mak
         read_token_from(place)()
 
 
-def test_what_authorizes_does_not_show_the_token(tmp_path: Path) -> None:
+def test_the_representation_of_credentials_does_not_contain_the_token(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text(SECRET)
     authorize = read_token_from(file)

@@ -136,7 +136,7 @@ def test_only_both_branches_together_are_found(scene: Scene) -> None:
     assert pull_request.number == 2
 
 
-def test_a_branch_of_a_stranger_is_not_ours(scene: Scene) -> None:
+def test_a_branch_of_another_repository_is_ignored(scene: Scene) -> None:
     scene.repository.open(HEAD, BASE, "mine", "", draft=False, from_fork="eve/fleet")
 
     assert scene.driver.find(HEAD, BASE) is None

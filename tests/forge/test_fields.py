@@ -39,7 +39,7 @@ Read = Callable[[ResponseFields], object]
         pytest.param(lambda fields: fields.find("list", "x"), None, id="find-below-a-list"),
     ],
 )
-def test_what_is_there_is_read(read: Read, value: object) -> None:
+def test_present_fields(read: Read, value: object) -> None:
     assert read(ResponseFields(ANSWER, "GET /a")) == value
 
 
@@ -64,7 +64,7 @@ def test_what_is_there_is_read(read: Read, value: object) -> None:
         pytest.param(lambda fields: fields.get_time("title"), "title must be a time, not 't'", id="no-moment"),
     ],
 )
-def test_what_is_not_as_documented_is_named(read: Read, words: str) -> None:
+def test_the_error_names_an_undocumented_value(read: Read, words: str) -> None:
     with pytest.raises(ForgeAnswerError) as refused:
         read(ResponseFields(ANSWER, "GET /a"))
 

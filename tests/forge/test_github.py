@@ -148,7 +148,7 @@ def test_open_requests_are_listed_by_number_over_all_pages(world: World) -> None
 
 
 @pytest.mark.parametrize("fork", ["stranger/fleet", "acme/fleet-copy", "stranger/"])
-def test_requests_from_forks_are_not_ours(world: World, fork: str) -> None:
+def test_pull_requests_from_forks_are_ignored(world: World, fork: str) -> None:
     github = world.driver()
     github.create(NEW)
     world.clock.now += 5
@@ -381,7 +381,7 @@ def set_auto_merge(world: World) -> None:
         pytest.param(set_auto_merge, "auto-merge", id="auto-merge"),
     ],
 )
-def test_what_holds_a_pull_request(world: World, happens: Callable[[World], None], hold: Hold) -> None:
+def test_hold_reasons_of_a_pull_request(world: World, happens: Callable[[World], None], hold: Hold) -> None:
     github = world.driver()
     github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
     happens(world)
@@ -410,7 +410,7 @@ def test_a_closed_pull_request_is_not_held(world: World) -> None:
     assert github.get_request(1).hold == ""
 
 
-def test_reviews_are_asked_for_once_for_every_change(world: World) -> None:
+def test_reviews_are_requested_once_per_change(world: World) -> None:
     github = world.driver()
     github.create(NewRequest(HEAD, BASE, "t", "b", draft=False))
     world.clock.now += 100
@@ -432,7 +432,7 @@ def test_a_review_in_the_second_of_the_last_change_is_not_missed(world: World) -
     assert (before, github.get_request(1).hold) == ("", "approved")
 
 
-def test_what_did_not_change_is_answered_with_nothing_new(world: World) -> None:
+def test_an_unchanged_resource_has_the_response_not_modified(world: World) -> None:
     sent: list[int] = []
 
     class Counting(httpx.HTTPTransport):
@@ -487,7 +487,7 @@ def test_a_repository_without_drafts_is_an_error(world: World) -> None:
         world.driver().create(NEW)
 
 
-def test_what_is_closed_becomes_no_draft(world: World) -> None:
+def test_a_closed_pull_request_becomes_no_draft(world: World) -> None:
     github = world.driver()
     pull_request = github.create(NEW)
     github.close(pull_request)
@@ -523,7 +523,7 @@ def made(world: World) -> PullRequest:
 
 
 @every_call
-def test_a_busy_forge_is_left_alone_by_all(world: World, made: PullRequest, call: Call) -> None:
+def test_no_thread_sends_requests_to_a_busy_forge(world: World, made: PullRequest, call: Call) -> None:
     github, calls = world.driver(), len(world.forge.calls)
     world.forge.busy_for(30)
     for _ in range(2):
@@ -661,7 +661,7 @@ def test_graphql_refuses_in_its_own_way(made: PullRequest, answer: Any, kind: ty
         graph_of(answer).set_draft(made, False)
 
 
-def test_graphql_s_limit_lets_the_forge_rest(made: PullRequest) -> None:
+def test_the_graphql_limit_starts_the_back_off(made: PullRequest) -> None:
     github = graph_of({"errors": [{"type": "RATE_LIMITED", "message": "x"}]})
     with pytest.raises(ForgeBusyError) as refused:
         github.set_draft(made, False)

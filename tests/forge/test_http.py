@@ -151,7 +151,7 @@ def test_a_session_that_the_forge_begins_is_not_carried_on() -> None:
     assert "cookie" not in values[1].headers
 
 
-def test_threads_share_what_is_remembered() -> None:
+def test_threads_share_the_cache() -> None:
     def answering(request: httpx.Request) -> httpx.Response:
         tag = f'"{request.url.path}"'
         fresh = request.headers.get("if-none-match") != tag
@@ -204,7 +204,7 @@ def test_pages_that_did_not_change_lead_on_as_before() -> None:
         pytest.param("//evil.example/a", id="scheme-relative"),
     ],
 )
-def test_a_next_page_elsewhere_is_not_asked_for(url: str) -> None:
+def test_a_next_page_of_another_origin_is_not_requested(url: str) -> None:
     answering, values = respond_in_order(httpx.Response(200, json=[1], headers=next_page(url)))
     with pytest.raises(ForgeAnswerError, match="a URL of another server"):
         make_client(answering).get_all_pages("/a")
@@ -238,7 +238,7 @@ def test_a_write_sends_json_and_returns_what_came_back() -> None:
     assert values[0].read().decode() == '{"title":"é"}'
 
 
-def test_a_write_may_be_answered_with_nothing() -> None:
+def test_a_write_can_have_an_empty_response() -> None:
     assert make_client(respond_with(204)).send("DELETE", "/a", {}) is None
 
 
@@ -344,9 +344,7 @@ NOW = Clock().now
         pytest.param(503, {"retry-after": "30"}, "", 30, id="maintenance"),
     ],
 )
-def test_a_forge_that_asks_for_patience_is_left_alone(
-    status: int, headers: dict[str, str], words: str, rest: float
-) -> None:
+def test_retry_after_stops_requests(status: int, headers: dict[str, str], words: str, rest: float) -> None:
     clock = Clock()
     answering, values = respond_in_order(
         httpx.Response(status, headers=headers, json={"message": words}), httpx.Response(200, json={})
@@ -381,7 +379,7 @@ def test_a_forbidden_write_is_no_limit() -> None:
         pytest.param({"text": "[" * 100_000}, id="deep"),
     ],
 )
-def test_an_answer_that_is_not_json_is_no_forge_s(answer: dict[str, object]) -> None:
+def test_a_response_that_is_not_json_is_an_error(answer: dict[str, object]) -> None:
     with pytest.raises(ForgeAnswerError, match="GET /api/a: the response is not JSON"):
         make_client(respond_with(200, **answer)).get("/a")
 
@@ -490,7 +488,7 @@ class Pieces(httpx.SyncByteStream):
         return self.pieces
 
 
-def test_an_answer_beyond_the_limit_is_refused_before_it_is_read_whole() -> None:
+def test_a_response_over_the_limit_is_refused_before_it_is_read_completely() -> None:
     sent: list[int] = []
 
     def endless() -> Iterator[bytes]:
@@ -504,14 +502,14 @@ def test_an_answer_beyond_the_limit_is_refused_before_it_is_read_whole() -> None
     assert len(sent) == 17
 
 
-def test_a_small_answer_that_unfolds_beyond_the_limit_is_refused() -> None:
+def test_a_compressed_response_over_the_limit_is_refused() -> None:
     packed = gzip.compress(b" " * 64 * 1024 * 1024)
     headers = {"content-encoding": "gzip"}
     with pytest.raises(ForgeAnswerError, match="larger than 16777216 bytes"):
         make_client(respond_with(200, stream=Pieces(iter([packed])), headers=headers)).get("/a")
 
 
-def test_an_answer_that_comes_in_drops_is_given_up() -> None:
+def test_a_slow_response_ends_after_the_time_limit() -> None:
     clock = Clock()
 
     def drops() -> Iterator[bytes]:

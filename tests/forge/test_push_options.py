@@ -128,7 +128,7 @@ def test_gitea_hears_a_pull_request_without_any_ref(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_arrives(new: NewRequest, gitlab: dict[str, list[str]], gitea: dict[str, str]) -> None:
+def test_received_options(new: NewRequest, gitlab: dict[str, list[str]], gitea: dict[str, str]) -> None:
     heard, read = read_as_gitlab(build_gitlab_push_options(new)), read_as_gitea(build_agit_push(new)[1])
 
     assert {key: heard[key] for key in gitlab} == gitlab

@@ -27,7 +27,7 @@ class Clock:
         pytest.param(2_000, 60.0, id="after-days-of-failures-still-the-bound"),
     ],
 )
-def test_each_failure_rests_longer(failures: int, rest: float) -> None:
+def test_each_failure_increases_the_back_off(failures: int, rest: float) -> None:
     clock = Clock()
     backoff = Backoff(5.0, 60.0, clock)
     for _ in range(failures):
@@ -36,7 +36,7 @@ def test_each_failure_rests_longer(failures: int, rest: float) -> None:
     assert backoff.remaining_seconds == {"fleet": rest}
 
 
-def test_a_remote_is_asked_again_when_its_rest_is_over() -> None:
+def test_a_remote_is_fetched_again_after_its_back_off() -> None:
     clock = Clock()
     backoff = Backoff(5.0, 60.0, clock)
     backoff.record_failure("fleet")
@@ -54,7 +54,7 @@ def test_other_remotes_are_not_held_up() -> None:
     assert not backoff.is_waiting("catalog")
 
 
-def test_success_forgets_the_failures() -> None:
+def test_success_resets_the_failures() -> None:
     backoff = Backoff(5.0, 60.0, Clock())
     backoff.record_failure("fleet")
     backoff.record_success("fleet")
@@ -63,7 +63,7 @@ def test_success_forgets_the_failures() -> None:
     assert backoff.remaining_seconds == {"fleet": 5.0}
 
 
-def test_forgiven_remotes_are_asked_at_once_but_their_failures_count() -> None:
+def test_remotes_with_an_ended_back_off_are_fetched_at_once_but_their_failures_count() -> None:
     clock = Clock()
     backoff = Backoff(5.0, 60.0, clock)
     backoff.record_failure("fleet")

@@ -51,7 +51,7 @@ def texts(*names: str, at: int = 0) -> set[str]:
     }
 
 
-def test_a_finding_is_made_from_its_code() -> None:
+def test_a_finding_is_built_from_its_code() -> None:
     direct = [f"{path}:{node.lineno}" for path, node in calls("Finding") if path not in READS_FINDINGS]
 
     assert direct == [], (
@@ -59,7 +59,7 @@ def test_a_finding_is_made_from_its_code() -> None:
     )
 
 
-def test_a_code_stands_in_a_table() -> None:
+def test_a_table_contains_each_code() -> None:
     elsewhere = [f"{path}:{node.lineno}" for path, node in calls("FindingCode") if path.name != "findings.py"]
     attributes = [name for table in CODE_TABLES for name, code in vars(table).items() if isinstance(code, FindingCode)]
 
@@ -89,7 +89,7 @@ def test_a_reason_that_becomes_a_finding_is_a_code(taker: str, at: int) -> None:
     assert reasons <= KNOWN.keys()
 
 
-def test_what_keeps_a_file_from_being_read_is_a_code() -> None:
+def test_the_reason_for_an_unreadable_file_is_a_code() -> None:
     raised = texts("YamlError") | texts("_create_error", at=2) | texts("_create_node_error", at=1)
 
     assert {name for name in raised if name.startswith("Yaml")} - OF_EDITS == {
@@ -97,7 +97,7 @@ def test_what_keeps_a_file_from_being_read_is_a_code() -> None:
     }
 
 
-def test_a_code_stands_in_one_table_only() -> None:
+def test_only_one_table_contains_a_code() -> None:
     assert len(KNOWN) == len(ALL_CODES)
 
 

@@ -46,7 +46,7 @@ def read_blocked_reason(world: HistoryWorld, name: str = "gateway") -> tuple[str
     return error.value.message, error.value.is_mismatch
 
 
-def test_it_is_made_by_the_config_of_then(world: HistoryWorld) -> None:
+def test_the_render_uses_the_config_of_that_time(world: HistoryWorld) -> None:
     world.change({"regions/north.yaml": config_map("region-north", api="elsewhere"), "metrics.yaml": None})
 
     assert is_reproducible(world)
@@ -59,13 +59,13 @@ def test_an_upstream_whose_tag_has_moved_is_that_of_then(world: HistoryWorld) ->
     assert is_reproducible(world)
 
 
-def test_an_upstream_whose_tag_is_gone_is_that_of_then(world: HistoryWorld) -> None:
+def test_an_upstream_with_a_deleted_tag_is_that_of_the_time(world: HistoryWorld) -> None:
     git(world.catalog, "update-ref", "-d", "refs/tags/metrics/v1")
 
     assert is_reproducible(world, "metrics")
 
 
-def test_an_upstream_that_is_gone_is_read_from_state(world: HistoryWorld) -> None:
+def test_a_deleted_upstream_is_read_from_the_state(world: HistoryWorld) -> None:
     git(world.catalog, "update-ref", "-d", "refs/heads/main")
     for name in ("gateway", "metrics"):
         world.release(name, "v1", package(name, replicas=9, endpoints=config_map("endpoints", "required")))
@@ -74,7 +74,7 @@ def test_an_upstream_that_is_gone_is_read_from_state(world: HistoryWorld) -> Non
     assert is_reproducible(world)
 
 
-def test_a_config_commit_that_is_gone_is_named(world: HistoryWorld) -> None:
+def test_the_error_names_a_missing_config_commit(world: HistoryWorld) -> None:
     lost = world.package_status("clusters/berlin", "gateway")["inputs"]["config"]
     world.squash_config()
 

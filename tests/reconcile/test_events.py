@@ -21,7 +21,7 @@ def test_an_event_is_logged_with_its_fields(level: str) -> None:
     assert log_events == [{"event": "draft_pushed", "target": "berlin", "log_level": level}]
 
 
-def test_it_is_set_up_before_the_first_event_and_again_when_asked() -> None:
+def test_the_log_is_configured_before_the_first_event_and_on_request() -> None:
     events, values = EventLog(), []
     events.configure_with(lambda: values.append("first"))
     assert values == []

@@ -14,7 +14,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "cache" / "first_seen.json"
 
 
-def test_what_stays_as_it_is_was_seen_first_when_it_came(file: Path) -> None:
+def test_an_unchanged_draft_keeps_its_first_time(file: Path) -> None:
     times = FirstSeenTimes(file)
     times.update("berlin", {"gw": "t1"}, 100)
 
@@ -23,7 +23,7 @@ def test_what_stays_as_it_is_was_seen_first_when_it_came(file: Path) -> None:
     assert times.update("lisbon", {"gw": "t1"}, 400) == {"gw": 400}
 
 
-def test_what_went_away_and_comes_again_is_new(file: Path) -> None:
+def test_a_draft_that_returns_has_a_new_time(file: Path) -> None:
     times = FirstSeenTimes(file)
     times.update("berlin", {"gw": "t1"}, 100)
     times.update("berlin", {}, 200)

@@ -162,7 +162,7 @@ def test_a_memory_keeps_silent_passes_only(tmp_path: Path) -> None:
         pytest.param(lambda w: (w.folder / "config" / "more.yaml").write_text("a: 1\n"), id="the-config"),
     ],
 )
-def test_whatever_moves_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch, change: object) -> None:
+def test_each_moved_head_causes_a_pass(world: World, monkeypatch: pytest.MonkeyPatch, change: object) -> None:
     passes, _ = world.passes()
     assert passes.run()
     assert callable(change)
@@ -175,7 +175,7 @@ def test_whatever_moves_is_looked_at(world: World, monkeypatch: pytest.MonkeyPat
     assert len(looked) == 1
 
 
-def test_equal_heads_are_looked_at_again_when_a_moved_tag_has_settled(world: World) -> None:
+def test_equal_heads_cause_a_pass_when_a_moved_tag_has_settled(world: World) -> None:
     git(world.folder / "catalog.git", "update-ref", "refs/tags/web/stable", "main")
     settling = "tag: stable, tagPolicy: {settle: 1h}"
     world.write_more(VARIANT.format(name="late", repository="east").replace("revision: v1", settling))
@@ -201,7 +201,7 @@ def test_a_clock_that_was_set_back_delays_no_remote(tmp_path: Path) -> None:
     assert CompletedPass("config", "heads", at=4_000).is_current(0)
 
 
-def test_what_came_in_with_a_lost_race_is_looked_at(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commits_of_a_lost_push_race_cause_a_pass(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = world.folder / "fleet.git"
     world.write_more(
         REPOSITORY.format(name="west", deployment="true", url="fleet", branch="clusters/west")
@@ -310,7 +310,7 @@ def test_an_unreadable_state_is_reported_and_not_changed(world: World) -> None:
     assert git(world.folder / "far.git", "show", "drafts/far:late/web.yaml")
 
 
-def test_a_remote_that_cannot_be_written_spoils_only_itself(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_only_remote_affects_only_itself(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = pushes.write_plans
 
     def full(remote: Remote, *more: object) -> object:
@@ -388,7 +388,7 @@ def test_a_proposal_that_does_not_get_through_is_tried_again_later(
     assert proposing.drafts() == {"refs/heads/drafts/east"}
 
 
-def test_a_proposal_that_lost_a_race_is_made_again_soon(proposing: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proposal_that_lost_a_race_is_retried_soon(proposing: World, monkeypatch: pytest.MonkeyPatch) -> None:
     config, whole = proposing.folder / "config", RepositoryConfigProposals.push
 
     def interrupted(self: RepositoryConfigProposals, *more: object) -> object:
@@ -407,7 +407,7 @@ def test_a_proposal_that_lost_a_race_is_made_again_soon(proposing: World, monkey
     assert git(config, "log", "-1", "--format=%s", PROPOSAL) == "change"
 
 
-def test_a_tag_that_was_made_is_news_for_the_next_pass(world: World) -> None:
+def test_a_created_tag_causes_the_next_pass(world: World) -> None:
     world.write_more(
         REPOSITORY.format(name="west", deployment="true", url="fleet", branch="clusters/west")
         + VARIANT.format(name="next", repository="west").replace(
@@ -442,7 +442,7 @@ def test_refused_tags_are_reported_and_later_passes_change_nothing(world: World)
     assert "RevisionTagRefused" in {finding.code for finding in passes.summary.findings}
 
 
-def test_shards_with_one_cache_remember_each_for_itself(world: World) -> None:
+def test_shards_with_one_cache_have_separate_records(world: World) -> None:
     config = str(world.folder / "config")
     texts = ("1/1", "1/2", "2/2", "1/3")
     settings = [read_settings(None, config=config, cache=str(world.folder / "cache"), shard=text) for text in texts]
@@ -455,7 +455,7 @@ def test_shards_with_one_cache_remember_each_for_itself(world: World) -> None:
     assert files == ["first_seen.json", "first_seen-1-of-2.json", "first_seen-2-of-2.json", "first_seen-1-of-3.json"]
 
 
-def test_a_service_holds_on_to_no_contents_of_what_it_has_drafted(world: World) -> None:
+def test_a_service_keeps_no_contents_of_its_drafts(world: World) -> None:
     def count_pass_objects() -> int:
         return sum(type(item) in (Draft, PassContext, Remote) for item in gc.get_objects())
 

@@ -96,7 +96,7 @@ def test_a_missing_remote_has_the_message_of_git_and_stops_no_other(tmp_path: Pa
         assert actual_remotes.failures[str(path)].message.endswith("gone.git' does not appear to be a git repository")
 
 
-def test_a_remote_that_could_not_be_fetched_is_not_asked_for_tags(tmp_path: Path) -> None:
+def test_the_tags_of_an_unfetched_remote_are_not_listed(tmp_path: Path) -> None:
     fleet = make_bare(tmp_path / "fleet.git")
     git(fleet, "update-ref", "refs/tags/berlin/gw/v1", commit_files(fleet, "refs/heads/main", {"a": b"1"}))
     backoff = Backoff(5, 60, lambda: 0.0)
@@ -148,7 +148,7 @@ def test_revisions_in_tags(tmp_path: Path) -> None:
         pytest.param({"gw/a": None}, [], True, id="file-deleted"),
     ],
 )
-def test_what_a_draft_offers_besides_some_packages(
+def test_the_other_content_of_a_draft(
     tmp_path: Path, changed: dict[str, bytes | None], besides: list[str], expected: bool
 ) -> None:
     bare = tmp_path / "fleet.git"

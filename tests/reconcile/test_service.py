@@ -130,7 +130,7 @@ def test_failures_lengthen_the_pause_and_a_clean_pass_ends_that() -> None:
         pytest.param(-5.0, False, 120.0, id="after-a-failure-it-waits-too"),
     ],
 )
-def test_the_service_wakes_for_what_is_due(due_in: float, ends: bool, pause: float) -> None:
+def test_the_service_starts_a_pass_when_one_is_due(due_in: float, ends: bool, pause: float) -> None:
     passes, wakeups = Passes(ends), Scripted({Wakeup.STOP})
     serve(lambda: replace(passes.work(), seconds_until_due=lambda: due_in), wakeups, lambda: 0.5)
 
@@ -146,7 +146,7 @@ def test_the_service_wakes_for_what_is_due(due_in: float, ends: bool, pause: flo
         pytest.param(Wakeup.WEBHOOK, 1, id="a-webhook-lets-them-rest"),
     ],
 )
-def test_who_wakes_the_service_by_hand_does_not_wait_for_resting_remotes(reason: Wakeup, hurried: int) -> None:
+def test_a_request_of_a_person_ends_the_back_off_of_remotes(reason: Wakeup, hurried: int) -> None:
     passes = Passes()
     serve(passes.work, Scripted({reason}, {Wakeup.STOP}), lambda: 0.5)
 
@@ -184,7 +184,9 @@ def test_webhooks_are_gathered(
         pytest.param({Wakeup.TIMER}, set(), 0, id="the-timer-too"),
     ],
 )
-def test_for_a_late_remote_no_other_is_asked(reasons: set[Wakeup], late: set[Wakeup], collected: int) -> None:
+def test_a_late_remote_causes_no_fetch_of_other_remotes(
+    reasons: set[Wakeup], late: set[Wakeup], collected: int
+) -> None:
     passes, wakeups, collects = Passes(), Scripted(reasons, {Wakeup.STOP}), []
     wakeups.late = [late]
     serve(lambda: replace(passes.work(), collect_late_results=lambda: collects.append(1)), wakeups, lambda: 0.5)
@@ -206,7 +208,7 @@ def test_a_late_remote_does_not_put_off_the_next_poll() -> None:
     assert wakeups.pauses == [60.0, 15.0, 0.0, 60.0]
 
 
-def test_what_goes_on_beside_the_passes_ends_with_the_work() -> None:
+def test_background_work_ends_with_the_service_work() -> None:
     closed: list[str] = []
     works = [replace(Passes().work(), close=partial(closed.append, name)) for name in ("first", "second")]
     serve(lambda: works.pop(0), Scripted({Wakeup.RELOAD}, {Wakeup.STOP}), lambda: 0.5)
@@ -237,7 +239,7 @@ def test_a_reload_that_cannot_be_used_keeps_what_there_is() -> None:
     assert passes.ran == 2
 
 
-def test_a_mistake_of_ours_is_not_swallowed() -> None:
+def test_an_unexpected_exception_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         serve(Passes(ZeroDivisionError()).work, Scripted(), lambda: 0.5)
 

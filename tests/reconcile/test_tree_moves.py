@@ -58,7 +58,7 @@ BASE: Folder = {"a": {"x": "1", "y": "1"}, "r": "1"}
         pytest.param({**BASE, "a": "file"}, ["a"], id="a-file-for-a-folder"),
     ],
 )
-def test_what_moved(new: Folder, expected: list[str]) -> None:
+def test_moved_paths(new: Folder, expected: list[str]) -> None:
     table = Table()
 
     assert [path for path, _ in list_tree_changes(table, table.put(BASE), table.put(new))] == expected
@@ -100,7 +100,7 @@ def test_a_folder_moves_file_by_file_beside_what_the_head_has_there(
         pytest.param(BASE, {**BASE, "a": {**BASE["a"], "..": "1"}}, True, id="forbidden-name-in-an-excluded-path"),
     ],
 )
-def test_what_collides(head: Folder, branch: Folder, expected: bool) -> None:
+def test_conflicting_changes(head: Folder, branch: Folder, expected: bool) -> None:
     table = Table()
 
     assert has_conflicting_changes(table, table.put(head), table.put(BASE), table.put(branch), ["a"]) is expected
@@ -130,7 +130,7 @@ def test_what_collides(head: Folder, branch: Folder, expected: bool) -> None:
         pytest.param({**BASE, ".git": "1"}, BASE, ["!.git 1"], id="forbidden-name"),
     ],
 )
-def test_what_is_offered(head: Folder, branch: Folder, expected: list[str]) -> None:
+def test_proposed_changes(head: Folder, branch: Folder, expected: list[str]) -> None:
     table = Table()
     drafted_files = list_drafted_files(table, table.put(head), table.put(BASE), table.put(branch))
 

@@ -23,7 +23,7 @@ PATIENCE = 20.0
         pytest.param([Wakeup.NOW, Wakeup.STOP], {Wakeup.NOW, Wakeup.STOP}, id="all-different-reasons"),
     ],
 )
-def test_wait_returns_what_came_since_the_last_wait(reasons: list[Wakeup], expected: set[Wakeup]) -> None:
+def test_wait_returns_the_reasons_since_the_last_wait(reasons: list[Wakeup], expected: set[Wakeup]) -> None:
     wakeups = WakeupQueue()
     for reason in reasons:
         wakeups.add(reason)
@@ -75,7 +75,7 @@ def test_the_wait_for_more_reasons_ends_early_for_urgent_reasons(seconds: float,
     assert wakeups.wait(0) == {Wakeup.TIMER}
 
 
-def test_a_changed_file_of_a_watched_folder_wakes(tmp_path: Path) -> None:
+def test_a_changed_file_of_a_watched_folder_is_a_wakeup(tmp_path: Path) -> None:
     wakeups = WakeupQueue()
     with watch_folders([tmp_path], wakeups):
         reasons: frozenset[Wakeup] = frozenset({Wakeup.TIMER})

@@ -47,7 +47,7 @@ def test_a_command_edits_resources(tmp_path: Path) -> None:
         pytest.param("{}/*", "/bin/sh -c {}/fn", False, id="as-an-argument"),
     ],
 )
-def test_what_is_listed(tmp_path: Path, pattern: str, written: str, *, runs: bool) -> None:
+def test_only_listed_commands_run(tmp_path: Path, pattern: str, written: str, *, runs: bool) -> None:
     program(tmp_path / "fn", editing(""))
     (tmp_path / "sub").mkdir()
 
@@ -81,7 +81,7 @@ def test_why_nothing_runs(tmp_path: Path, written: str, reason: str) -> None:
     assert result.reason == reason.format(tmp_path)
 
 
-def test_a_command_sees_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_has_a_clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "x")
     text = "import json, os\nrl['results'] = [{'message': json.dumps([dict(os.environ), os.getcwd(), os.listdir()])}]"
 
@@ -128,7 +128,7 @@ def test_results_of_a_failure_are_kept(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_the_functions_own_fault(tmp_path: Path, source: str, fields: dict[str, int], error: str) -> None:
+def test_failures_of_the_function(tmp_path: Path, source: str, fields: dict[str, int], error: str) -> None:
     output = run(tmp_path, source, **fields)
 
     assert output.has_failed
@@ -144,12 +144,12 @@ def test_what_is_the_functions_own_fault(tmp_path: Path, source: str, fields: di
         pytest.param("import os; os.kill(os.getpid(), 15)", "was killed by SIGTERM", id="term"),
     ],
 )
-def test_what_is_the_worlds_fault(tmp_path: Path, source: str, words: str) -> None:
+def test_failures_of_the_environment(tmp_path: Path, source: str, words: str) -> None:
     with pytest.raises(InterruptedFunctionError, match=words):
         run(tmp_path, source, seconds=0.5)
 
 
-def test_a_spoiled_call_rests_and_others_do_not(tmp_path: Path) -> None:
+def test_only_an_interrupted_call_has_a_back_off(tmp_path: Path) -> None:
     slow = program(tmp_path / "slow", "import time; time.sleep(60)")
     quick = program(tmp_path / "quick", editing(""))
     clock = Clock()

@@ -44,7 +44,7 @@ def test_an_image_edits_resources(machine: Path) -> None:
     assert format_items(output.items) == ONE.replace("k: v", "k: edited")
 
 
-def test_what_a_container_may(machine: Path) -> None:
+def test_permissions_of_a_container(machine: Path) -> None:
     put_image(machine, IMAGE, EDIT)
     call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
 
@@ -143,7 +143,7 @@ def test_full_references(spec: dict[str, str], reference: str | None) -> None:
         pytest.param((f"{PREFIX}/*",), {"image": "render"}, "", id="the-prefix"),
     ],
 )
-def test_what_is_listed(machine: Path, patterns: tuple[str, ...], spec: dict[str, str], reason: str) -> None:
+def test_only_listed_images_run(machine: Path, patterns: tuple[str, ...], spec: dict[str, str], reason: str) -> None:
     for image in ("a/x:v1", f"{PREFIX}/render:latest"):
         put_image(machine, image, EDIT)
 
@@ -183,7 +183,7 @@ def test_ours_or_theirs(machine: Path, image: str, source: str, *, theirs: bool)
         pytest.param("while True: print('x' * 10**6)", "the output of the function must not be larger", id="floods"),
     ],
 )
-def test_what_is_the_functions_own_fault(machine: Path, source: str, error: str) -> None:
+def test_failures_of_the_function(machine: Path, source: str, error: str) -> None:
     put_image(machine, IMAGE, source)
 
     output = call(functions(containers=(IMAGE,)).find(FunctionSpec(image=IMAGE)), ONE)
@@ -202,7 +202,7 @@ def test_what_is_the_functions_own_fault(machine: Path, source: str, error: str)
         ),
     ],
 )
-def test_what_is_the_worlds_fault(machine: Path, source: str, words: str) -> None:
+def test_failures_of_the_environment(machine: Path, source: str, words: str) -> None:
     put_image(machine, IMAGE, source)
 
     with pytest.raises(InterruptedFunctionError, match=words):

@@ -17,7 +17,7 @@ def run(source: str, stdin: bytes = b"", seconds: float = 20, output_bytes: int 
     return run_process(ProcessSpec([sys.executable, "-c", source]), stdin, ProcessLimits(seconds, 0, output_bytes))
 
 
-def test_what_it_reads_and_writes() -> None:
+def test_input_and_output_of_a_process() -> None:
     text = b"x" * (2 * MEGABYTE)
 
     ended = run("import sys; sys.stdout.write(sys.stdin.read()); sys.stderr.write('words'); sys.exit(3)", text)
@@ -91,7 +91,7 @@ def is_gone(pid: int) -> bool:
     return False
 
 
-def test_a_child_that_left_its_group_does_not_hold_us_up() -> None:
+def test_a_child_in_another_process_group_causes_no_delay() -> None:
     began = time.monotonic()
 
     ended = run("import os, time\nif os.fork() == 0:\n    os.setsid(); time.sleep(10)\nelse:\n    print(1)")

@@ -228,7 +228,7 @@ class Never:
         return
 
 
-def test_a_call_that_the_environment_ended_rests_and_others_do_not() -> None:
+def test_only_a_call_that_the_environment_ended_has_a_back_off() -> None:
     process = ScriptProcess(1)
     scripts = BackoffScriptRunner(process, InterruptedCalls(Never()))
     limits = FunctionLimits(cpu_seconds=100, memory_bytes=1 << 30)

@@ -24,13 +24,13 @@ class Service:
 
     def __init__(self) -> None:
         self.now = float(NOW)
-        self.pokes = 0
+        self.pass_requests = 0
         self.secrets: tuple[bytes, ...] = (SECRET,)
-        self.deliveries = WebhookDeliveries(self.poke, lambda: self.now)
+        self.deliveries = WebhookDeliveries(self.request_pass, lambda: self.now)
         self.deliveries.secrets = lambda: self.secrets
 
-    def poke(self) -> None:
-        self.pokes += 1
+    def request_pass(self) -> None:
+        self.pass_requests += 1
 
     def receive(self, headers: Mapping[str, str], body: bytes) -> int:
         async def read_body() -> AsyncIterator[bytes]:
@@ -63,9 +63,9 @@ def service() -> Iterator[Service]:
         yield Service()
 
 
-def test_a_delivery_pokes_once(service: Service) -> None:
+def test_a_delivery_requests_one_pass(service: Service) -> None:
     assert [service.push(b"1"), service.push(b"2", "e"), service.push(b"1")] == [ACCEPTED, ACCEPTED, KNOWN]
-    assert service.pokes == 2
+    assert service.pass_requests == 2
 
 
 def test_a_new_name_makes_no_new_delivery_of_an_old_body(service: Service) -> None:
@@ -76,7 +76,7 @@ def test_by_token_the_name_tells_deliveries_apart(service: Service) -> None:
     assert [service.token("one"), service.token("one"), service.token("two")] == [ACCEPTED, KNOWN, ACCEPTED]
 
 
-def test_a_token_without_a_name_is_never_taken_for_a_replay(service: Service) -> None:
+def test_a_token_without_a_delivery_id_is_never_a_replay(service: Service) -> None:
     assert [service.token(""), service.token("")] == [ACCEPTED, ACCEPTED]
 
 
@@ -92,10 +92,10 @@ def test_a_token_without_a_name_is_never_taken_for_a_replay(service: Service) ->
 )
 def test_a_signature_of_another_time_requests_no_pass(service: Service, seconds: int, expected: int) -> None:
     assert service.timed("m", NOW + seconds) == expected
-    assert service.pokes == (expected == ACCEPTED)
+    assert service.pass_requests == (expected == ACCEPTED)
 
 
-def test_what_came_too_late_is_not_remembered_as_seen(service: Service) -> None:
+def test_a_late_delivery_is_not_stored_as_seen(service: Service) -> None:
     service.now += 600
     service.timed("m", NOW)
     service.now -= 600
@@ -103,7 +103,7 @@ def test_what_came_too_late_is_not_remembered_as_seen(service: Service) -> None:
     assert service.timed("m", NOW) == ACCEPTED
 
 
-def test_the_last_deliveries_are_remembered(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_last_deliveries_are_stored(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deliveries, "MAX_DELIVERIES_KEPT", 3)
     for name in "abcd":
         service.token(name)
@@ -114,7 +114,7 @@ def test_the_last_deliveries_are_remembered(service: Service, monkeypatch: pytes
 def test_strangers_are_refused_and_leave_nothing_behind(service: Service) -> None:
     assert service.push(b"1", secret=b"a guess") == REFUSED
     assert service.receive({}, b"1") == REFUSED
-    assert service.pokes == 0
+    assert service.pass_requests == 0
     assert service.push(b"1") == ACCEPTED
 
 
@@ -124,7 +124,7 @@ def test_secrets_are_those_of_the_moment(service: Service) -> None:
     assert [service.push(b"1"), service.push(b"1", secret=b"new")] == [REFUSED, ACCEPTED]
 
 
-def test_the_log_holds_event_and_delivery_only_and_tamed() -> None:
+def test_the_log_contains_only_the_escaped_event_and_delivery() -> None:
     service = Service()
     with capture_logs() as log_events:
         service.push(b'{"password": "hunter2"}', delivery="x\n\x1b[31m" + "y" * 500)
