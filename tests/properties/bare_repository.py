@@ -1,4 +1,4 @@
-"""A bare repository as people write to it, without a process for each act: objects and refs are files."""
+"""Writes objects and refs of a bare repository as files, like commits by users but without a process for each."""
 
 from __future__ import annotations
 
@@ -197,7 +197,7 @@ class BareRepository:
         return found
 
     def merged(self, text: str, other: str) -> dict[str, str] | None:
-        """Return the files of two commits merged by git; None when people would have to resolve a conflict."""
+        """Return the files of two commits merged by Git, or None if the merge has a conflict."""
         command = ["git", "merge-tree", "--write-tree", text, other]
         process = subprocess.run(command, cwd=self.folder, env=HERMETIC, capture_output=True, check=False)
         return None if process.returncode else dict(self._flatten(process.stdout.decode().split()[0]))

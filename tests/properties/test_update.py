@@ -112,7 +112,7 @@ def safely(origin: FileTree, updated: FileTree, local: FileTree, lock: ResolvedU
 
 
 def data(files: FileTree) -> dict[str, Any]:
-    """Return what resource files mean, whatever their order, and other files as they are."""
+    """Return the data of resource files in a fixed order, and other files unchanged."""
     return {path: _meaning(path, file.data) for path, file in files.items()}
 
 

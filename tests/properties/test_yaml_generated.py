@@ -1,4 +1,4 @@
-"""Lossless YAML on generated documents: `edit(parse(x))` read again is the edit of the data, whatever the style."""
+"""Lossless YAML on generated documents: `edit(parse(x))` read again equals the edit of the data, in any style."""
 
 from __future__ import annotations
 

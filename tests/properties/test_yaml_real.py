@@ -1,4 +1,4 @@
-"""Lossless YAML on every file of other people's repositories: nothing changes but what was edited."""
+"""Lossless YAML on every file of repositories of other projects: an edit changes only the edited lines."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _lines_changed(before: Document, after: Document) -> int:
 
 
 def _lines_of(document: Document, path: tuple[Any, ...]) -> int:
-    """Return on how many lines of text a value without line ends stands: folded and plain text may have several."""
+    """Return the number of lines of a value without line ends. Folded and plain text may have several lines."""
     lines = document.text.split("\n")
     start = document.find_line(path) - document.line
     words = str(_at(document.data, path)).split()

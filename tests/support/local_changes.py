@@ -1,4 +1,4 @@
-"""Local changes of people to a branch: files of any mode, symbolic links and submodules, as bytes."""
+"""Local changes of users to a branch: files of any mode, symbolic links and submodules, as bytes."""
 
 from __future__ import annotations
 
