@@ -125,7 +125,11 @@ def test_services_under_kills_leave_the_refs_of_one_undisturbed_sync(tmp_path: P
             change_config(world, number)
             if chance.random() < 0.6:
                 process = chance.choice([*services.processes.values()])
-                process.send_signal(chance.choice((signal.SIGKILL, signal.SIGTERM)))
+                signal_number = chance.choice((signal.SIGKILL, signal.SIGTERM))
+                process.send_signal(signal_number)
+                if signal_number == signal.SIGKILL:
+                    # Wait, so that `keep_running` starts the process again even if this is the last kill.
+                    process.wait(TIMEOUT_SECONDS)
                 kills += 1
         statuses = services.stop()
     print(f"{number} changes, {kills} kills, {services.starts} starts")
