@@ -25,6 +25,9 @@ LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 # only short texts, because nodes need ten times the memory of the text.
 _MAX_CACHED_TEXTS = 2048
 _MAX_CACHED_CHARACTERS = 8 * 1024
+# libyaml 0.2.6 and later refuse more levels of nesting with this error.
+_SCANNER_DEPTH_ERROR = "exceeded maximum nesting depth"
+_MAX_SCANNER_DEPTH = 1_000
 _INVALID_CHARACTER = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -85,9 +88,16 @@ def _compose_uncached(text: str, budget: YamlBudget, resolve: Callable[[str], An
         mark = error.problem_mark or error.context_mark
         reason = " ".join(part for part in (error.context, error.problem) if part)
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        if _SCANNER_DEPTH_ERROR in reason:
+            depth = min(budget.limits.depth, _MAX_SCANNER_DEPTH)
+            raise YamlError("YamlTooDeep", _format_depth_message(depth), line, column) from error
         is_tab = mark is not None and text[mark.index : mark.index + 1] == "\t"
         hint = "; the character is a tab: indent with spaces" if is_tab else ""
         raise YamlError("YamlSyntax", f"the text is not valid YAML: {reason}{hint}", line, column) from error
+
+
+def _format_depth_message(depth: int) -> str:
+    return f"at most {depth} levels of nesting are allowed"
 
 
 def _create_error(text: str, offset: int, code: str, message: str) -> YamlError:
@@ -245,8 +255,7 @@ class _Composer:
         return data
 
     def _create_depth_error(self, offset: int) -> YamlError:
-        limit = self.budget.limits.depth
-        return _create_error(self.text, offset, "YamlTooDeep", f"at most {limit} levels of nesting are allowed")
+        return _create_error(self.text, offset, "YamlTooDeep", _format_depth_message(self.budget.limits.depth))
 
     def _create_node_error(self, node: YamlNode, code: str, message: str) -> YamlError:
         return _create_error(self.text, node.start, code, message)
