@@ -132,12 +132,15 @@ def require_config_url(settings: Settings) -> str:
     return settings.config.url
 
 
-def set_up_logs(settings: Settings, *, service: bool) -> None:
+def set_up_logs(settings: Settings, *, service: bool, command_level: str = "warning") -> None:
     """Set up logging to standard error.
 
     By default, a command logs warnings as text. The service logs JSON lines, or text if standard error is a terminal.
+
+    Args:
+        command_level: The lowest level that a command logs. The service uses the level of the settings.
     """
-    level, shard = settings.log.level if service else "warning", settings.shard
+    level, shard = settings.log.level if service else command_level, settings.shard
     as_json = settings.log.format == "json" or (settings.log.format == "auto" and service and not sys.stderr.isatty())
     # Import `log_setup` with the first event, because most commands log no event and start faster without structlog.
     log.configure_with(lambda: log_setup.configure_log(level, shard, as_json=as_json))
