@@ -223,10 +223,6 @@ def test_unused_policies_are_reported_in_the_status_but_not_by_single_shards(wor
     assert "PolicyUnused" in world.text("reconciler/status", "summary.yaml")
 
 
-@pytest.mark.xfail(
-    strict=False,
-    reason="known defect: when shards race on one branch, one approval in about five runs waits until its inputs change",
-)
 def test_clusters_that_share_a_branch_are_approved_by_their_shards_concurrently(tmp_path: Path) -> None:
     world = small_world(tmp_path, approvals={"by_annotation": True})
     extra = "annotations: {approval.nephio.org/policy: initial}"

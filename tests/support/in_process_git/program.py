@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import RLock
 from typing import Any, BinaryIO
 
 import pytest
@@ -25,6 +26,9 @@ from tests.support.in_process_git.commands import COMMANDS, Invocation, check_re
 from tests.support.in_process_git.objects import ObjectStore, UnsupportedError
 
 run_git, start_git = GitCommand.run, GitCommand.start
+# Git compares and changes a ref while it holds the lock file of the ref. Here, one lock protects all refs, so that two
+# threads that push the same ref cannot both find the expected value.
+_ref_lock = RLock()
 
 
 @contextmanager
@@ -57,7 +61,8 @@ def _run(
 ) -> GitResult:
     position = 0 if isinstance(stdin, bytes) else os.lseek(stdin.fileno(), 0, os.SEEK_CUR)
     try:
-        exit_code, output = _call(_build_invocation(self, arguments, stdin))
+        with _ref_lock:
+            exit_code, output = _call(_build_invocation(self, arguments, stdin))
         if exit_code in accepted_exit_codes:
             return GitResult(exit_code, output.encode(errors="surrogateescape"), "")
     except (UnsupportedError, OSError, KeyError, ValueError):
