@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.manifests import is_local_config
 from reconciler.catalog.tenants import Tenant
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.globs import matches_any_glob
 from reconciler.packages.functions.field_specs import get_resource_scope
+from reconciler.packages.functions.registry import split_image
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, PackageResource
 from reconciler.tenancy.codes import TenancyCodes
@@ -37,12 +37,8 @@ def _list_forbidden_functions(path: str, data: bytes, tenant: Tenant) -> Iterato
             yield format_violation(tenant, path, "the program", function.exec, "functions.exec", allow.exec)
         elif function.image and not matches_any_glob(function.image, allow.images):
             yield format_violation(tenant, path, "the function", function.image, "functions.images", allow.images)
-        elif _is_starlark(function) and not allow.starlark:
+        elif split_image(function.image)[0] == "starlark" and not allow.starlark:
             yield format_violation(tenant, path, "the function", function.image, "functions.starlark", ("false",))
-
-
-def _is_starlark(function: FunctionSpec) -> bool:
-    return function.image.rpartition("/")[2].partition(":")[0].partition("@")[0] == "starlark"
 
 
 def check_resources(files: FileTree, tenant: Tenant) -> tuple[Finding, ...]:

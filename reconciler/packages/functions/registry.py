@@ -88,7 +88,7 @@ class FunctionRegistry:
         the image. A tag such as `v0.4` or `latest` selects the newest matching release. An unknown tag or a digest
         selects the newest release, with a warning.
         """
-        name, tag, digest = _split_image(spec.image)
+        name, tag, digest = split_image(spec.image)
         releases = self.releases.get(name)
         if not releases:
             return None
@@ -109,7 +109,7 @@ class FunctionRegistry:
 
 
 @cached(_MAX_CACHED_TEXTS)
-def _split_image(image: str) -> tuple[str, str, str]:
+def split_image(image: str) -> tuple[str, str, str]:
     """Return the base name, the tag and the digest of an image reference. A missing part is ""."""
     reference, _, digest = image.partition("@")
     name, _, tag = reference.rpartition("/")[2].partition(":")

@@ -18,6 +18,7 @@ from reconciler.krm.merge3.rules import ABSENT, ChosenSide, Conflict, ConflictKi
 from reconciler.krm.schema.merge_schemas import UNKNOWN_SCHEMA
 from reconciler.krm.yaml.compare import IndexPair, align_items, is_equal_data
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.functions.registry import split_image
 from reconciler.packages.update.kptfile_values import MergeOutcome, SideValues, merge_selectors
 
 FunctionEntry: TypeAlias = Mapping[str, Any]
@@ -105,7 +106,7 @@ def get_function_base(function: FunctionEntry) -> tuple[str, str]:
     The base name is the last path segment of the image without tag and digest, or the first word of the command.
     """
     if image := _get_text(function.get("image")):
-        return "image", image.partition("@")[0].rpartition("/")[2].partition(":")[0]
+        return "image", split_image(image)[0]
     command = _get_text(function.get("exec")).split(maxsplit=1)
     return "exec", command[0] if command else ""
 
