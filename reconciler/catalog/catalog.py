@@ -146,6 +146,9 @@ class _FileContent:
     def by_key(self) -> Mapping[ObjectKey, ConfigObject]:
         return {config_object.key: config_object for config_object in self.objects}
 
+    def without_objects(self, excluded: Collection[ConfigObject]) -> _FileContent:
+        return replace(self, objects=tuple(value for value in self.objects if value not in excluded))
+
 
 @dataclass(frozen=True)
 class Catalog:
@@ -158,6 +161,8 @@ class Catalog:
             its deletion. While there are such errors, no object is considered deleted.
         resolution: The resolution of conflicts between objects that define the same object, cluster or target.
         tenants: The tenants of the config.
+        _excluded: The definitions that `without_definitions` excluded, which `_files` still contains.
+        _present: The definitions in `_excluded` whose identities the catalog still contains.
     """
 
     objects: Mapping[ObjectKey, ConfigObject]
@@ -171,6 +176,8 @@ class Catalog:
     unproven_deletions: tuple[Finding, ...] = ()
     resolution: ConflictResolution = field(default_factory=ConflictResolution)
     tenants: Tenants = NO_TENANTS
+    _excluded: tuple[ConfigObject, ...] = ()
+    _present: tuple[ConfigObject, ...] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -250,7 +257,8 @@ class Catalog:
     def without_definitions(self, excluded: Sequence[ConfigObject], present: Iterable[ConfigObject]) -> Catalog:
         """Return a catalog in which the definitions in `excluded` have no effect.
 
-        They do not conflict with other definitions of the same object.
+        They do not conflict with other definitions of the same object. Definitions that an earlier call excluded stay
+        excluded.
 
         Args:
             present: The excluded definitions whose identities the catalog still contains, so that the packages of the
@@ -258,14 +266,16 @@ class Catalog:
         """
         if not excluded:
             return self
-        positions = {(value.file, value.path, value.line) for value in excluded}
+        all_excluded = (*self._excluded, *excluded)
+        all_present = tuple(dict.fromkeys((*self._present, *present)))
+        rejected, changed_files = frozenset(all_excluded), {value.file for value in all_excluded}
         contents = {
-            path: replace(content, objects=tuple(_select_definitions(content.objects, positions)))
+            path: content.without_objects(rejected) if path in changed_files else content
             for path, content in self._files.items()
         }
         catalog = _create_catalog(contents, self.unreadable, None)
         kept: dict[ObjectKey, tuple[ConfigObject, ...]] = {}
-        for value in present:
+        for value in all_present:
             if value.key not in catalog.objects and value.key not in catalog.duplicates:
                 kept[value.key] = (*kept.get(value.key, ()), value)
         return replace(
@@ -275,6 +285,8 @@ class Catalog:
             _files=self._files,
             package_folders=self.package_folders,
             tenants=self.tenants,
+            _excluded=all_excluded,
+            _present=all_present,
         )
 
     def select_visible(self, tenant: str) -> Catalog:
@@ -285,6 +297,16 @@ class Catalog:
         """
         if not self.tenants:
             return self
+        if tenant not in self._tenant_views:
+            self._tenant_views[tenant] = self._create_tenant_view(tenant)
+        return self._tenant_views[tenant]
+
+    @cached_property
+    def _tenant_views(self) -> dict[str, Catalog]:
+        # The controllers and the renderer use the same catalogs.
+        return {}
+
+    def _create_tenant_view(self, tenant: str) -> Catalog:
         objects = {key: value for key, value in self.objects.items() if self._is_visible(value, tenant)}
         copies = {
             key: values
@@ -306,9 +328,10 @@ class Catalog:
         if owner == "":
             # Hide the package owners of the platform team, because the controllers process them only for the platform.
             return (config_object.key.group, config_object.key.kind) not in PACKAGE_OWNER_KINDS
-        is_exported = config_object.annotations.get(EXPORT_ANNOTATION) == "true"
+        # Read the annotations last, because most tenants may not reference most objects.
         reader = self.tenants.by_name.get(tenant)
-        return is_exported and reader is not None and reader.may_reference(owner, config_object.key.name)
+        may_reference = reader is not None and reader.may_reference(owner, config_object.key.name)
+        return may_reference and config_object.annotations.get(EXPORT_ANNOTATION) == "true"
 
     def with_resolution(self, resolution: ConflictResolution) -> Catalog:
         """Return the catalog after the conflicts between definitions are resolved.
@@ -439,12 +462,6 @@ def _create_catalog(
     copies = {key: tuple(duplicates[key]) for key in sorted(duplicates)}
     kinds = _group_by_kind(objects)
     return Catalog(objects, unreadable, tuple(findings), frozenset(duplicates), kinds, copies, contents)
-
-
-def _select_definitions(
-    definitions: Iterable[ConfigObject], excluded: Collection[tuple[str, DataPath, int]]
-) -> Iterator[ConfigObject]:
-    return (value for value in definitions if (value.file, value.path, value.line) not in excluded)
 
 
 def _find_duplicates(contents: Iterable[_FileContent]) -> dict[ObjectKey, list[ConfigObject]]:

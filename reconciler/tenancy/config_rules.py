@@ -13,15 +13,17 @@ from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.tenants import Tenant, Tenants
 from reconciler.controllers.clusters.inventory import CLUSTER_KINDS
+from reconciler.controllers.kafka_templates.model import TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND
 from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import Finding
 from reconciler.krm.globs import matches_any_glob
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.update.sides import is_below
 from reconciler.tenancy.codes import TenancyCodes
 
 TENANT_KIND = ("reconciler.dev", "Tenant")
 # Objects of these kinds apply to all packages of the fleet.
-_PLATFORM_KINDS = frozenset({TENANT_KIND, ("reconciler.dev", "TemplateMergeRule"), *CLUSTER_KINDS})
+_PLATFORM_KINDS = frozenset({TENANT_KIND, (TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND), *CLUSTER_KINDS})
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
     definitions = [definition for definition in catalog.definitions if definition.key[:2] == TENANT_KIND]
     if not definitions:
         return catalog
-    misplaced = [definition for definition in definitions if not is_in_folder(definition.file, options.directory)]
+    misplaced = [definition for definition in definitions if not is_below(definition.file, options.directory)]
     catalog = catalog.without_definitions(misplaced, ())
     tenants, errors = _read_tenants(catalog.objects_of_kind(*TENANT_KIND))
     # The folders of an invalid Tenant are unknown. Do not treat its files as files of the platform team.
@@ -107,11 +109,6 @@ def _read_tenants(definitions: Iterable[ConfigObject]) -> tuple[dict[str, Tenant
             name = definition.key.name
             tenants[name] = Tenant(name, result.model.spec, definition.location)
     return tenants, errors
-
-
-def is_in_folder(path: str, folder: str) -> bool:
-    """Return whether a path is below a folder. The folder "" contains all paths."""
-    return not folder or path.startswith(f"{folder}/")
 
 
 def _assign_files(paths: Iterable[str], tenants: Tenants) -> tuple[dict[str, str], dict[str, Finding]]:
