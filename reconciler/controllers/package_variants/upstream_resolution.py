@@ -406,16 +406,14 @@ class _Lookup:
         if current_head is None:
             return None
         checked = self.refs.check_branch(self.repository.branch, current_head)
+        head = checked.commit or current_head
         for path in self._list_channel_paths():
-            if checked.commit is None:
-                # Check the current head, because a file without a valid signature must not select a revision.
-                if self.refs.read_file(current_head, path) is not None:
-                    return UnresolvedUpstream("UnverifiedCommit", checked.message)
-                continue
-            head = checked.commit
             content = self.refs.read_file(head, path)
             if content is None:
                 continue
+            if checked.commit is None:
+                # A file without a valid signature must not select a revision.
+                return UnresolvedUpstream("UnverifiedCommit", checked.message)
             revision = _read_channel_revision(content, channel)
             if isinstance(revision, _ChannelError):
                 return UnresolvedUpstream("UpstreamNotFound", f"{path} in {self.upstream.repo}: {revision.message}")
