@@ -446,7 +446,7 @@ class CatalogServices:
                 _run_traced("components", lambda: controllers.components.run(view, run_components, states)),
             ]
         )
-        return select_owned(result, catalog, tenant) if catalog.tenants else result
+        return select_owned(result, view, tenant) if catalog.tenants else result
 
     def _find_credential_tenant(self, url: str) -> str:
         """Return the only tenant that may use the credentials of a remote. Return "" if all tenants may use them."""

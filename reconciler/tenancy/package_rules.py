@@ -5,7 +5,7 @@ A package that breaks a rule is stalled: its published content stays, and it get
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog
@@ -115,7 +115,7 @@ class PackageRules:
         return self._check_upstream(variant.upstream, tenant, subject) if variant.upstream else ""
 
     def _check_upstream(self, upstream: UpstreamPackage, tenant: Tenant, subject: str) -> str:
-        allowed, locations = tenant.spec.allow.upstreams, [*list_locations(upstream.url)]
+        allowed, locations = tenant.spec.allow.upstreams, _list_locations(upstream.url)
         if not any(matches_any_glob(location, allowed) for location in locations):
             return format_violation(tenant, subject, "the upstream", locations[0], "upstreams", allowed)
         owner = self.find_credential_tenant(upstream.url)
@@ -189,17 +189,19 @@ def _assign(variant: Variant, tenant: Tenant) -> Variant:
     return replace(variant, tenant=tenant.name, dependencies=dependencies)
 
 
-def list_locations(url: str) -> Iterator[str]:
-    """Yield the notations of a repository that a pattern can match: host and path, with and without `.git`."""
+def _list_locations(url: str) -> tuple[str, ...]:
+    """Return the notations of a repository that a pattern can match: host and path, without and with `.git`."""
     location = normalize_repository_url(url).rpartition("://")[2]
-    yield location.removesuffix(".git")
-    yield location
+    return location.removesuffix(".git"), location
 
 
 def select_owned(result: ControllerResult, catalog: Catalog, tenant: str) -> ControllerResult:
     """Return the part of a controller result that belongs to the objects of a tenant.
 
     The platform team has the name "".
+
+    Args:
+        catalog: The catalog of the run. It contains all objects of the tenant.
     """
     find_owner = catalog.tenants.find_owner
     keys = {key for key, value in catalog.objects.items() if find_owner(value.file) == tenant}
