@@ -2,6 +2,8 @@
 
 `scripts/make_reference.py` generates the list of all settings in `config/reconciler.yaml`, the JSON Schema in
 `config/schema.json` and the reference page from the models.
+
+The models describe and check values. They read no files, and create no adapters; `bootstrap` uses the values for that.
 """
 
 from reconciler.settings.all_settings import Settings

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from reconciler.krm.names import validate_ref_name
 from reconciler.redaction import has_credentials
+from reconciler.server.address import split_address
 
 
 class SettingsGroup(BaseModel):
@@ -40,3 +41,23 @@ def _check_no_credentials(value: str) -> str:
 
 
 UrlWithoutCredentials = Annotated[str, AfterValidator(_check_no_credentials)]
+
+
+def _check_listen_address(value: str) -> str:
+    if value:
+        split_address(value)
+    return value
+
+
+ListenAddress = Annotated[str, AfterValidator(_check_listen_address)]
+"""The address on which the HTTP server listens, as host:port. It can be empty."""
+
+
+def _convert_list(value: Any) -> Any:
+    # A YAML file contains lists, and a strict model accepts only tuples for a field of the type tuple.
+    return tuple(value) if isinstance(value, list) else value
+
+
+_Element = TypeVar("_Element")
+SettingList = Annotated[tuple[_Element, ...], BeforeValidator(_convert_list)]
+"""A list of the settings file as an immutable tuple."""

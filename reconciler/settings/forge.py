@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from reconciler.forge.port import ACCEPT_CONFLICTS, ForgeKind
-from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
+from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 _KINDS_WITHOUT_API = ("gitlab-push-options", "agit")
 
@@ -72,7 +72,7 @@ class ForgeHost(SettingsGroup):
 class ForgeSettings(SettingsGroup):
     """Settings for pull requests: forges, labels, checks, merge method and limits."""
 
-    hosts: tuple[ForgeHost, ...] = declare(
+    hosts: SettingList[ForgeHost] = declare(
         (),
         "The forges on which the reconciler opens pull requests for drafts, for example [{url: "
         "https://github.com/acme, kind: github}]. A forge has the fields url (the URL prefix of its repositories), "
@@ -85,7 +85,7 @@ class ForgeSettings(SettingsGroup):
         "Whether new pull requests are marked as drafts. When a person proposes the draft branch, its pull request "
         "is marked as ready for review.",
     )
-    labels: tuple[str, ...] = declare((), "The labels of new pull requests.")
+    labels: SettingList[str] = declare((), "The labels of new pull requests.")
     check: bool = declare(
         True,
         "Whether the reconciler sets a check on the head commit of a draft branch. The check reports the reasons "
@@ -111,11 +111,6 @@ class ForgeSettings(SettingsGroup):
     writes_per_minute: int = declare(
         60, "The largest number of write requests per minute to the API of one forge. 0 means no limit.", ge=0
     )
-
-    @field_validator("hosts", "labels", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @field_validator("labels")
     @classmethod

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import field_validator
 
-from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.declaration import SettingList, SettingsGroup, declare
 
 
 class FunctionSettings(SettingsGroup):
     """Programs and container images that packages may run as functions, and the limits of one function call."""
 
-    exec: tuple[str, ...] = declare(
+    exec: SettingList[str] = declare(
         (),
         "The absolute paths of programs that packages can run with `exec`. The characters * and ? match characters "
         "of one file or folder name.",
     )
-    containers: tuple[str, ...] = declare(
+    containers: SettingList[str] = declare(
         (),
         "The complete references of images that packages can run as containers. The characters * and ? match any "
         "characters.",
@@ -40,11 +40,6 @@ class FunctionSettings(SettingsGroup):
     timeout_seconds: int = declare(300, "The time limit of one call of a program or container, in seconds.", ge=1)
     memory_bytes: int = declare(536_870_912, "The memory limit of one call, in bytes.", ge=16_777_216)
     output_bytes: int = declare(67_108_864, "The size limit of the output of one call, in bytes.", ge=1_024)
-
-    @field_validator("exec", "containers", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @field_validator("exec")
     @classmethod

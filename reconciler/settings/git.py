@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
 from reconciler.settings.credentials import CredentialSettings
-from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
+from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 
 class RemoteSettings(SettingsGroup):
@@ -51,7 +51,7 @@ class GitSettings(SettingsGroup):
     max_pushes_per_minute: int = declare(
         0, "The largest number of pushes per minute to one remote. 0 means no limit.", ge=0
     )
-    remotes: tuple[RemoteSettings, ...] = declare(
+    remotes: SettingList[RemoteSettings] = declare(
         (),
         'Different limits for some remotes, for example [{url: "github.com/*", max_pushes_per_minute: 6}, '
         "{url: gitlab.com, max_refs_per_push: 3}]. The field url is a host, a host with a path, or a glob. "
@@ -65,12 +65,12 @@ class GitSettings(SettingsGroup):
         "that time, the pass continues without this remote. Commands wait for all remotes.",
         gt=0,
     )
-    allowed_urls: tuple[UrlWithoutCredentials, ...] = declare(
+    allowed_urls: SettingList[UrlWithoutCredentials] = declare(
         (),
         "The repositories that the reconciler can read and write, as complete URLs, URLs of parent folders or "
         "globs. An empty list allows all https and ssh URLs and all local paths.",
     )
-    credentials: tuple[CredentialSettings, ...] = declare(
+    credentials: SettingList[CredentialSettings] = declare(
         (),
         "The credentials of remotes, for example [{url: github.com/acme/*, read: {token_file: "
         "/run/secrets/read}, write: {token_file: /run/secrets/write}}]. The field url is a host, a host with "
@@ -106,8 +106,3 @@ class GitSettings(SettingsGroup):
         if not re.fullmatch(r"[^<>\n]+ <[^<>\s]+>", value):
             raise ValueError('must be a name and an address, for example "reconciler <reconciler@localhost>"')
         return value
-
-    @field_validator("allowed_urls", "remotes", "credentials", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value

@@ -11,7 +11,7 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from reconciler.krm import selectors
 from reconciler.notifications import routes as notification_routes
 from reconciler.notifications.events import Event
-from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
+from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 # The allowed fields of each kind of channel, besides `name` and `kind`. The fields in the first tuple are required.
 _CHANNEL_FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -22,10 +22,6 @@ _CHANNEL_FIELDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 }
 _PORTS = {"starttls": 587, "tls": 465, "none": 25}
 _ADDRESS = re.compile(r"[^<>\s@,]+@[^<>\s@,]+|[^<>\n,\"]+ <[^<>\s@,]+@[^<>\s@,]+>")
-
-
-def _to_tuple(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 class NotificationChannel(SettingsGroup):
@@ -45,12 +41,7 @@ class NotificationChannel(SettingsGroup):
     username: str = ""
     password_file: str = ""
     sender: str = ""
-    recipients: tuple[str, ...] = ()
-
-    @field_validator("recipients", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return _to_tuple(value)
+    recipients: SettingList[str] = ()
 
     @field_validator("name")
     @classmethod
@@ -106,17 +97,12 @@ class NotificationRoute(SettingsGroup):
     """A selection of messages for one channel."""
 
     channel: str
-    events: tuple[Event, ...] = ()
+    events: SettingList[Event] = ()
     severity: Literal["info", "warning", "error"] = "info"
     targets: str = ""
-    packages: tuple[str, ...] = ()
+    packages: SettingList[str] = ()
     quiet_hours: str = ""
     digest_minutes: Annotated[int, Field(ge=0, le=1440)] = 0
-
-    @field_validator("events", "packages", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return _to_tuple(value)
 
     @field_validator("events", mode="before")
     @classmethod
@@ -144,7 +130,7 @@ class NotificationRoute(SettingsGroup):
 class NotificationSettings(SettingsGroup):
     """Settings of notifications to people."""
 
-    channels: tuple[NotificationChannel, ...] = declare(
+    channels: SettingList[NotificationChannel] = declare(
         (),
         "The services that receive messages. Each channel has a name, a kind (slack, teams, webhook or "
         "email), and the fields of its kind. slack: url_file, or token_file and channel. teams: url_file. "
@@ -152,7 +138,7 @@ class NotificationSettings(SettingsGroup):
         "password_file, sender and recipients. The files contain secrets, and the service reads them for "
         "each message.",
     )
-    routes: tuple[NotificationRoute, ...] = declare(
+    routes: SettingList[NotificationRoute] = declare(
         (),
         "The messages of each channel, for example [{channel: ops, severity: warning, targets: stage=prod}]. "
         "A route selects messages by events, severity (info, warning or error), targets (a label query for "
@@ -171,7 +157,7 @@ class NotificationSettings(SettingsGroup):
         ge=0,
         le=3600,
     )
-    allowed_hosts: tuple[str, ...] = declare(
+    allowed_hosts: SettingList[str] = declare(
         (),
         "The hosts that channels can contact. An empty list allows the hosts of all channels that have public "
         "addresses. Hosts with private addresses and hosts with http URLs must be in this list.",
@@ -186,11 +172,6 @@ class NotificationSettings(SettingsGroup):
         "The folder with templates of messages. The file <event>.<format>.j2 replaces the text of an event; the "
         "formats are slack, teams, txt and html. Empty means no templates.",
     )
-
-    @field_validator("channels", "routes", "allowed_hosts", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return _to_tuple(value)
 
     @field_validator("proxy")
     @classmethod

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import field_validator, model_validator
 
-from reconciler.server.address import split_address
-from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials, declare
+from reconciler.settings.declaration import ListenAddress, SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 
 class TlsSettings(SettingsGroup):
@@ -30,7 +28,7 @@ class TlsSettings(SettingsGroup):
 class ServerSettings(SettingsGroup):
     """The HTTP server of the service: health checks and webhooks."""
 
-    listen: str = declare(
+    listen: ListenAddress = declare(
         "127.0.0.1:8080",
         "The address on which the service listens, as host:port, for example 0.0.0.0:8080. Port 0 selects any free "
         "port. If this setting is empty, the service has no HTTP server. If this setting is not set and another "
@@ -41,25 +39,18 @@ class ServerSettings(SettingsGroup):
         "The URL of the service for its users, for example https://reconciler.example.com. Requests may use the host "
         "name of this URL. Notifications link to this URL.",
     )
-    hosts: tuple[str, ...] = declare(
+    hosts: SettingList[str] = declare(
         (),
         "Host names without a port that requests may use, in addition to the names of `listen` and `external_url`. "
         "Other requests have the status 421. Health checks, metrics and webhooks may use any host name.",
     )
-    trusted_proxies: tuple[str, ...] = declare(
+    trusted_proxies: SettingList[str] = declare(
         (),
         "The networks of reverse proxies, for example [10.0.0.0/8]. For requests from these networks, the headers "
         "X-Forwarded-For and X-Forwarded-Proto contain the client address and the scheme.",
     )
 
     tls: TlsSettings = TlsSettings()
-
-    @field_validator("listen")
-    @classmethod
-    def _check_address(cls, value: str) -> str:
-        if value:
-            split_address(value)
-        return value
 
     @field_validator("external_url")
     @classmethod
@@ -68,11 +59,6 @@ class ServerSettings(SettingsGroup):
         if value and (parts.scheme not in ("http", "https") or not parts.hostname):
             raise ValueError("must be a URL that starts with http:// or https://")
         return value
-
-    @field_validator("hosts", "trusted_proxies", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import field_validator, model_validator
 
-from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.declaration import SettingList, SettingsGroup, declare
 
 
 class SigningSettings(SettingsGroup):
@@ -31,7 +31,7 @@ class SigningSettings(SettingsGroup):
         "",
         "The folder with the keys of gpg. Empty means the environment variable GNUPGHOME, or ~/.gnupg.",
     )
-    sign: tuple[Literal["commits", "tags"], ...] = declare(
+    sign: SettingList[Literal["commits", "tags"]] = declare(
         ("commits", "tags"),
         "The objects that are signed. `commits`: all commits of the reconciler, including those of `approve` and "
         "`reject`. `tags`: the tags of published revisions.",
@@ -50,11 +50,6 @@ class SigningSettings(SettingsGroup):
         "gpg.ssh.allowedSignersFile. If `gnupg_home` is set, the OpenPGP keys in that folder are also valid. The "
         "service reads both again after a change.",
     )
-
-    @field_validator("sign", mode="before")
-    @classmethod
-    def _list_to_tuple(cls, value: Any) -> Any:
-        return tuple(value) if isinstance(value, list) else value
 
     @field_validator("verify_inputs", mode="before")
     @classmethod

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import field_validator, model_validator
+from pydantic import model_validator
 
-from reconciler.server.address import split_address
-from reconciler.settings.declaration import SettingsGroup, declare
+from reconciler.settings.declaration import ListenAddress, SettingsGroup, declare
 
 
 class WebhookSettings(SettingsGroup):
     """Settings of webhooks, with which Git hosts report changes to the HTTP server."""
 
-    listen: str = declare(
+    listen: ListenAddress = declare(
         "",
         "Deprecated: use `server.listen`. The address of the HTTP server, as host:port. If this setting is not empty, "
         "it overrides `server.listen`.",
@@ -28,13 +27,6 @@ class WebhookSettings(SettingsGroup):
         ge=0,
         le=60,
     )
-
-    @field_validator("listen")
-    @classmethod
-    def _check_address(cls, value: str) -> str:
-        if value:
-            split_address(value)
-        return value
 
     @model_validator(mode="after")
     def _check_secret_file(self) -> WebhookSettings:
