@@ -34,12 +34,12 @@ def build_notifications(
     findings = ChannelFindings()
 
     def build() -> NotificationWork:
-        return build_work(settings, findings, clock)
+        return _build_work(settings, findings, clock)
 
     return service.Notifications(pass_observer.PassObserver(parse_shard(settings.shard)), findings, build, clock)
 
 
-def build_work(settings: Settings, findings: ChannelFindings, clock: Callable[[], float]) -> NotificationWork:
+def _build_work(settings: Settings, findings: ChannelFindings, clock: Callable[[], float]) -> NotificationWork:
     """Read the ledger, and build the work of the notification thread."""
     options = settings.notifications
     notification_ledger = ledger.Ledger(get_cache_file(settings, "notifications"))

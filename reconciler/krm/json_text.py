@@ -105,8 +105,13 @@ def encode_canonical_json(data: Any) -> bytes:
 
 
 def compute_digest(data: Any) -> str:
-    """Return "sha256:" and the SHA-256 hash of the canonical JSON of `data`, as 64 hexadecimal digits."""
-    return f"sha256:{hashlib.sha256(encode_canonical_json(data)).hexdigest()}"
+    """Return "sha256:" and the hash of `data` from `compute_hash`."""
+    return f"sha256:{compute_hash(data)}"
+
+
+def compute_hash(data: Any) -> str:
+    """Return the SHA-256 hash of the canonical JSON of `data`, as 64 hexadecimal digits."""
+    return hashlib.sha256(encode_canonical_json(data)).hexdigest()
 
 
 def _check_keys(data: Any) -> None:

@@ -57,7 +57,7 @@ def _get_revision(summary: str) -> str:
 
 def describe_change(record: PackageRecord, package: str) -> Change:
     """Return the change of the open draft of a package."""
-    owner = _format_owner(record.owner)
+    owner = format_owner(record.owner)
     if record.removal:
         return Change("delete", owner, package)
     before = record.published_version.upstream if record.published_version else ""
@@ -67,5 +67,6 @@ def describe_change(record: PackageRecord, package: str) -> Change:
     return Change("re-render" if before == after else "update", owner, package, before, after)
 
 
-def _format_owner(owner: PackageOwner) -> str:
+def format_owner(owner: PackageOwner) -> str:
+    """Return the name of the object that requests a package, or of the set that creates this object."""
     return format_object(owner.parent or owner.key)

@@ -41,3 +41,8 @@ MAX_FAILED_PASSES = 3
 
 REMOTE_HOLD_SECONDS = 900.0
 """The time that a remote must be unavailable before `remote_unavailable` is sent."""
+
+
+def get_start_event(event: Event) -> Event:
+    """Return the event that reports the start of a condition. `event` reports the start or the end of the condition."""
+    return next((start for start, end in RECOVERIES.items() if end == event), event)

@@ -23,14 +23,6 @@ _MAX_RETRY_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
-class HttpResponse:
-    """The response of a service: the body as JSON, or {} if it is not a JSON mapping."""
-
-    status: int
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class HostPolicy:
     """The hosts that channels can contact.
 
@@ -41,16 +33,20 @@ class HostPolicy:
 
     allowed_hosts: frozenset[str] = frozenset()
 
+    def check_listed(self, host: str) -> None:
+        """Raise ChannelError if there is a list of allowed hosts, and this host is not in it."""
+        if self.allowed_hosts and host not in self.allowed_hosts:
+            raise ChannelError(
+                f"the host {host} is not in `notifications.allowed_hosts`: add the host, or correct the URL"
+            )
+
     def resolve(self, host: str, port: int) -> str:
         """Return an address of a host. The connection must use this address, because a name can change its address.
 
         Raises:
             ChannelError: The host is not allowed, has a private address, or is unknown.
         """
-        if self.allowed_hosts and host not in self.allowed_hosts:
-            raise ChannelError(
-                f"the host {host} is not in `notifications.allowed_hosts`: add the host, or correct the URL"
-            )
+        self.check_listed(host)
         try:
             addresses = [info[4][0] for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
         except (OSError, UnicodeError) as error:
@@ -75,8 +71,8 @@ class HttpClient:
         self._hosts = hosts
         self._proxy = proxy
 
-    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> HttpResponse:
-        """Send JSON, and return the response.
+    def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        """Send JSON, and return the JSON of the response. Return {} if the response is not a JSON mapping.
 
         Raises:
             ChannelError: The URL is not allowed, the service does not respond, or the response reports an error.
@@ -96,12 +92,12 @@ class HttpClient:
             # The text of an httpx error can contain the URL, which is a secret. Report only the type of the error.
             raise ChannelError(f"{target.host} cannot be reached: {type(error).__name__}") from None
 
-    def _send(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> HttpResponse:
+    def _send(self, url: httpx.URL, body: bytes, headers: Mapping[str, str]) -> Mapping[str, Any]:
         host = url.host
         all_headers = {"Content-Type": "application/json", "User-Agent": f"reconciler/{__version__}", **headers}
         extensions: dict[str, Any] = {}
         if self._proxy:
-            self._check_listed(host)
+            self._hosts.check_listed(host)
         else:
             port = url.port or (443 if url.scheme == "https" else 80)
             address = self._hosts.resolve(host, port)
@@ -122,11 +118,8 @@ class HttpClient:
             client.stream("POST", url, content=body, headers=all_headers, extensions=extensions) as response,
         ):
             content = _read_body(response, deadline)
-            return _check_response(host, response, content)
-
-    def _check_listed(self, host: str) -> None:
-        if self._hosts.allowed_hosts and host not in self._hosts.allowed_hosts:
-            raise ChannelError(f"the host {host} is not in `notifications.allowed_hosts`: add the host")
+            _check_status(host, response)
+            return _parse_mapping(content)
 
 
 def _read_body(response: httpx.Response, deadline: float) -> bytes:
@@ -139,17 +132,20 @@ def _read_body(response: httpx.Response, deadline: float) -> bytes:
     return content
 
 
-def _check_response(host: str, response: httpx.Response, content: bytes) -> HttpResponse:
+def _check_status(host: str, response: httpx.Response) -> None:
     if not response.is_success:
         raise ChannelError(
             f"{host} responded with the HTTP status {response.status_code}",
             _read_retry_seconds(response.headers.get("Retry-After", "")),
         )
+
+
+def _parse_mapping(content: bytes) -> Mapping[str, Any]:
     try:
-        data = json.loads(content) if content else {}
+        data = json.loads(content)
     except (ValueError, RecursionError):
-        data = {}
-    return HttpResponse(response.status_code, data if isinstance(data, dict) else {})
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def _read_retry_seconds(text: str) -> float | None:

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reconciler.krm.findings import Severity
-from reconciler.krm.json_text import compute_digest
+from reconciler.krm.json_text import compute_hash
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.notifications.events import Event
 from reconciler.notifications.observation import Condition, Item
-from reconciler.output.text import format_count
+from reconciler.output.text import format_count, format_names, list_first_lines
 from reconciler.redaction import redact, redact_data
 
 DIGEST_EVENT = "digest"
@@ -122,17 +122,15 @@ def format_lines(items: Sequence[Item]) -> tuple[str, ...]:
         place = f"{item.target}/{item.package}" if item.package else item.target
         places.setdefault(item.message, []).append(place)
     lines = [_format_line(message, names) for message, names in places.items()]
-    lines = [line for line in lines if line]
-    more = [f"and {len(lines) - MAX_LINES} more"] if len(lines) > MAX_LINES else []
-    return tuple(redact(line[:_MAX_LINE_CHARACTERS]) for line in (*lines[:MAX_LINES], *more))
+    first = list_first_lines([line for line in lines if line], MAX_LINES)
+    return tuple(redact(line[:_MAX_LINE_CHARACTERS]) for line in first)
 
 
 def _format_line(message: str, places: Sequence[str]) -> str:
-    names = [place for place in places if place]
-    more = f" and {len(names) - MAX_LINES} more" if len(names) > MAX_LINES else ""
-    return ": ".join(filter(None, (", ".join(names[:MAX_LINES]) + more, message)))
+    names = format_names([place for place in places if place], MAX_LINES)
+    return ": ".join(filter(None, (names, message)))
 
 
 def compute_message_id(route: str, covered: Sequence[ItemKey], since: float) -> str:
     """Return the ID of a message. `since` distinguishes messages about items that ended and began again."""
-    return f"msg_{compute_digest([route, sorted(covered), int(since)]).removeprefix('sha256:')[:32]}"
+    return f"msg_{compute_hash([route, sorted(covered), int(since)])[:32]}"

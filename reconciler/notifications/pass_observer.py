@@ -9,12 +9,12 @@ from reconciler.controllers.clusters.inventory import CLUSTER_KINDS, CLUSTER_LAB
 from reconciler.controllers.override_policies.rollout import RolloutGate, RuleId
 from reconciler.git.errors import GitError, RemoteBusyError
 from reconciler.krm.findings import CommonCodes, Finding, Severity, SourceLocation, select_errors
-from reconciler.krm.json_text import compute_digest
+from reconciler.krm.json_text import compute_hash
 from reconciler.krm.objects import Condition as PackageCondition
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.notifications.change_key import describe_change
+from reconciler.notifications.change_key import describe_change, format_owner
 from reconciler.notifications.events import MAX_FAILED_PASSES, REMOTE_HOLD_SECONDS, Event
 from reconciler.notifications.observation import SEVERITIES, Condition, Item, Observation
 from reconciler.output.status.package_sections import format_conflict_location, format_recorded_conflicts
@@ -210,7 +210,7 @@ def _list_target_conditions(plan: TargetPlan) -> Iterator[Condition]:
             f"{plan.target.name}/{held.package} {held.finding.code}", plan.target.name, plan.target.name, held.package,
             to_one_line(held.finding.message),
         )  # fmt: skip
-        owner = format_object(held.record.owner.parent or held.record.owner.key)
+        owner = format_owner(held.record.owner)
         yield Condition(Event.DELETION_HELD, owner, owner, Severity.WARNING, (item,), {"owner": owner})
 
 
@@ -272,7 +272,7 @@ def _list_blocked(plan: TargetPlan) -> Iterator[Condition]:
         if isinstance(outcome, Blocked) and not set(outcome.findings) & set(plan.findings):
             owner = outcome.variant.owner
             item = Item("", target.name, target.name, outcome.variant.target.package)
-            owner_name = format_object(owner.parent or owner.key)
+            owner_name = format_owner(owner)
             errors = select_errors(outcome.findings)
             for finding in errors:
                 name = finding.location.object
@@ -295,7 +295,7 @@ def _build_blocked_condition(
     code: str, message: str, location: SourceLocation, reference: str, item: Item
 ) -> Condition:
     name = to_one_line(format_object_reference(reference))
-    digest = "" if code in _CODES_WITH_CHANGING_MESSAGES else compute_digest(message).removeprefix("sha256:")
+    digest = "" if code in _CODES_WITH_CHANGING_MESSAGES else compute_hash(message)
     place = f"{item.target}/{item.package}" if item.package else item.target
     data = {"code": code, "object": name, "file": location.file, "line": location.line}
     item = replace(item, id=f"{place}!{code} {digest[:_DIGEST_LENGTH]}", message=to_one_line(message))

@@ -13,7 +13,7 @@ from functools import cached_property
 from zoneinfo import ZoneInfo
 
 from reconciler.krm.findings import Severity
-from reconciler.krm.json_text import compute_digest
+from reconciler.krm.json_text import compute_hash
 from reconciler.krm.selectors import matches_label_query
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.notifications.events import DEFAULT_EVENTS, RECOVERIES, Event
@@ -86,7 +86,7 @@ class Route:
         which it sends them.
         """
         data = [self.channel, sorted(self.selected_events), self.severity.value, self.targets, sorted(self.packages)]
-        return compute_digest(data).removeprefix("sha256:")[:_ROUTE_ID_LENGTH]
+        return compute_hash(data)[:_ROUTE_ID_LENGTH]
 
     @cached_property
     def selected_events(self) -> frozenset[Event]:

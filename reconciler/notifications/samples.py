@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reconciler.krm.findings import Severity
-from reconciler.notifications.events import RECOVERIES, Event
+from reconciler.notifications.events import Event, get_start_event
 from reconciler.notifications.messages import (
     DIGEST_EVENT,
     Message,
@@ -45,11 +45,10 @@ def build_sample(channel: str, event: str, shard: str, seconds: int, link: str) 
         kind, "sample", _SUBJECTS.get(kind, "PackageVariant default/web: UpstreamNotFound"), _get_severity(kind), items
     )
     title = "2 changes" if event == DIGEST_EVENT else format_title(condition)
-    base = next((start for start, end in RECOVERIES.items() if end == kind), kind)
     return Message(
-        compute_message_id(f"test {channel}", [], seconds), f"test {channel}", channel, event, f"{base}:sample",
-        title, format_lines(items), condition.severity, items, {"sample": True}, (), "", shard, seconds, link,
-        2 if event == DIGEST_EVENT else 1,
+        compute_message_id(f"test {channel}", [], seconds), f"test {channel}", channel, event,
+        f"{get_start_event(kind)}:sample", title, format_lines(items), condition.severity, items,
+        {"sample": True}, (), "", shard, seconds, link, 2 if event == DIGEST_EVENT else 1,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.notifications.events import RECOVERIES, Event
+from reconciler.notifications.events import RECOVERIES, Event, get_start_event
 from reconciler.notifications.ledger import GroupKey, Ledger, RouteState, TrackedGroup, TrackedItem
 from reconciler.notifications.messages import (
     DIGEST_EVENT,
@@ -22,6 +22,7 @@ from reconciler.notifications.messages import (
 )
 from reconciler.notifications.observation import SEVERITIES, Condition, Item, Observation
 from reconciler.notifications.routes import Route
+from reconciler.output.text import list_first_lines
 from reconciler.telemetry import metrics
 
 MESSAGES_PER_HOUR = 20
@@ -284,20 +285,19 @@ class Tracker:
 
     def _build_message(self, route: Route, candidate: _Candidate, now: float) -> Message:
         group, condition = candidate.group, candidate.condition
-        base = next((start for start, end in RECOVERIES.items() if end == condition.event), condition.event)
         since = min(tracked.first_seen for tracked in candidate.new)
         return Message(
             compute_message_id(route.id, candidate.covered, since), route.id, route.channel, condition.event,
-            f"{base}:{condition.group}", format_title(condition), format_lines(condition.items), condition.severity,
-            condition.items, condition.data, candidate.covered, self._config, self._options.shard, int(now),
-            self._options.link, posted=group.posted.get(route.id, {}),
+            f"{get_start_event(condition.event)}:{condition.group}", format_title(condition),
+            format_lines(condition.items), condition.severity, condition.items, condition.data,
+            candidate.covered, self._config, self._options.shard, int(now), self._options.link,
+            posted=group.posted.get(route.id, {}),
         )  # fmt: skip
 
     def _build_digest(self, route: Route, candidates: Sequence[_Candidate], now: float) -> Message:
         if len(candidates) == 1:
             return self._build_message(route, candidates[0], now)
         titles = [format_title(candidate.condition) for candidate in candidates]
-        more = [f"and {len(titles) - MAX_LINES} more"] if len(titles) > MAX_LINES else []
         severity = max((each.condition.severity for each in candidates), key=SEVERITIES.index)
         covered = tuple(key for candidate in candidates for key in candidate.covered)
         since = min(tracked.first_seen for candidate in candidates for tracked in candidate.new)
@@ -309,7 +309,7 @@ class Tracker:
         message_id = compute_message_id(route.id, covered, since)
         return Message(
             message_id, route.id, route.channel, DIGEST_EVENT, f"{DIGEST_EVENT}:{message_id}",
-            f"{len(titles)} {noun}", (*titles[:MAX_LINES], *more), severity, (),
+            f"{len(titles)} {noun}", list_first_lines(titles, MAX_LINES), severity, (),
             {}, covered, self._config, self._options.shard, int(now), self._options.link, len(titles),
         )  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from reconciler.krm.objects import ObjectKey
 from reconciler.redaction import redact_urls
@@ -50,6 +50,15 @@ def format_names(names: Collection[str], limit: int) -> str:
     listed = [to_one_line(name) for name in names]
     more = f" and {len(listed) - limit} more" if len(listed) > limit else ""
     return ", ".join(listed[:limit]) + more
+
+
+def list_first_lines(lines: Sequence[str], limit: int | None) -> tuple[str, ...]:
+    """Return the first `limit` lines, and a line with the number of the remaining lines, such as `and 3 more`.
+
+    Return all lines if `limit` is None.
+    """
+    more = [f"and {len(lines) - limit} more"] if limit is not None and len(lines) > limit else []
+    return (*lines[:limit], *more)
 
 
 def format_object(key: ObjectKey) -> str:

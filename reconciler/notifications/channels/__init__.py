@@ -1,4 +1,7 @@
-"""The channels of notifications. Each module formats a message for one kind of channel, and sends it."""
+"""The channels of notifications. Each module formats a message for one kind of channel, and sends it.
+
+This package does not decide which messages a channel receives (`routes`, `tracker`), and does not retry (`delivery`).
+"""
 
 from typing import TYPE_CHECKING
 

@@ -10,7 +10,7 @@ from email.utils import formatdate
 from html import escape
 from typing import Literal
 
-from reconciler.krm.json_text import compute_digest
+from reconciler.krm.json_text import compute_hash
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.notifications.channel import ChannelError
 from reconciler.notifications.http import HostPolicy
@@ -76,7 +76,7 @@ class EmailChannel:
     def _build(self, message: Message) -> EmailMessage:
         mail = EmailMessage()
         domain = self.sender.rpartition("@")[2].rstrip(">")
-        thread = compute_digest([message.route, message.thread]).removeprefix("sha256:")[:32]
+        thread = compute_hash([message.route, message.thread])[:32]
         mail["From"], mail["To"] = self.sender, ", ".join(self.recipients)
         mail["Subject"] = to_one_line(f"[reconciler] {message.title}")[:_MAX_SUBJECT]
         mail["Date"] = formatdate(message.seconds)

@@ -72,11 +72,11 @@ class SlackBotChannel:
 
     def _call(self, method: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
         headers = {"Authorization": f"Bearer {read_secret(self.token_file)}"}
-        response = self.http.post(f"{self.api}/{method}", json.dumps(data).encode(), headers)
-        if response.data.get("ok") is not True:
-            reason = str(response.data.get("error", "no JSON"))[:100]
+        answer = self.http.post(f"{self.api}/{method}", json.dumps(data).encode(), headers)
+        if answer.get("ok") is not True:
+            reason = str(answer.get("error", "no JSON"))[:100]
             raise ChannelError(f"Slack refused {method}: {reason}")
-        return response.data
+        return answer
 
 
 def build_slack_message(message: Message, texts: TextWriter) -> dict[str, Any]:

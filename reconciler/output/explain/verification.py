@@ -20,7 +20,7 @@ from reconciler.output.envelope import DATACLASS_CONFIG, CommandResult, OutputMo
 from reconciler.output.explain.first_difference import FirstDifference
 from reconciler.output.findings.entries import FindingEntry, build_finding_entries
 from reconciler.output.json_data import mask_trace
-from reconciler.output.text import format_count, shorten, shorten_id, to_one_line
+from reconciler.output.text import format_count, list_first_lines, shorten, shorten_id, to_one_line
 
 VerificationVerdict = Literal["reproduced", "edited", "differs", "unknowable", "foreign"]
 VERIFICATION_VERDICTS: tuple[VerificationVerdict, ...] = ("differs", "unknowable", "edited", "reproduced", "foreign")
@@ -140,8 +140,7 @@ def format_changed_inputs(before: Trace, after: Trace) -> tuple[str, ...]:
         f"{_decode_name(name)}: {_format_fingerprint(old.get(name))} → {_format_fingerprint(new.get(name))}"
         for name in changed
     )
-    rest = len(lines) - _MAX_CHANGED_INPUTS
-    return lines if rest <= 0 else (*lines[:_MAX_CHANGED_INPUTS], f"and {rest} more")
+    return list_first_lines(lines, _MAX_CHANGED_INPUTS)
 
 
 def _decode_name(name: str) -> str:

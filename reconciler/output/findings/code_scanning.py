@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.krm.findings import Finding, FindingCode, FindingScope, Severity, SourceLocation, index_codes_by_name
 from reconciler.krm.json_pointer import PointerError, parse_pointer
-from reconciler.krm.json_text import compute_digest
+from reconciler.krm.json_text import compute_hash
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.config_fields import parse_field_path
@@ -118,7 +118,7 @@ def locate_findings(
         identity = (finding.code, path, location.object, location.pointer, location.package, location.owner)
         counts[identity] += 1
         # Add a number to the fingerprint, so that several equal findings of one field have different fingerprints.
-        fingerprint = compute_digest([*identity, counts[identity]]).removeprefix("sha256:")
+        fingerprint = compute_hash([*identity, counts[identity]])
         line, column, is_exact = (position.line, position.column, position.is_exact) if position else (0, 0, False)
         located.append(LocatedFinding(finding, path, line, column, fingerprint, is_exact))
     return located

@@ -16,6 +16,7 @@ from reconciler.output.text import (
     format_diffs,
     format_folded_diffs,
     format_names,
+    list_first_lines,
     shorten,
     to_one_line,
 )
@@ -160,7 +161,7 @@ def _format_details(change: ImpactChange) -> Iterator[str]:
     yield from (f"child: {line}" for line in format_children(change.templates, _MAX_LINES))
     yield from (f"overridden: {line}" for line in change.overrides)
     yield from (f"blocks publication: {condition}" for condition in change.unmet_gates)
-    yield from (f"why: {line}" for line in _limit(change.causes, _MAX_CAUSES))
+    yield from (f"why: {line}" for line in list_first_lines(change.causes, _MAX_CAUSES))
     if len(change.packages) > 1:
         yield f"on: {format_names(_list_names(change), _MAX_TARGETS)}"
 
@@ -181,11 +182,6 @@ def _format_by_code(findings: Iterable[Finding]) -> list[str]:
 def _list_names(change: ImpactChange) -> Sequence[str]:
     is_one_package = len({package.package for package in change.packages}) == 1
     return [package.target or package.title if is_one_package else package.title for package in change.packages]
-
-
-def _limit(lines: Sequence[str], limit: int) -> tuple[str, ...]:
-    rest = len(lines) - limit
-    return (*lines[:limit], f"and {rest} more") if rest > 0 else tuple(lines)
 
 
 def _format_section(title: str, lines: Iterable[str]) -> str:

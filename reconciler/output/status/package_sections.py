@@ -20,6 +20,7 @@ from reconciler.output.text import (
     format_object_reference,
     format_pointer_path,
     format_value,
+    list_first_lines,
     shorten,
     to_one_line,
 )
@@ -89,12 +90,13 @@ def _get_short_ref(upstream: Mapping[str, Any]) -> str:
 
 def format_conflicts(conflicts: Iterable[Conflict], limit: int | None = None) -> tuple[str, ...]:
     """Return one line per conflict. If there are more than `limit` conflicts, the last line counts the rest."""
-    return _limit([_format_conflict(serialize_conflict(conflict)) for conflict in conflicts], limit)
+    return list_first_lines([_format_conflict(serialize_conflict(conflict)) for conflict in conflicts], limit)
 
 
 def format_recorded_conflicts(recorded: object, limit: int | None = None) -> tuple[str, ...]:
     """Return the lines of `format_conflicts` for the field `conflicts` of a status file. Skip invalid entries."""
-    return _limit([to_one_line(_format_conflict(conflict)) for conflict in filter_recorded_conflicts(recorded)], limit)
+    lines = [to_one_line(_format_conflict(conflict)) for conflict in filter_recorded_conflicts(recorded)]
+    return list_first_lines(lines, limit)
 
 
 def format_conflict_summary(chosen_sides: Iterable[str]) -> str:
@@ -107,11 +109,6 @@ def format_conflict_summary(chosen_sides: Iterable[str]) -> str:
     parts = [f"{format_count(local, 'upstream change')} not applied"] if local else []
     parts += [format_count(len(sides) - local, "conflict")] if len(sides) > local else []
     return ", ".join(parts)
-
-
-def _limit(lines: list[str], limit: int | None) -> tuple[str, ...]:
-    more = [f"and {len(lines) - limit} more"] if limit is not None and len(lines) > limit else []
-    return (*lines[:limit], *more)
 
 
 def format_conflict_location(conflict: Mapping[str, Any]) -> str:

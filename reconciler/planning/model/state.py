@@ -21,7 +21,7 @@ from reconciler.catalog.files import BlobId, CommitId, TreeId
 from reconciler.controllers.override_policies.rollout import RuleId, parse_rule_id
 from reconciler.controllers.results import ConfigSources, PackageOwner, parse_object_id
 from reconciler.krm.internal_errors import ExpectedError
-from reconciler.krm.json_text import compute_digest, encode_indented_json
+from reconciler.krm.json_text import compute_hash, encode_indented_json
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import cached
@@ -424,11 +424,7 @@ def _get_package_path(package: str) -> str:
 def _serialize_texts(state: TargetState) -> dict[str, bytes]:
     # Store each rule content as a separate file, because Git stores equal files of all clusters only once.
     texts = {text for record in state.packages.values() for text in record.collect_rule_texts()}
-    return {f"{_TEXTS_FOLDER}{_hash_text(text)}.json": text.encode() for text in texts}
-
-
-def _hash_text(text: str) -> str:
-    return compute_digest(text).removeprefix("sha256:")
+    return {f"{_TEXTS_FOLDER}{compute_hash(text)}.json": text.encode() for text in texts}
 
 
 def parse_state(files: Mapping[str, bytes]) -> TargetState:
@@ -521,7 +517,7 @@ def _serialize_record(record: PackageRecord) -> dict[str, Any]:
 
 
 def _serialize_rules(rules: Mapping[RuleId, str]) -> dict[str, dict[str, str]]:
-    return {"rules": {str(rule): _hash_text(text) for rule, text in rules.items()}} if rules else {}
+    return {"rules": {str(rule): compute_hash(text) for rule, text in rules.items()}} if rules else {}
 
 
 def _parse_rules(data: Mapping[str, str], texts: Mapping[str, str]) -> Mapping[RuleId, str]:
