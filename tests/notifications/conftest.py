@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.notifications.events import Event
 from reconciler.notifications.routes import Route
-from tests.support.notifications import Desk, observe
+from tests.support.notifications import NotificationHarness, observe
 
 
 @pytest.fixture(autouse=True)
@@ -18,8 +18,8 @@ def no_expiring_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def harness(tmp_path: Path) -> NotificationHarness:
     """One route with all events. Its ledger exists, so that the first messages are not combined."""
-    desk = Desk(tmp_path / "ledger.json", [Route("ops", tuple(Event))])
-    assert desk.settle(observe()) == []
-    return desk
+    harness = NotificationHarness(tmp_path / "ledger.json", [Route("ops", tuple(Event))])
+    assert harness.settle(observe()) == []
+    return harness

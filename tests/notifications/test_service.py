@@ -27,7 +27,7 @@ from reconciler.planning.model.shard import Shard
 from reconciler.reconcile.pass_runner import PassSummary
 from reconciler.reconcile.reconcile_pass import PassReport
 from reconciler.settings import Settings
-from tests.support.notifications import START, Desk
+from tests.support.notifications import START, NotificationHarness
 
 WAIT_SECONDS = 60
 
@@ -169,11 +169,11 @@ def test_a_credential_is_reported_14_and_3_days_before_it_expires(
     assert observations[1].conditions == ()
 
 
-def test_each_step_of_an_expiry_is_one_message_until_the_credential_is_replaced(desk: Desk) -> None:
+def test_each_step_of_an_expiry_is_one_message_until_the_credential_is_replaced(harness: NotificationHarness) -> None:
     observer, sent = PassObserver(Shard()), []
     for days, expiry in ((0, EXPIRY), (1, EXPIRY), (12, EXPIRY), (13, EXPIRY), (14, EXPIRY + 90 * 86_400)):
-        desk.now = START + days * 86_400
-        sent.append(desk.settle(observer.observe_credentials({("server", "tls"): expiry}, desk.now)))
+        harness.now = START + days * 86_400
+        sent.append(harness.settle(observer.observe_credentials({("server", "tls"): expiry}, harness.now)))
 
     assert sent == [["Credential expires soon: tls of server"], [], ["Credential expires soon: tls of server"], [], []]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,10 @@ from reconciler.krm.findings import Severity
 from reconciler.notifications.events import Event
 from reconciler.notifications.observation import Condition, Observation
 from reconciler.notifications.routes import Route, parse_quiet_hours
-from reconciler.notifications.tracker import MESSAGES_PER_HOUR, TrackerOptions
+from reconciler.notifications.tracker import MESSAGES_PER_HOUR
 from reconciler.telemetry import metrics
 from tests.support.examples import examples
-from tests.support.notifications import START, Desk, blocked, drafts, item, observe, unreachable
+from tests.support.notifications import NotificationHarness, blocked, drafts, item, observe, unreachable
 
 HOUR = 3600.0
 BLOCKED = "Blocked: PackageVariant web: Bad (1 package on 1 target)"
@@ -41,353 +40,357 @@ def metrics_text() -> Iterator[Callable[[], str]]:
         yield lambda: metrics.render_metrics("text/plain")[0].decode()
 
 
-def test_equal_drafts_are_one_message(desk: Desk) -> None:
+def test_equal_drafts_are_one_message(harness: NotificationHarness) -> None:
     names = [f"t{number}/web@a" for number in range(1000)]
 
-    assert desk.settle(observe(drafts(*names))) == ["Review update web v1 → v2 on 1000 targets"]
+    assert harness.settle(observe(drafts(*names))) == ["Review update web v1 → v2 on 1000 targets"]
 
 
-def test_a_condition_is_sent_after_the_gather_time(desk: Desk) -> None:
-    assert desk.run(observe(blocked("a/web"))) == []
-    assert desk.run(after=29) == []
-    assert desk.run(after=1) == [BLOCKED]
+def test_a_condition_is_sent_after_the_gather_time(harness: NotificationHarness) -> None:
+    assert harness.run(observe(blocked("a/web"))) == []
+    assert harness.run(after=29) == []
+    assert harness.run(after=1) == [BLOCKED]
 
 
-def test_drafts_of_two_passes_within_the_gather_time_are_one_message(desk: Desk) -> None:
+def test_drafts_of_two_passes_within_the_gather_time_are_one_message(harness: NotificationHarness) -> None:
     first, second = observe(drafts("a/web@1")), observe(drafts("a/web@1", "b/web@1"))
 
-    assert desk.run(first) == []
-    assert desk.run(second, after=20) == []
-    assert desk.run(second, after=10) == ["Review update web v1 → v2 on 2 targets"]
+    assert harness.run(first) == []
+    assert harness.run(second, after=20) == []
+    assert harness.run(second, after=10) == ["Review update web v1 → v2 on 2 targets"]
 
 
-def test_a_condition_that_ends_within_the_gather_time_sends_nothing(desk: Desk) -> None:
-    assert desk.run(observe(blocked("a/web"))) == []
-    assert desk.run(observe(), after=20) == []
-    assert desk.run(observe(), after=HOUR) == []
+def test_a_condition_that_ends_within_the_gather_time_sends_nothing(harness: NotificationHarness) -> None:
+    assert harness.run(observe(blocked("a/web"))) == []
+    assert harness.run(observe(), after=20) == []
+    assert harness.run(observe(), after=HOUR) == []
 
 
-def test_the_gather_time_starts_again_after_an_interruption(desk: Desk) -> None:
-    desk.run(observe(blocked("a/web")))
-    desk.run(observe(), after=20)
+def test_the_gather_time_starts_again_after_an_interruption(harness: NotificationHarness) -> None:
+    harness.run(observe(blocked("a/web")))
+    harness.run(observe(), after=20)
 
-    assert desk.run(observe(blocked("a/web")), after=5) == []
-    assert desk.run(after=29) == []
-    assert desk.run(after=1) == [BLOCKED]
+    assert harness.run(observe(blocked("a/web")), after=5) == []
+    assert harness.run(after=29) == []
+    assert harness.run(after=1) == [BLOCKED]
 
 
-def test_a_flapping_condition_sends_one_message(desk: Desk, metrics_text: Callable[[], str]) -> None:
-    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
+def test_a_flapping_condition_sends_one_message(harness: NotificationHarness, metrics_text: Callable[[], str]) -> None:
+    assert harness.settle(observe(blocked("a/web"))) == [BLOCKED]
     for _ in range(10):
-        assert desk.run(observe(), after=10) == []
-        assert desk.run(observe(blocked("a/web")), after=10) == []
+        assert harness.run(observe(), after=10) == []
+        assert harness.run(observe(blocked("a/web")), after=10) == []
 
     labels = 'channel="ops",event="package_blocked",result="deduplicated"'
     assert f"reconciler_notifications_total{{{labels}}} 10.0" in metrics_text()
 
 
-def test_the_end_of_a_condition_is_sent_once(desk: Desk) -> None:
-    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
-    assert desk.settle(observe()) == [UNBLOCKED]
-    assert desk.settle(observe()) == []
+def test_the_end_of_a_condition_is_sent_once(harness: NotificationHarness) -> None:
+    assert harness.settle(observe(blocked("a/web"))) == [BLOCKED]
+    assert harness.settle(observe()) == [UNBLOCKED]
+    assert harness.settle(observe()) == []
 
 
-def test_a_condition_that_begins_again_is_sent_again(desk: Desk) -> None:
-    desk.settle(observe(blocked("a/web")))
-    desk.settle(observe())
+def test_a_condition_that_begins_again_is_sent_again(harness: NotificationHarness) -> None:
+    harness.settle(observe(blocked("a/web")))
+    harness.settle(observe())
 
-    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
+    assert harness.settle(observe(blocked("a/web"))) == [BLOCKED]
 
 
-def test_the_end_of_a_condition_is_sent_only_when_all_items_have_ended(desk: Desk) -> None:
-    desk.settle(observe(blocked("a/web", "b/web")))
+def test_the_end_of_a_condition_is_sent_only_when_all_items_have_ended(harness: NotificationHarness) -> None:
+    harness.settle(observe(blocked("a/web", "b/web")))
 
-    assert desk.settle(observe(blocked("b/web"))) == []
-    assert desk.settle(observe()) == [UNBLOCKED]
+    assert harness.settle(observe(blocked("b/web"))) == []
+    assert harness.settle(observe()) == [UNBLOCKED]
 
 
 def test_an_end_is_not_sent_to_a_route_that_did_not_send_the_start(tmp_path: Path) -> None:
-    desk = Desk(
+    harness = NotificationHarness(
         tmp_path / "ledger.json", [Route("ops", (Event.PACKAGE_BLOCKED, Event.PACKAGE_UNBLOCKED), targets="stage=prod")]
     )
     labels = {"a": {"stage": "test"}}
-    desk.settle(observe(labels=labels))
+    harness.settle(observe(labels=labels))
 
-    assert desk.settle(observe(blocked("a/web"), labels=labels)) == []
-    assert desk.settle(observe(labels=labels)) == []
+    assert harness.settle(observe(blocked("a/web"), labels=labels)) == []
+    assert harness.settle(observe(labels=labels)) == []
 
 
 def test_an_end_is_sent_to_the_routes_of_the_start_whatever_its_severity(tmp_path: Path) -> None:
     routes = [Route("ops", severity=Severity.ERROR, targets="stage=prod"), Route("ops", targets="stage=test")]
-    desk = Desk(tmp_path / "ledger.json", routes)
+    harness = NotificationHarness(tmp_path / "ledger.json", routes)
     labels = {"a": {"stage": "prod"}}
-    desk.settle(observe(labels=labels))
-    desk.settle(observe(blocked("a/web"), labels=labels))
-    desk.run(observe(labels=labels))
-    desk.channel.errors = [unreachable()]
-    desk.run(after=30)
+    harness.settle(observe(labels=labels))
+    harness.settle(observe(blocked("a/web"), labels=labels))
+    harness.run(observe(labels=labels))
+    harness.channel.errors = [unreachable()]
+    harness.run(after=30)
     # The restart happens before the second attempt. Another condition changes the ledger before.
     later = observe(drafts("a/db@1"), labels=labels)
-    assert desk.run(later) == []
-    desk.restart()
+    assert harness.run(later) == []
+    harness.restart()
 
-    assert desk.settle(later) == [UNBLOCKED]
-    assert len({message.route for message in desk.channel.messages}) == 1
+    assert harness.settle(later) == [UNBLOCKED]
+    assert len({message.route for message in harness.channel.messages}) == 1
 
 
 def test_a_condition_that_has_ended_is_not_sent_to_a_later_route(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "ledger.json", [Route("ops"), Route("ops", packages=("*",), digest_minutes=1)])
-    desk.settle(observe())
-    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
-    assert desk.run(observe(), after=20) == []
+    harness = NotificationHarness(
+        tmp_path / "ledger.json", [Route("ops"), Route("ops", packages=("*",), digest_minutes=1)]
+    )
+    harness.settle(observe())
+    assert harness.settle(observe(blocked("a/web"))) == [BLOCKED]
+    assert harness.run(observe(), after=20) == []
 
     # The digest is due, and the end of the condition is not sent yet.
-    assert desk.run(after=10) == []
-    assert desk.run(after=20) == [UNBLOCKED]
+    assert harness.run(after=10) == []
+    assert harness.run(after=20) == [UNBLOCKED]
 
 
-def test_a_condition_that_ends_during_retries_is_followed_by_its_end(desk: Desk) -> None:
-    desk.channel.errors = [unreachable(), unreachable()]
-    desk.settle(observe(blocked("a/web")))
-    assert desk.run(observe(), after=1) == []
-    assert desk.run(after=5) == [BLOCKED]
+def test_a_condition_that_ends_during_retries_is_followed_by_its_end(harness: NotificationHarness) -> None:
+    harness.channel.errors = [unreachable(), unreachable()]
+    harness.settle(observe(blocked("a/web")))
+    assert harness.run(observe(), after=1) == []
+    assert harness.run(after=5) == [BLOCKED]
 
-    assert desk.run(after=30) == [UNBLOCKED]
+    assert harness.run(after=30) == [UNBLOCKED]
 
 
 @pytest.mark.parametrize("events", [(Event.PACKAGE_UNBLOCKED,), (Event.PACKAGE_BLOCKED,)], ids=str)
 def test_a_route_receives_only_its_events(tmp_path: Path, events: tuple[Event, ...]) -> None:
-    desk = Desk(tmp_path / "ledger.json", [Route("ops", events)])
-    desk.settle(observe())
-    sent = [*desk.settle(observe(blocked("a/web"))), *desk.settle(observe())]
+    harness = NotificationHarness(tmp_path / "ledger.json", [Route("ops", events)])
+    harness.settle(observe())
+    sent = [*harness.settle(observe(blocked("a/web"))), *harness.settle(observe())]
 
     assert sent == ([BLOCKED] if events == (Event.PACKAGE_BLOCKED,) else [])
 
 
-def test_a_target_that_cannot_be_read_keeps_its_conditions(desk: Desk) -> None:
-    desk.settle(observe(drafts("a/web@1"), blocked("a/db")))
+def test_a_target_that_cannot_be_read_keeps_its_conditions(harness: NotificationHarness) -> None:
+    harness.settle(observe(drafts("a/web@1"), blocked("a/db")))
 
-    assert desk.settle(observe(unknown_scopes=frozenset({"a"}))) == []
-    assert desk.settle(observe(drafts("a/web@1"), blocked("a/db"))) == []
-
-
-def test_a_failed_pass_keeps_all_conditions(desk: Desk) -> None:
-    desk.settle(observe(drafts("a/web@1")))
-
-    assert desk.settle(Observation((), only_scopes=frozenset({"/pass"}))) == []
-    assert desk.settle(observe(drafts("a/web@1"))) == []
+    assert harness.settle(observe(unknown_scopes=frozenset({"a"}))) == []
+    assert harness.settle(observe(drafts("a/web@1"), blocked("a/db"))) == []
 
 
-def test_a_new_version_of_a_draft_is_a_new_message(desk: Desk) -> None:
-    desk.settle(observe(drafts("a/web@1", "b/web@1")))
+def test_a_failed_pass_keeps_all_conditions(harness: NotificationHarness) -> None:
+    harness.settle(observe(drafts("a/web@1")))
 
-    assert desk.settle(observe(drafts("a/web@2", "b/web@1"))) == ["Review update web v1 → v2 on 2 targets"]
+    assert harness.settle(Observation((), only_scopes=frozenset({"/pass"}))) == []
+    assert harness.settle(observe(drafts("a/web@1"))) == []
+
+
+def test_a_new_version_of_a_draft_is_a_new_message(harness: NotificationHarness) -> None:
+    harness.settle(observe(drafts("a/web@1", "b/web@1")))
+
+    assert harness.settle(observe(drafts("a/web@2", "b/web@1"))) == ["Review update web v1 → v2 on 2 targets"]
 
 
 def test_a_published_draft_sends_no_message_about_the_other_drafts(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "ledger.json", [Route("ops")])
-    desk.settle(observe())
-    desk.settle(observe(drafts("a/web@1", "b/web@1")))
+    harness = NotificationHarness(tmp_path / "ledger.json", [Route("ops")])
+    harness.settle(observe())
+    harness.settle(observe(drafts("a/web@1", "b/web@1")))
 
-    assert desk.settle(observe(drafts("b/web@1"), published={"a/web@1": 2})) == []
+    assert harness.settle(observe(drafts("b/web@1"), published={"a/web@1": 2})) == []
 
 
-def test_a_published_and_a_rejected_draft_are_sent_to_routes_that_select_them(desk: Desk) -> None:
-    desk.settle(observe(drafts("a/web@1", "b/web@1")))
-    sent = desk.settle(observe(published={"a/web@1": 2}, rejected=frozenset({"b/web@1"})))
+def test_a_published_and_a_rejected_draft_are_sent_to_routes_that_select_them(harness: NotificationHarness) -> None:
+    harness.settle(observe(drafts("a/web@1", "b/web@1")))
+    sent = harness.settle(observe(published={"a/web@1": 2}, rejected=frozenset({"b/web@1"})))
 
     assert sent == ["Published on a: 1 package", "Rejected: update web v1 → v2 on 1 target"]
-    assert desk.channel.messages[-2].lines == ("a/web: revision 2",)
+    assert harness.channel.messages[-2].lines == ("a/web: revision 2",)
 
 
-def test_a_conflict_ends_with_its_draft(desk: Desk) -> None:
+def test_a_conflict_ends_with_its_draft(harness: NotificationHarness) -> None:
     observed = observe(drafts("a/web@1"), conflict("a/web@1"))
-    assert desk.settle(observed)[1] == "Conflict in web: spec.replicas on 1 target"
+    assert harness.settle(observed)[1] == "Conflict in web: spec.replicas on 1 target"
     # Later passes do not observe the conflict again, because the package is unchanged.
-    assert desk.settle(observe(drafts("a/web@1"))) == []
-    assert desk.settle(observed) == []
-    desk.settle(observe())
+    assert harness.settle(observe(drafts("a/web@1"))) == []
+    assert harness.settle(observed) == []
+    harness.settle(observe())
 
-    assert len(desk.settle(observed)) == 2
-
-
-def test_a_remote_must_be_unavailable_for_some_time(desk: Desk) -> None:
-    assert desk.settle(observe(remote())) == []
-    assert desk.run(observe(remote()), after=869) == []
-    assert desk.run(observe(remote()), after=1) == ["Remote unavailable: git"]
-    assert desk.settle(observe()) == ["Remote available again: git"]
+    assert len(harness.settle(observed)) == 2
 
 
-def test_a_restart_sends_nothing(desk: Desk) -> None:
+def test_a_remote_must_be_unavailable_for_some_time(harness: NotificationHarness) -> None:
+    assert harness.settle(observe(remote())) == []
+    assert harness.run(observe(remote()), after=869) == []
+    assert harness.run(observe(remote()), after=1) == ["Remote unavailable: git"]
+    assert harness.settle(observe()) == ["Remote available again: git"]
+
+
+def test_a_restart_sends_nothing(harness: NotificationHarness) -> None:
     observed = observe(drafts("a/web@1", "b/web@1"), blocked("a/db"), remote(0))
-    assert len(desk.settle(observed)) == 3
-    desk.restart()
+    assert len(harness.settle(observed)) == 3
+    harness.restart()
 
-    assert desk.settle(observed) == []
-
-
-def test_a_restart_reports_the_end_of_a_condition(desk: Desk) -> None:
-    desk.settle(observe(blocked("a/web")))
-    desk.restart()
-
-    assert desk.settle(observe()) == [UNBLOCKED]
+    assert harness.settle(observed) == []
 
 
-def test_a_restart_before_a_message_is_sent_does_not_lose_an_action(desk: Desk) -> None:
-    desk.settle(observe(drafts("a/web@1")))
-    desk.run(observe(published={"a/web@1": 2}))
-    desk.restart()
+def test_a_restart_reports_the_end_of_a_condition(harness: NotificationHarness) -> None:
+    harness.settle(observe(blocked("a/web")))
+    harness.restart()
 
-    assert desk.settle(observe(published={"a/web@1": 2})) == ["Published on a: 1 package"]
+    assert harness.settle(observe()) == [UNBLOCKED]
+
+
+def test_a_restart_before_a_message_is_sent_does_not_lose_an_action(harness: NotificationHarness) -> None:
+    harness.settle(observe(drafts("a/web@1")))
+    harness.run(observe(published={"a/web@1": 2}))
+    harness.restart()
+
+    assert harness.settle(observe(published={"a/web@1": 2})) == ["Published on a: 1 package"]
 
 
 def test_an_action_is_not_lost_if_the_first_pass_after_a_restart_fails(tmp_path: Path) -> None:
     route = Route("ops", (Event.PUBLISHED,), targets="stage=prod", digest_minutes=60)
-    desk = Desk(tmp_path / "ledger.json", [route])
+    harness = NotificationHarness(tmp_path / "ledger.json", [route])
     labels = {"a": {"stage": "prod"}}
     published = observe(published={"a/web@1": 2}, labels=labels)
-    desk.settle(observe(drafts("a/web@1"), labels=labels))
-    desk.settle(published)
-    desk.settle(observe(drafts("a/other@1"), published={"a/web@1": 2}, labels=labels))
-    desk.restart()
+    harness.settle(observe(drafts("a/web@1"), labels=labels))
+    harness.settle(published)
+    harness.settle(observe(drafts("a/other@1"), published={"a/web@1": 2}, labels=labels))
+    harness.restart()
 
-    assert desk.settle(Observation((), only_scopes=frozenset({"/pass"}))) == []
-    assert desk.run(published, after=HOUR) == ["Published on a: 1 package"]
+    assert harness.settle(Observation((), only_scopes=frozenset({"/pass"}))) == []
+    assert harness.run(published, after=HOUR) == ["Published on a: 1 package"]
 
 
-def test_a_restart_during_retries_does_not_lose_an_action(desk: Desk) -> None:
-    desk.settle(observe(drafts("a/web@1")))
+def test_a_restart_during_retries_does_not_lose_an_action(harness: NotificationHarness) -> None:
+    harness.settle(observe(drafts("a/web@1")))
     published = observe(published={"a/web@1": 2})
-    desk.channel.errors = [unreachable(), unreachable()]
-    desk.settle(published)
+    harness.channel.errors = [unreachable(), unreachable()]
+    harness.settle(published)
     # The new draft changes the ledger during the retries.
     later = observe(drafts("b/web@1"), published={"a/web@1": 2})
-    desk.run(later, after=0.5)
-    desk.run(observe(drafts("b/web@1", "c/web@1"), published={"a/web@1": 2}))
-    desk.restart()
+    harness.run(later, after=0.5)
+    harness.run(observe(drafts("b/web@1", "c/web@1"), published={"a/web@1": 2}))
+    harness.restart()
 
-    assert "Published on a: 1 package" in desk.settle(later)
-
-
-def test_a_kill_between_delivery_and_ledger_repeats_one_message_with_the_same_id(desk: Desk) -> None:
-    desk.run(observe(blocked("a/web")))
-    before = desk.file.read_bytes()
-    desk.run(after=30)
-    desk.file.write_bytes(before)
-    desk.restart()
-
-    assert desk.settle(observe(blocked("a/web"))) == [BLOCKED]
-    assert len({message.id for message in desk.channel.messages}) == 1
-    assert desk.settle(observe(blocked("a/web"))) == []
+    assert "Published on a: 1 package" in harness.settle(later)
 
 
-def test_a_lost_ledger_repeats_the_conditions_as_one_message(desk: Desk) -> None:
+def test_a_kill_between_delivery_and_ledger_repeats_one_message_with_the_same_id(harness: NotificationHarness) -> None:
+    harness.run(observe(blocked("a/web")))
+    before = harness.file.read_bytes()
+    harness.run(after=30)
+    harness.file.write_bytes(before)
+    harness.restart()
+
+    assert harness.settle(observe(blocked("a/web"))) == [BLOCKED]
+    assert len({message.id for message in harness.channel.messages}) == 1
+    assert harness.settle(observe(blocked("a/web"))) == []
+
+
+def test_a_lost_ledger_repeats_the_conditions_as_one_message(harness: NotificationHarness) -> None:
     observed = observe(drafts("a/web@1"), blocked("a/db"), blocked("a/x", group="Bad x"))
-    desk.settle(observed)
-    desk.file.unlink()
-    desk.restart()
+    harness.settle(observed)
+    harness.file.unlink()
+    harness.restart()
 
-    assert desk.settle(observed) == ["3 changes"]
-    assert desk.settle(observed) == []
+    assert harness.settle(observed) == ["3 changes"]
+    assert harness.settle(observed) == []
 
 
-def test_a_damaged_ledger_is_like_a_lost_ledger(desk: Desk) -> None:
+def test_a_damaged_ledger_is_like_a_lost_ledger(harness: NotificationHarness) -> None:
     observed = observe(drafts("a/web@1"), blocked("a/db"))
-    desk.settle(observed)
-    desk.file.write_text(desk.file.read_text()[:-20])
-    desk.restart()
+    harness.settle(observed)
+    harness.file.write_text(harness.file.read_text()[:-20])
+    harness.restart()
 
-    assert desk.settle(observed) == ["2 changes"]
+    assert harness.settle(observed) == ["2 changes"]
 
 
 def test_a_route_sends_a_limited_number_of_messages_and_then_one_digest(
-    desk: Desk, metrics_text: Callable[[], str]
+    harness: NotificationHarness, metrics_text: Callable[[], str]
 ) -> None:
     conditions = [blocked(f"a/p{number}", group=f"Bad {number}") for number in range(MESSAGES_PER_HOUR + 37)]
-    assert len(desk.settle(observe(*conditions))) == MESSAGES_PER_HOUR
+    assert len(harness.settle(observe(*conditions))) == MESSAGES_PER_HOUR
     # One more message is possible after each 180 seconds.
-    assert desk.run(after=179) == []
-    assert desk.run(after=1) == ["37 further changes"]
-    assert len(desk.channel.messages[-1].lines) == 21
-    assert desk.run(after=HOUR) == []
+    assert harness.run(after=179) == []
+    assert harness.run(after=1) == ["37 further changes"]
+    assert len(harness.channel.messages[-1].lines) == 21
+    assert harness.run(after=HOUR) == []
     text = metrics_text()
     assert 'reconciler_notifications_total{channel="ops",event="package_blocked",result="sent"} 20.0' in text
     assert 'reconciler_notifications_total{channel="ops",event="package_blocked",result="limited"} 37.0' in text
     assert 'reconciler_notifications_total{channel="ops",event="digest",result="sent"} 1.0' in text
 
 
-def test_the_rate_limit_holds_after_a_restart(desk: Desk) -> None:
-    desk.settle(observe(*(blocked(f"a/p{number}", group=f"Bad {number}") for number in range(MESSAGES_PER_HOUR))))
-    desk.restart()
+def test_the_rate_limit_holds_after_a_restart(harness: NotificationHarness) -> None:
+    harness.settle(observe(*(blocked(f"a/p{number}", group=f"Bad {number}") for number in range(MESSAGES_PER_HOUR))))
+    harness.restart()
 
-    assert desk.settle(observe(drafts("a/web@1"))) == []
+    assert harness.settle(observe(drafts("a/web@1"))) == []
 
 
 def test_a_digest_route_collects_messages(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "ledger.json", [Route("ops", digest_minutes=60)])
-    desk.settle(observe())
+    harness = NotificationHarness(tmp_path / "ledger.json", [Route("ops", digest_minutes=60)])
+    harness.settle(observe())
 
-    assert desk.settle(observe(blocked("a/web"))) == []
-    assert desk.settle(observe(blocked("a/web"), drafts("b/web@1"))) == []
-    assert desk.run(after=HOUR - 61) == []
-    assert desk.run(after=1) == ["2 changes"]
+    assert harness.settle(observe(blocked("a/web"))) == []
+    assert harness.settle(observe(blocked("a/web"), drafts("b/web@1"))) == []
+    assert harness.run(after=HOUR - 61) == []
+    assert harness.run(after=1) == ["2 changes"]
 
 
 def test_messages_of_quiet_hours_are_one_message_afterwards(tmp_path: Path) -> None:
-    # START is 22:13:20 UTC.
-    desk = Desk(tmp_path / "ledger.json", [Route("ops", quiet_hours=parse_quiet_hours("23:00-06:00"))])
-    desk.settle(observe())
-    desk.run(after=HOUR)
+    # The clock of the harness starts at 22:13:20 UTC.
+    harness = NotificationHarness(
+        tmp_path / "ledger.json", [Route("ops", quiet_hours=parse_quiet_hours("23:00-06:00"))]
+    )
+    harness.settle(observe())
+    harness.run(after=HOUR)
 
-    assert desk.settle(observe(blocked("a/web"), drafts("a/db@1"), blocked("a/x", group="Bad x"))) == []
-    assert desk.settle(observe(blocked("a/web"), drafts("a/db@1"))) == []
-    assert desk.run(after=6 * HOUR) == []
-    assert desk.run(after=HOUR) == ["2 changes"]
+    assert harness.settle(observe(blocked("a/web"), drafts("a/db@1"), blocked("a/x", group="Bad x"))) == []
+    assert harness.settle(observe(blocked("a/web"), drafts("a/db@1"))) == []
+    assert harness.run(after=6 * HOUR) == []
+    assert harness.run(after=HOUR) == ["2 changes"]
 
 
 def test_an_overdue_review_is_sent_once_per_day(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "ledger.json", [Route("ops", (Event.REVIEW_OVERDUE,))])
+    harness = NotificationHarness(tmp_path / "ledger.json", [Route("ops", (Event.REVIEW_OVERDUE,))])
     observed = observe(drafts("a/web@1", "b/web@1"))
-    desk.settle(observed)
+    harness.settle(observed)
 
-    assert desk.run(after=47 * HOUR) == []
-    assert desk.run(after=HOUR) == ["Overdue review: 2 packages on 2 targets"]
-    desk.restart()
-    assert desk.settle(observed) == []
-    assert desk.run(after=23 * HOUR) == []
-    assert desk.run(after=HOUR) == ["Overdue review: 2 packages on 2 targets"]
-    assert desk.run(after=24 * HOUR) == ["Overdue review: 2 packages on 2 targets"]
-    desk.settle(observe())
-    assert desk.run(after=48 * HOUR) == []
-
-
-def test_a_failing_channel_does_not_lose_a_message(desk: Desk) -> None:
-    desk.channel.errors = [unreachable(), unreachable()]
-
-    assert desk.settle(observe(blocked("a/web"))) == []
-    assert desk.run(after=1) == []
-    assert desk.run(after=5) == [BLOCKED]
-    assert desk.run(observe(blocked("a/web")), after=HOUR) == []
+    assert harness.run(after=47 * HOUR) == []
+    assert harness.run(after=HOUR) == ["Overdue review: 2 packages on 2 targets"]
+    harness.restart()
+    assert harness.settle(observed) == []
+    assert harness.run(after=23 * HOUR) == []
+    assert harness.run(after=HOUR) == ["Overdue review: 2 packages on 2 targets"]
+    assert harness.run(after=24 * HOUR) == ["Overdue review: 2 packages on 2 targets"]
+    harness.settle(observe())
+    assert harness.run(after=48 * HOUR) == []
 
 
-def test_later_messages_of_a_thread_receive_the_data_of_the_first(desk: Desk) -> None:
-    desk.channel.posted = {"ts": "1"}
-    desk.settle(observe(blocked("a/web")))
-    desk.restart()
-    desk.settle(observe(blocked("a/web", "b/web")))
-    desk.settle(observe())
+def test_a_failing_channel_does_not_lose_a_message(harness: NotificationHarness) -> None:
+    harness.channel.errors = [unreachable(), unreachable()]
 
-    assert [message.posted for message in desk.channel.messages] == [{}, {"ts": "1"}, {"ts": "1"}]
-    assert len({message.thread for message in desk.channel.messages}) == 1
+    assert harness.settle(observe(blocked("a/web"))) == []
+    assert harness.run(after=1) == []
+    assert harness.run(after=5) == [BLOCKED]
+    assert harness.run(observe(blocked("a/web")), after=HOUR) == []
+
+
+def test_later_messages_of_a_thread_receive_the_data_of_the_first(harness: NotificationHarness) -> None:
+    harness.channel.posted = {"ts": "1"}
+    harness.settle(observe(blocked("a/web")))
+    harness.restart()
+    harness.settle(observe(blocked("a/web", "b/web")))
+    harness.settle(observe())
+
+    assert [message.posted for message in harness.channel.messages] == [{}, {"ts": "1"}, {"ts": "1"}]
+    assert len({message.thread for message in harness.channel.messages}) == 1
 
 
 def test_the_data_of_a_digest_is_not_used_for_later_messages(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "ledger.json", [Route("ops")])
-    desk.channel.posted = {"ts": "1"}
-    assert desk.settle(observe(blocked("a/web"), drafts("b/web@1"))) == ["2 changes"]
-    desk.settle(observe(blocked("a/web", "b/web"), drafts("b/web@1")))
+    harness = NotificationHarness(tmp_path / "ledger.json", [Route("ops")])
+    harness.channel.posted = {"ts": "1"}
+    assert harness.settle(observe(blocked("a/web"), drafts("b/web@1"))) == ["2 changes"]
+    harness.settle(observe(blocked("a/web", "b/web"), drafts("b/web@1")))
 
-    assert desk.channel.messages[-1].posted == {}
+    assert harness.channel.messages[-1].posted == {}
 
 
 @pytest.mark.parametrize(
@@ -404,32 +407,33 @@ def test_the_data_of_a_digest_is_not_used_for_later_messages(tmp_path: Path) -> 
     ],
 )
 def test_a_route_selects_messages(tmp_path: Path, route: Route, expected: int) -> None:
-    desk = Desk(tmp_path / "ledger.json", [route])
+    harness = NotificationHarness(tmp_path / "ledger.json", [route])
     labels = {"a": {"stage": "prod"}, "b": {"stage": "test"}}
-    desk.settle(observe(labels=labels))
+    harness.settle(observe(labels=labels))
 
     # The last item is about the whole fleet, and is selected only by routes without `targets` and `packages`.
     fleet = Condition(Event.PASS_FAILING, "1/1", "shard 1/1", Severity.WARNING, (item("pass", target=""),))
     expected += not route.targets and not route.packages and route.severity is not Severity.ERROR and not route.events
-    assert len(desk.settle(observe(blocked("a/web"), drafts("b/db@1"), fleet, labels=labels))) == expected
+    assert len(harness.settle(observe(blocked("a/web"), drafts("b/db@1"), fleet, labels=labels))) == expected
 
 
 def test_several_routes_send_their_own_messages(tmp_path: Path) -> None:
-    desk = Desk(tmp_path / "ledger.json", [Route("ops", targets="stage=prod"), Route("ops", severity=Severity.ERROR)])
+    harness = NotificationHarness(
+        tmp_path / "ledger.json", [Route("ops", targets="stage=prod"), Route("ops", severity=Severity.ERROR)]
+    )
     labels = {"a": {"stage": "prod"}}
-    desk.settle(observe(labels=labels))
+    harness.settle(observe(labels=labels))
 
-    assert desk.settle(observe(blocked("a/web"), labels=labels)) == [BLOCKED, BLOCKED]
+    assert harness.settle(observe(blocked("a/web"), labels=labels)) == [BLOCKED, BLOCKED]
 
 
-def test_the_ledger_keeps_the_latest_groups(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ledger_keeps_the_latest_groups(harness: NotificationHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reconciler.notifications.ledger.MAX_GROUPS", 5)
-    desk.options = replace(desk.options, gather_seconds=0.0)
     for number in range(10):
-        desk.run(observe(blocked(f"a/p{number}", group=f"Bad {number}"), unknown_scopes=frozenset({"a"})))
-    desk.restart()
+        harness.run(observe(blocked(f"a/p{number}", group=f"Bad {number}"), unknown_scopes=frozenset({"a"})))
+    harness.restart()
 
-    assert [group for _, group in desk.work.ledger.groups] == [f"Bad {number}" for number in range(5, 10)]
+    assert [group for _, group in harness.work.ledger.groups] == [f"Bad {number}" for number in range(5, 10)]
 
 
 @settings(max_examples=examples(60), deadline=None)
@@ -444,15 +448,14 @@ def test_passes_over_equal_refs_send_nothing_more(
     tmp_path_factory: pytest.TempPathFactory, conditions: list[Condition], steps: list[tuple[float, bool]]
 ) -> None:
     events = tuple(event for event in Event if event is not Event.REVIEW_OVERDUE)
-    desk = Desk(tmp_path_factory.mktemp("desk") / "ledger.json", [Route("ops", events)], TrackerOptions())
+    harness = NotificationHarness(tmp_path_factory.mktemp("harness") / "ledger.json", [Route("ops", events)])
     observed = observe(*conditions)
-    desk.settle(observed)
-    desk.run(observed, after=1000)
-    sent = len(desk.channel.messages)
+    harness.settle(observed)
+    harness.run(observed, after=1000)
+    sent = len(harness.channel.messages)
     for seconds, is_restart in steps:
         if is_restart:
-            desk.restart()
-        desk.run(observed, after=seconds)
+            harness.restart()
+        harness.run(observed, after=seconds)
 
-    assert len(desk.channel.messages) == sent
-    assert desk.now >= START
+    assert len(harness.channel.messages) == sent

@@ -29,7 +29,7 @@ from tests.properties.test_second_pass import ACTIONS, update_open
 from tests.scenarios.test_removals import build_five_clusters, build_set
 from tests.scenarios.test_rollouts import build_rolled_out_world, roll_out, write_rule
 from tests.support.git_repositories import commit_files, delete_ref, write_hook
-from tests.support.notifications import Desk
+from tests.support.notifications import NotificationHarness
 from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.world import STATE, World, package, variant
 
@@ -43,17 +43,17 @@ class Fleet:
     world: World
     routes: tuple[Route, ...] = ALL_EVENTS
     shard: Shard = field(default_factory=Shard)
-    desk: Desk = field(init=False)
+    harness: NotificationHarness = field(init=False)
 
     def __post_init__(self) -> None:
-        self.desk = Desk(self.world.folder / "cache" / "notifications.json", [*self.routes])
+        self.harness = NotificationHarness(self.world.folder / "cache" / "notifications.json", [*self.routes])
         self.restart()
 
     def restart(self) -> None:
         self.observations: list[Observation] = []
         self.observer = PassObserver(self.shard)
         self.service = self.world.service(observe=self._observe)
-        self.desk.restart()
+        self.harness.restart()
 
     def _observe(self, report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
         self.observations.append(self.observer.observe(report, failures))
@@ -61,11 +61,11 @@ class Fleet:
 
     def sync(self, after: float = 0.0) -> list[str]:
         """Run one pass. Return the titles of the messages until the gather time after the pass has ended."""
-        self.desk.now += after
+        self.harness.now += after
         self.service.run()
         observations = [*self.observations]
         self.observations.clear()
-        return self.desk.settle(*observations)
+        return self.harness.settle(*observations)
 
 
 def publish(world: World, *clusters: str) -> None:
@@ -86,7 +86,7 @@ def test_the_first_drafts_of_a_fleet_are_one_message_per_package(tmp_path: Path)
 
     # A new ledger combines the messages.
     assert fleet.sync() == ["2 changes"]
-    assert fleet.desk.channel.messages[0].lines == (
+    assert fleet.harness.channel.messages[0].lines == (
         "Review install gateway v1 on 2 targets",
         "Review install metrics v1 on 1 target",
     )
@@ -96,9 +96,9 @@ def test_an_update_is_one_message_for_all_targets(fleet: Fleet) -> None:
     release_gateway(fleet.world)
 
     assert fleet.sync() == ["Review update gateway v1 → v2 on 2 targets"]
-    assert fleet.desk.channel.messages[-1].data == {
+    assert fleet.harness.channel.messages[-1].data == {
         "operation": "update", "owner": "PackageVariantSet default/gateway", "package": "gateway",
-        "from": fleet.desk.channel.messages[-1].data["from"], "to": fleet.desk.channel.messages[-1].data["to"],
+        "from": fleet.harness.channel.messages[-1].data["from"], "to": fleet.harness.channel.messages[-1].data["to"],
         "risks": [],
     }  # fmt: skip
     assert fleet.sync() == []
@@ -118,7 +118,7 @@ def test_a_published_draft_and_a_rejected_draft_are_reported(fleet: Fleet) -> No
     delete_ref(fleet.world.fleet, "refs/heads/drafts/lisbon")
 
     assert fleet.sync() == ["Published on berlin: 1 package", "Rejected: update gateway v1 → v2 on 1 target"]
-    assert fleet.desk.channel.messages[-2].lines == ("berlin/gateway: revision 2",)
+    assert fleet.harness.channel.messages[-2].lines == ("berlin/gateway: revision 2",)
     assert fleet.sync() == []
 
 
@@ -146,7 +146,7 @@ def test_a_conflict_is_reported_until_its_draft_is_published(fleet: Fleet) -> No
 
     conflict = "Conflict in metrics: deployment.yaml: Deployment metrics: spec.replicas on 1 target"
     assert sent == ["Review update metrics v1 → v2 on 1 target", conflict]
-    assert "local 5 is kept, upstream 3 is not applied" in fleet.desk.channel.messages[-1].lines[0]
+    assert "local 5 is kept, upstream 3 is not applied" in fleet.harness.channel.messages[-1].lines[0]
 
 
 def test_a_group_has_the_highest_severity_of_its_drafts(fleet: Fleet) -> None:
@@ -156,7 +156,7 @@ def test_a_group_has_the_highest_severity_of_its_drafts(fleet: Fleet) -> None:
     fleet.world.release("gateway", "v2", package("gateway", replicas=9))
     fleet.sync()
 
-    message = next(each for each in reversed(fleet.desk.channel.messages) if each.event == "drafts_waiting")
+    message = next(each for each in reversed(fleet.harness.channel.messages) if each.event == "drafts_waiting")
     assert (message.severity, message.data["risks"]) == (Severity.WARNING, ["has conflicts"])
     assert message.lines == ("berlin/gateway", "lisbon/gateway: has conflicts")
 
@@ -177,7 +177,7 @@ def test_an_invalid_config_file_is_reported_with_its_line(fleet: Fleet) -> None:
     sent = fleet.sync()
 
     assert sent == ["Blocked: broken.yaml: YamlSyntax"]
-    assert fleet.desk.channel.messages[-1].data["file"] == "broken.yaml"
+    assert fleet.harness.channel.messages[-1].data["file"] == "broken.yaml"
 
 
 def test_an_unreadable_config_file_does_not_end_the_conditions_of_other_files(fleet: Fleet) -> None:
@@ -196,7 +196,7 @@ def test_a_route_selects_targets_by_the_labels_of_the_config(tmp_path: Path, tar
     release_gateway(fleet.world)
 
     assert fleet.sync() == ["Review update gateway v1 → v2 on 1 target"]
-    assert fleet.desk.channel.messages[-1].lines == ("berlin/gateway",)
+    assert fleet.harness.channel.messages[-1].lines == ("berlin/gateway",)
 
 
 def test_held_deletions_are_one_message_per_owner(tmp_path: Path) -> None:
@@ -214,7 +214,7 @@ def test_a_proposed_deletion_is_a_risk(tmp_path: Path) -> None:
     fleet.world.write({"gateway.yaml": build_set(4)})
 
     assert fleet.sync() == ["Review delete gateway on 1 target"]
-    message = fleet.desk.channel.messages[-1]
+    message = fleet.harness.channel.messages[-1]
     assert (message.severity, message.data["risks"]) == (Severity.WARNING, ["deletes the package"])
     fleet.world.merge("c4", "squash", "removals/c4")
     assert fleet.sync() == ["Published on c4: 1 package"]
@@ -228,7 +228,7 @@ def test_an_unavailable_remote_keeps_its_drafts_and_is_reported_after_15_minutes
 
     assert fleet.sync() == []
     assert fleet.sync(after=900) == [f"Remote unavailable: {url}"]
-    assert fleet.desk.channel.messages[-1].lines[0].startswith("berlin, lisbon: ")
+    assert fleet.harness.channel.messages[-1].lines[0].startswith("berlin, lisbon: ")
     (fleet.world.folder / "gone.git").rename(fleet.world.fleet)
     fleet.restart()
     assert fleet.sync() == [f"Remote available again: {url}"]
@@ -276,7 +276,7 @@ def test_a_failed_push_makes_its_remote_unavailable(fleet: Fleet, monkeypatch: p
     sent = [*fleet.sync(), *fleet.sync(after=900)]
 
     assert sent == [f"Remote unavailable: {fleet.world.fleet}"]
-    assert {item.target for item in fleet.desk.channel.messages[-1].items} == {"berlin", "lisbon"}
+    assert {item.target for item in fleet.harness.channel.messages[-1].items} == {"berlin", "lisbon"}
 
 
 def test_a_damaged_state_of_a_target_is_reported_and_keeps_its_drafts(fleet: Fleet) -> None:
@@ -292,7 +292,7 @@ def test_each_shard_reports_its_own_targets(tmp_path: Path) -> None:
     world = begin(tmp_path, published).with_settings(shard="2/2")
     fleets = [Fleet(world.with_settings(shard=f"{index}/2"), shard=parse_shard(f"{index}/2")) for index in (1, 2)]
     for index, each in enumerate(fleets):
-        each.desk.file = tmp_path / "cache" / f"{index}.json"
+        each.harness.file = tmp_path / "cache" / f"{index}.json"
         each.restart()
         assert each.sync() == []
     release_gateway(world)
@@ -300,7 +300,7 @@ def test_each_shard_reports_its_own_targets(tmp_path: Path) -> None:
     for each in fleets:
         each.sync()
 
-    targets = [[item.target for message in each.desk.channel.messages for item in message.items] for each in fleets]
+    targets = [[item.target for message in each.harness.channel.messages for item in message.items] for each in fleets]
     assert sorted(target for names in targets for target in names) == ["", "berlin", "lisbon"]
     # Only the first shard reports errors of the config.
     assert "" in targets[0]
@@ -364,7 +364,9 @@ def test_hostile_text_of_the_config_is_escaped_in_all_channels(fleet: Fleet) -> 
     field = "x *b* _i_ `c` <!channel> @here [l](https://evil.example) <b>&amp;"
     fleet.world.write({"hostile.yaml": variant("hostile", "berlin", "web", extra=f"{json.dumps(field)}: 1")})
     fleet.sync()
-    message = next(message for message in fleet.desk.channel.messages if any("@here" in line for line in message.lines))
+    message = next(
+        message for message in fleet.harness.channel.messages if any("@here" in line for line in message.lines)
+    )
     channels = build_channels(Settings.model_validate({"notifications": {"channels": CHANNELS}}), ChannelFindings())
     texts = {name: channel.format(message) for name, channel in channels.items()}
 

@@ -44,7 +44,7 @@ class MemoryChannel:
 
 
 @dataclass
-class Desk:
+class NotificationHarness:
     """The notification thread's work, run step by step with a manual clock. `restart` starts a new process."""
 
     file: Path
