@@ -1,4 +1,4 @@
-"""File system operations: reading and deleting folder trees, private folders, and lock files.
+"""File system operations: reading and deleting folder trees, private folders, cache files, and lock files.
 
 The functions here do not use recursion. Before Python 3.12, `os.walk` and `shutil.rmtree` use recursion. They raise
 RecursionError for very deep folders, such as the folder of a ref with a thousand slashes in its name.
@@ -95,6 +95,18 @@ def _check_owner(folder: Path, owner: int) -> None:
             f"the cache folder {folder} belongs to the user with ID {owner}, but this process runs as user {user}: "
             "choose another folder with `--cache` or the setting `cache`, or change the owner of the folder"
         )
+
+
+def replace_file(file: Path, text: str) -> None:
+    """Write a text file and its folder. Another process reads the old or the new content, and never a part of it.
+
+    Raises:
+        OSError: The file cannot be written.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+    temporary = file.with_suffix(".new")
+    temporary.write_text(text)
+    temporary.replace(file)
 
 
 @contextmanager

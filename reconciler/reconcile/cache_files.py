@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.errors import MirrorBusyError
-from reconciler.git.filesystem import hold_lock, remove_folder
+from reconciler.git.filesystem import hold_lock, remove_folder, replace_file
 from reconciler.krm.findings import Finding, parse_finding, serialize_finding
 from reconciler.lazy_dataclasses import asdict, dataclass, field
 from reconciler.planning.decide import deletion_safety
@@ -65,10 +65,7 @@ class FirstSeenTimes:
         if not self._has_changed:
             return
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self._file.with_suffix(".new")
-            temporary.write_text(json.dumps(dict(sorted(self._times.items()))))
-            temporary.replace(self._file)
+            replace_file(self._file, json.dumps(dict(sorted(self._times.items()))))
         except OSError as error:
             log.warning("first_seen_store_failed", file=str(self._file), message=error.strerror)
             return
@@ -151,9 +148,7 @@ class KnownHeads:
         for target, head in self._new.items():
             branches.setdefault(head.repository, {})[head.branch] = head.head
             targets.setdefault(self._config, {})[target] = [head.repository, head.branch]
-        temporary = self._file.with_suffix(".new")
-        temporary.write_text(json.dumps({"branches": branches, "targets": targets}, sort_keys=True))
-        temporary.replace(self._file)
+        replace_file(self._file, json.dumps({"branches": branches, "targets": targets}, sort_keys=True))
         self.__dict__["_known"] = (branches, targets)
 
 
@@ -269,11 +264,8 @@ class FilePassStore:
         if completed is None or not completed.silent:
             self._file.unlink(missing_ok=True)
             return
-        self._file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = self._file.with_suffix(".new")
         findings = [serialize_finding(finding) for finding in completed.findings]
-        temporary.write_text(json.dumps({**asdict(completed), "findings": findings}))
-        temporary.replace(self._file)
+        replace_file(self._file, json.dumps({**asdict(completed), "findings": findings}))
 
 
 def _parse_completed_pass(data: Mapping[str, Any]) -> CompletedPass:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.git.filesystem import replace_file
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.status.last_pass import LastPass, parse_last_pass
 from reconciler.telemetry.event_log import log
@@ -67,12 +68,6 @@ class LastPassFile:
             last_pass = last_pass.model_copy(update=names)
         self._last = last_pass
         try:
-            self._write(last_pass)
+            replace_file(self._file, json.dumps(last_pass.to_data()))
         except OSError as error:
             log.warning("last_pass_store_failed", file=str(self._file), message=error.strerror)
-
-    def _write(self, last_pass: LastPass) -> None:
-        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        temporary = self._file.with_suffix(".new")
-        temporary.write_text(json.dumps(last_pass.to_data()))
-        temporary.replace(self._file)

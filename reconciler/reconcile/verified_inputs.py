@@ -13,6 +13,7 @@ from typing import Any, Literal
 from reconciler.catalog.files import CommitId, ObjectId
 from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.git.errors import GitError
+from reconciler.git.filesystem import replace_file
 from reconciler.git.mirror import Mirror
 from reconciler.git.signature_checks import AllowedSigners, SignatureCheck, check_signature
 from reconciler.telemetry.event_log import log
@@ -103,10 +104,7 @@ class VerifiedInputs:
         checks = dict([*self._checks.items()][-_MAX_STORED_CHECKS:])
         data = {"signers": self._digest, "checks": checks, "verified": self._verified}
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self._file.with_suffix(".new")
-            temporary.write_text(json.dumps(data))
-            temporary.replace(self._file)
+            replace_file(self._file, json.dumps(data))
         except OSError as error:
             log.warning("signature_checks_store_failed", file=str(self._file), message=error.strerror)
             return
