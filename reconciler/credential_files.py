@@ -5,10 +5,27 @@ This module contains no code for formats of credentials. Messages never contain 
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 _MAX_BYTES = 1024 * 1024
 _NO_VERSION = (-1, -1, -1)
+
+FileVersion = tuple[int, int, int]
+"""The modification time, the size and the inode of a file. If one of them is different, the file has changed."""
+
+
+def get_file_version(status: os.stat_result) -> FileVersion:
+    """Return the version of a file with these attributes."""
+    return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def read_file_version(file: Path) -> FileVersion | None:
+    """Return the version of a file. Return None if the file does not exist or is not accessible."""
+    try:
+        return get_file_version(file.stat())
+    except OSError:
+        return None
 
 
 class CredentialFileError(Exception):
@@ -16,16 +33,16 @@ class CredentialFileError(Exception):
 
 
 class CredentialFile:
-    """A small text file whose content is cached until the file changes. The object is thread-safe.
+    """A small text file whose content is cached until its version changes. The object is thread-safe.
 
-    A file has changed if its modification time, size or inode is different. The attributes are those of the target of
-    a symbolic link. Therefore, a mounted Secret of Kubernetes changes when Kubernetes replaces the link `..data`.
+    The version is that of the target of a symbolic link. Therefore, a mounted Secret of Kubernetes changes when
+    Kubernetes replaces the link `..data`.
     """
 
     def __init__(self, file: Path, max_bytes: int = _MAX_BYTES) -> None:
         self._file = file
         self._max_bytes = max_bytes
-        self._cached: tuple[tuple[int, int, int], str] | None = None
+        self._cached: tuple[FileVersion, str] | None = None
 
     def read(self) -> str:
         """Return the current content of the file.
@@ -35,7 +52,7 @@ class CredentialFile:
         """
         try:
             status = self._file.stat()
-            version = (status.st_mtime_ns, status.st_size, status.st_ino)
+            version = get_file_version(status)
             # Read `self._cached` only once, because another thread can replace it between two reads.
             cached = self._cached
             if cached is None or cached[0] != version:

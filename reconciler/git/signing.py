@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal, Protocol
 
+from reconciler.credential_files import get_file_version
 from reconciler.git.errors import SigningFailedError
 from reconciler.git.ssh_signatures import (
     SSH_NAMESPACE,
@@ -101,8 +102,7 @@ class Signer:
         if self.options.format == "openpgp":
             return ()
         with _key_file_errors(self.options.key_file):
-            status = Path(self.options.key_file).stat()
-        return (status.st_mtime_ns, status.st_size, status.st_ino)
+            return get_file_version(Path(self.options.key_file).stat())
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
 
+from reconciler.credential_files import read_file_version
 from reconciler.redaction import register_secret
 from reconciler.server.signatures import SignatureCheck, SignatureClaim, read_claim
 from reconciler.service.fleet_view import Failure
@@ -116,7 +117,7 @@ class SecretFile:
         self._clock = clock
         self._lock = Lock()
         self._failure: Failure | None = None
-        self._version = self._read_version()
+        self._version = read_file_version(file)
         self._secrets = self._read()
 
     def secrets(self) -> tuple[bytes, ...]:
@@ -125,7 +126,7 @@ class SecretFile:
         If the changed file cannot be used, log an error and return ().
         """
         with self._lock:
-            version = self._read_version()
+            version = read_file_version(self._file)
             if version != self._version:
                 self._version = version
                 self._secrets = self._reload()
@@ -135,13 +136,6 @@ class SecretFile:
         """Return the reason why the changed file cannot be used. Return None if it can be used."""
         self.secrets()
         return self._failure
-
-    def _read_version(self) -> tuple[int, ...]:
-        try:
-            status = self._file.stat()
-        except OSError:
-            return ()
-        return status.st_mtime_ns, status.st_size, status.st_ino
 
     def _reload(self) -> tuple[bytes, ...]:
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from pathlib import Path
 
+from reconciler.credential_files import FileVersion, read_file_version
 from reconciler.server import certificate_expiry
 from reconciler.telemetry.credential_expiry import record_credential_expiry
 from reconciler.telemetry.event_log import log
@@ -57,16 +58,8 @@ class ServerCertificate:
         expiry = certificate_expiry.read_expiry(self.files[0])
         record_credential_expiry("server", "tls", expiry or 0)
 
-    def _read_version(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(_read_file_version(file) for file in self.files)
-
-
-def _read_file_version(file: Path) -> tuple[int, ...]:
-    try:
-        status = file.stat()
-    except OSError:
-        return ()
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    def _read_version(self) -> tuple[FileVersion | None, ...]:
+        return tuple(map(read_file_version, self.files))
 
 
 def _create_context(files: CertificateFiles) -> ssl.SSLContext:
