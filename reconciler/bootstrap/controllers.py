@@ -265,6 +265,7 @@ class CatalogServices:
         self._pairs: KeyedCache[TemplatePairs] = KeyedCache()
         self._templates_in: KeyedCache[bool] = KeyedCache()
         self._engine = build_render_engine(settings, functions)
+        self._engine_fingerprint = _fingerprint_engine(settings)
 
     def isolate_faulty_objects(self, catalog: Catalog) -> Catalog:
         """Return the catalog without the Repositories, clusters and policies that cause an unexpected exception."""
@@ -390,7 +391,7 @@ class CatalogServices:
     ) -> ControllerResult:
         """Run all controllers and merge their results. Each tenant has its own run."""
         fleet = self._get_fleet_config(catalog)
-        percent, engine = self._settings.guards.max_delete_percent, _fingerprint_engine(self._settings)
+        percent, engine = self._settings.guards.max_delete_percent, self._engine_fingerprint
 
         def run_placement(part: Catalog, _: None) -> ControllerResult:
             before, inventory = PlacedPackages(states, remotes), fleet.inventory
@@ -422,7 +423,7 @@ class CatalogServices:
         now: int,
     ) -> ControllerResult:
         """Run the controllers on the objects that a tenant can see. Return the results for the tenant's own objects."""
-        engine, inventory = _fingerprint_engine(self._settings), fleet.inventory
+        inventory = fleet.inventory
         limits = self._get_limits(catalog, tenant)
 
         def run_variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
@@ -432,11 +433,11 @@ class CatalogServices:
 
         def run_plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
             published = PublishedPlugins(fleet.targets, states, remotes, self._published)
-            return generate_plugins(part, inventory, self._build_preset_inputs(published, engine, limits), cache)
+            return generate_plugins(part, inventory, self._build_preset_inputs(published, limits), cache)
 
         def run_components(part: Catalog, cache: ComponentCache) -> ControllerResult:
             owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
-            return reconcile_components(part, inventory, self._build_component_inputs(owned, engine, limits), cache)
+            return reconcile_components(part, inventory, self._build_component_inputs(owned, limits), cache)
 
         view, controllers = catalog.select_visible(tenant), self._controllers.setdefault(tenant, _Controllers())
         result = merge_results(
@@ -480,12 +481,12 @@ class CatalogServices:
             *lint_policies(fleet.policies.valid.values(), fleet.inventory.clusters),
         ]
         if catalog.is_complete and not fleet.inventory.uncertain_names:
-            engine, states = _fingerprint_engine(self._settings), dict[Target, TargetState]()
+            states = dict[Target, TargetState]()
             limits = self._get_limits(catalog, "")
             findings += lint_variants(catalog, self._build_variant_inputs(fleet, remotes, states, now, limits))
             findings += lint_presets(catalog, fleet.inventory, self._limits if rules.expressions else None)
             owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
-            findings += lint_components(catalog, fleet.inventory, self._build_component_inputs(owned, engine, limits))
+            findings += lint_components(catalog, fleet.inventory, self._build_component_inputs(owned, limits))
         return tuple(findings)
 
     def read_cluster_versions(self, catalog: Catalog) -> KnownClusters:
@@ -503,26 +504,22 @@ class CatalogServices:
         children, blocked = self._set_packages.list_packages(states)
         return PackageVariantInputs(
             fleet.repositories, FetchedUpstreams(remotes, self._resolve, self._verifier), children,
-            limits.max_delete_percent, _fingerprint_engine(self._settings), limits.expressions, now, blocked,
+            limits.max_delete_percent, self._engine_fingerprint, limits.expressions, now, blocked,
         )  # fmt: skip
 
-    def _build_preset_inputs(
-        self, before: PublishedPlugins, engine: str, limits: _ControllerLimits
-    ) -> PluginPresetInputs:
+    def _build_preset_inputs(self, before: PublishedPlugins, limits: _ControllerLimits) -> PluginPresetInputs:
         rules = self._settings.rules
         return PluginPresetInputs(
-            before, limits.max_delete_percent, engine, before.get_held_counts(), rules.base_domain,
+            before, limits.max_delete_percent, self._engine_fingerprint, before.get_held_counts(), rules.base_domain,
             rules.central_cluster, rules.expressions, limits.expressions, frozenset(rules.plugin_outputs),
         )  # fmt: skip
 
-    def _build_component_inputs(
-        self, before: OwnedPackages, engine: str, limits: _ControllerLimits
-    ) -> ComponentControllerInputs:
+    def _build_component_inputs(self, before: OwnedPackages, limits: _ControllerLimits) -> ComponentControllerInputs:
         rules = self._settings.rules
         return ComponentControllerInputs(
             before,
             limits.max_delete_percent,
-            engine,
+            self._engine_fingerprint,
             before.get_held_counts(),
             rules.runtime_composition,
             rules.crd_group,
@@ -535,9 +532,7 @@ class CatalogServices:
         no_packages = OwnedPackages({}, COMPONENT_GROUP, BINDING)
         return list_component_kinds(
             catalog,
-            self._build_component_inputs(
-                no_packages, _fingerprint_engine(self._settings), self._get_limits(catalog, "")
-            ),
+            self._build_component_inputs(no_packages, self._get_limits(catalog, "")),
         )
 
     def create_renderer(self, catalog: Catalog) -> PackageRenderer:

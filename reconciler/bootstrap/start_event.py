@@ -19,10 +19,11 @@ def log_start(settings: Settings, settings_file: str | None) -> None:
     shard = parse_shard(settings.shard)
     SHARD_INDEX.set(shard.index)
     SHARD_COUNT.set(shard.count)
-    build_info.record_build_info()
+    revision = build_info.find_revision()
+    build_info.record_build_info(revision)
     log.info(
         "daemon_started",
-        revision=build_info.find_revision(),
+        revision=revision,
         python=platform.python_version(),
         git_version=read_git_version(),
         settings_file=settings_file or "",

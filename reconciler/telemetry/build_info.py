@@ -9,7 +9,7 @@ from importlib import metadata
 from reconciler import __version__
 from reconciler.telemetry.metrics import BUILD_INFO
 
-UNKNOWN = "unknown"
+_UNKNOWN = "unknown"
 
 
 def find_revision() -> str:
@@ -20,11 +20,11 @@ def find_revision() -> str:
     try:
         text = metadata.distribution("reconciler").read_text("direct_url.json")
     except metadata.PackageNotFoundError:
-        return UNKNOWN
+        return _UNKNOWN
     source = json.loads(text) if text else {}
-    return str(source.get("vcs_info", {}).get("commit_id", UNKNOWN))
+    return str(source.get("vcs_info", {}).get("commit_id", _UNKNOWN))
 
 
-def record_build_info() -> None:
-    """Export the versions as a metric."""
-    BUILD_INFO.set(1, __version__, find_revision(), platform.python_version())
+def record_build_info(revision: str) -> None:
+    """Export the versions as a metric. `revision` is the result of `find_revision`."""
+    BUILD_INFO.set(1, __version__, revision, platform.python_version())

@@ -102,6 +102,9 @@ class PullRequestCache:
 
     def list_unavailable_hosts(self) -> dict[str, str]:
         """Return an error message of each forge of which no repository could be read, by host name."""
+        if not self.failures:
+            # Do not parse the URL of each repository after each pass.
+            return {}
         failures = {_get_host(url): error.message for url, error in self.failures.items()}
         working = {_get_host(url) for url in self._open}
         return {host: message for host, message in failures.items() if host not in working}
