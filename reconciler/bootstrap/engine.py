@@ -23,8 +23,6 @@ from reconciler.runners.scripts import BackoffScriptRunner, get_shared_script_pr
 from reconciler.settings import Settings
 from reconciler.tenancy.config_rules import TenancyOptions
 
-# The first pause after a failure. The pause doubles with each further failure.
-
 
 def read_merge_options(settings: Settings) -> MergeOptions:
     """Convert the settings group `merge` to MergeOptions."""

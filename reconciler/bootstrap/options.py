@@ -20,6 +20,7 @@ from reconciler.settings import Settings
 if TYPE_CHECKING:
     from reconciler.reconcile.last_pass_file import LastPassFile
 
+# The first pause after a failure. The pause doubles with each further failure.
 INITIAL_BACKOFF_SECONDS = 5.0
 
 

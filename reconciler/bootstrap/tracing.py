@@ -11,7 +11,6 @@ from reconciler.settings import Settings, SettingsError
 from reconciler.telemetry import trace_export, traces
 
 _LIBRARIES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
 @contextmanager
@@ -22,7 +21,7 @@ def trace_passes(settings: Settings) -> Iterator[None]:
         SettingsError: The libraries for traces are not installed.
     """
     environment, options = initial_environment(), settings.tracing
-    if not (options.endpoint or any(environment.get(name) for name in _ENDPOINTS)):
+    if not (options.endpoint or any(environment.get(name) for name in traces.ENDPOINT_VARIABLES)):
         yield
         return
     if not all(map(_is_installed, _LIBRARIES)):

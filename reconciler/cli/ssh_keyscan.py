@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from reconciler.cli.errors import report_errors
+from reconciler.cli.exit_codes import SUCCESS
 from reconciler.git import ssh_host_keys
 
 
@@ -23,4 +24,4 @@ def command(hosts: tuple[str, ...]) -> int:
             click.echo(key.line)
             click.echo(f"{host}: {key.kind} {key.fingerprint}", err=True)
     click.echo("compare the fingerprints with the documentation of the host before you use these lines", err=True)
-    return 0
+    return SUCCESS

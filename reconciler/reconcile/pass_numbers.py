@@ -11,7 +11,7 @@ from reconciler.planning.decide.fleet_plan import PACKAGE_STATES, TargetPlan
 from reconciler.planning.model.outcomes import Draft, Unchanged
 from reconciler.reconcile.cache_files import FirstSeenTimes
 from reconciler.reconcile.codes import PassCodes
-from reconciler.telemetry.metrics import DRAFT_STATES, TARGET_STATES
+from reconciler.telemetry.metrics import DRAFT_ACTIONS, DRAFT_STATES, TARGET_STATES
 from reconciler.telemetry.target_metrics import TargetNumbers
 
 
@@ -59,7 +59,7 @@ def compute_pass_numbers(
             oldest_drafts[state] = min(seconds, oldest_drafts.get(state, seconds))
     draft_times.store()
     targets = Counter(target.state for target in by_target)
-    changes = count_draft_changes(pushed)
+    changes = _count_draft_changes(pushed)
     unchanged = packages["draft"] + packages["proposed"] - changes["created"] - changes["updated"]
     return PassNumbers(
         {state: targets[state] for state in TARGET_STATES},
@@ -71,9 +71,9 @@ def compute_pass_numbers(
     )
 
 
-def count_draft_changes(pushed: Iterable[TargetPlan]) -> dict[str, int]:
+def _count_draft_changes(pushed: Iterable[TargetPlan]) -> dict[str, int]:
     """Return the number of packages whose draft a pass created, updated or withdrew."""
-    changes = dict.fromkeys(("created", "updated", "withdrawn"), 0)
+    changes = dict.fromkeys(DRAFT_ACTIONS, 0)
     for plan in pushed:
         for outcome in plan.outcomes:
             if isinstance(outcome, Draft):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
 
@@ -14,6 +13,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from reconciler import __version__
+from reconciler.krm.times import format_rfc3339
 from reconciler.server.request_origin import OriginRules, parse_address
 from reconciler.service.health import Health, HealthCheck, evaluate_health, is_stuck
 from reconciler.service.state import ServiceState
@@ -66,8 +66,8 @@ def _describe(health: Health, state: ServiceState, now: float) -> Mapping[str, A
     # Convert times of the monotonic clock to times of day.
     offset = now - state.clock()
     last_pass = view and {
-        "startedAt": _format_time(view.last_pass.started_at),
-        "completedAt": _format_time(view.completed_at + offset),
+        "startedAt": format_rfc3339(int(view.last_pass.started_at)),
+        "completedAt": format_rfc3339(int(view.completed_at + offset)),
         "result": view.last_pass.result,
         "durationSeconds": round(view.last_pass.duration_seconds, 3),
     }
@@ -86,10 +86,6 @@ def _describe_check(check: HealthCheck, offset: float) -> Iterator[Mapping[str, 
     if not check.failures:
         yield {"code": check.code, "ok": True, "since": None, "message": ""}
     for failure in check.failures:
-        entry = {"code": check.code, "ok": False, "since": _format_time(failure.since + offset)}
+        entry = {"code": check.code, "ok": False, "since": format_rfc3339(int(failure.since + offset))}
         remote = {"remote": failure.name} if failure.name else {}
         yield entry | {"message": failure.message} | remote
-
-
-def _format_time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

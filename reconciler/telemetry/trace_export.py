@@ -19,10 +19,9 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import Span
 
 from reconciler import __version__
-from reconciler.telemetry.traces import MAX_SPANS, Attributes
+from reconciler.telemetry.traces import ENDPOINT_VARIABLES, MAX_SPANS, Attributes
 
 IDLE = "pass.idle"
-_ENDPOINTS = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 
 
 class OpenTelemetryTracer:
@@ -129,7 +128,7 @@ def export_traces(
         environment: The variables at the start of the process. OpenTelemetry reads the variables `OTEL_*`.
     """
     with _otel_variables(environment):
-        has_own_endpoint = any(environment.get(name) for name in _ENDPOINTS)
+        has_own_endpoint = any(environment.get(name) for name in ENDPOINT_VARIABLES)
         exporter = OTLPSpanExporter() if has_own_endpoint else OTLPSpanExporter(f"{endpoint.rstrip('/')}/v1/traces")
         defaults = {"service.name": environment.get("OTEL_SERVICE_NAME", "reconciler")}
         attributes = {**defaults, "service.version": __version__, "reconciler.shard": shard}

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span as Span
 
 Attributes = Mapping[str, str | int | float | bool | Sequence[str]]
+ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+"""The variables of OpenTelemetry that set the URL of the collector."""
 MAX_SPANS = 2_000
 """The maximal number of spans in the trace of one pass. Further spans are counted and dropped."""
 
