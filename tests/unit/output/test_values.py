@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.output.text import format_both_values, format_count, format_value, shorten, to_one_line
+from reconciler.output.text import (
+    format_both_values,
+    format_count,
+    format_value,
+    list_first_lines,
+    shorten,
+    to_one_line,
+)
 
 
 @pytest.mark.parametrize(
@@ -86,3 +93,15 @@ def test_values_are_formatted_without_credentials_of_urls() -> None:
     assert format_both_values("https://a:sesame@h.example/x", "https://h.example/y") == (
         "https://h.example/x", "https://h.example/y"
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        pytest.param(2, ("a", "b", "and 1 more"), id="more-lines"),
+        pytest.param(3, ("a", "b", "c"), id="all-lines"),
+        pytest.param(None, ("a", "b", "c"), id="no-limit"),
+    ],
+)
+def test_the_remaining_lines_are_counted(limit: int | None, expected: tuple[str, ...]) -> None:
+    assert list_first_lines(["a", "b", "c"], limit) == expected

@@ -63,9 +63,15 @@ def get_setting(settings: Settings, path: str) -> Any:
     ("text", "path", "expected"),
     [
         pytest.param("", "poll_seconds", 60.0, id="an-empty-file-has-the-defaults"),
-        pytest.param("# all of it is a comment\n", "git.timeout_seconds", 120, id="so-has-a-file-of-comments"),
-        pytest.param("git:\n  # timeout_seconds: 5\n", "git.timeout_seconds", 120, id="and-a-group-of-comments"),
-        pytest.param("git: {timeout_seconds: }\n", "git.timeout_seconds", 120, id="and-a-setting-without-a-value"),
+        pytest.param(
+            "# all of it is a comment\n", "git.timeout_seconds", 120, id="a-file-of-comments-has-the-defaults"
+        ),
+        pytest.param(
+            "git:\n  # timeout_seconds: 5\n", "git.timeout_seconds", 120, id="a-group-of-comments-has-the-defaults"
+        ),
+        pytest.param(
+            "git: {timeout_seconds: }\n", "git.timeout_seconds", 120, id="a-setting-without-a-value-has-the-default"
+        ),
         pytest.param("git: {timeout_seconds: 5}\n", "git.timeout_seconds", 5, id="a-setting-of-a-group"),
         pytest.param("poll_seconds: 5\n", "poll_seconds", 5.0, id="a-whole-number-of-seconds"),
         pytest.param("limits: {cel: {steps: 9}}\n", "limits.cel.steps", 9, id="a-group-in-a-group"),
@@ -93,12 +99,12 @@ def test_settings_from_a_file(tmp_path: Path, text: str, path: str, expected: An
     [
         pytest.param({"KRM_FN_RUNTIME": "podman"}, "functions.engine", "podman", id="variable-of-kpt"),
         pytest.param({"KRM_FN_RUNTIME": ""}, "functions.engine", "", id="empty-variable-of-kpt"),
-        pytest.param({"KPT_IMAGE_PREFIX": "a.b/c"}, "functions.image_prefix", "a.b/c", id="kpts-prefix"),
+        pytest.param({"KPT_IMAGE_PREFIX": "a.b/c"}, "functions.image_prefix", "a.b/c", id="image-prefix-of-kpt"),
         pytest.param(
             {"KRM_FN_RUNTIME": "podman", "RECONCILER_FUNCTIONS__ENGINE": "docker"},
             "functions.engine",
             "docker",
-            id="ours-overrides-kpts",
+            id="setting-variable-overrides-variable-of-kpt",
         ),
         pytest.param({"RECONCILER_POLL_SECONDS": "2.5"}, "poll_seconds", 2.5, id="a-single-setting"),
         pytest.param({"RECONCILER_APPROVALS__BY_ANNOTATION": "true"}, "approvals.by_annotation", True, id="a-switch"),
@@ -107,12 +113,14 @@ def test_settings_from_a_file(tmp_path: Path, text: str, path: str, expected: An
         pytest.param({"RECONCILER_GIT__ALLOWED_URLS": "[a, b]"}, "git.allowed_urls", ("a", "b"), id="a-list"),
         pytest.param({"RECONCILER_CONFIG__BRANCH": "1.10"}, "config.branch", "1.10", id="a-text-like-a-number"),
         pytest.param({"RECONCILER_SHARD": "2/5"}, "shard", "2/5", id="a-shard"),
-        pytest.param({"RECONCILER_CACHE": "~"}, "cache", "~", id="a-text-like-nothing"),
-        pytest.param({"RECONCILER_CACHE": "[a"}, "cache", "[a", id="a-text-that-is-no-yaml"),
+        pytest.param({"RECONCILER_CACHE": "~"}, "cache", "~", id="a-text-like-null"),
+        pytest.param({"RECONCILER_CACHE": "[a"}, "cache", "[a", id="a-text-that-is-not-yaml"),
         pytest.param({"RECONCILER_LOG__LEVEL": "debug"}, "log.level", "debug", id="a-choice"),
-        pytest.param({"RECONCILER_FLEET__URL": ""}, "fleet.url", "", id="nothing"),
-        pytest.param({"RECONCILER_PORT": "tcp://10.0.0.1:80"}, "poll_seconds", 30.0, id="what-kubernetes-puts-there"),
-        pytest.param({"POLL_SECONDS": "1"}, "poll_seconds", 30.0, id="what-others-put-there"),
+        pytest.param({"RECONCILER_FLEET__URL": ""}, "fleet.url", "", id="an-empty-text"),
+        pytest.param(
+            {"RECONCILER_PORT": "tcp://10.0.0.1:80"}, "poll_seconds", 30.0, id="variable-of-a-kubernetes-service"
+        ),
+        pytest.param({"POLL_SECONDS": "1"}, "poll_seconds", 30.0, id="variable-without-the-prefix"),
     ],
 )
 def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str], path: str, expected: Any) -> None:
@@ -136,14 +144,14 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         pytest.param(
             "merge:\n- x\n",
             [f"1: merge: must be a mapping of settings ({MERGE_KEYS}), not ['x']"],
-            id="no-group",
+            id="list-as-a-group",
         ),
-        pytest.param("shard: 6/5\n", [f"1: shard: {SHARD}, not '6/5'"], id="a-shard-that-is-none"),
-        pytest.param("cache: 1\n", ["1: cache: must be a text, not 1"], id="no-text"),
+        pytest.param("shard: 6/5\n", [f"1: shard: {SHARD}, not '6/5'"], id="invalid-shard"),
+        pytest.param("cache: 1\n", ["1: cache: must be a text, not 1"], id="number-as-a-text"),
         pytest.param(
             "webhooks:\n  listen: '8080'\n  secret_file: s\n",
             [f"2: webhooks.listen: {ADDRESS}, not '8080'"],
-            id="no-address",
+            id="port-without-a-host",
         ),
         pytest.param(
             "webhooks:\n  listen: ':8080'\n",
@@ -193,7 +201,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
                     "github.com/acme/*, not 'git@github.com:acme'"
                 )
             ],
-            id="limits-of-no-host",
+            id="scp-style-url-of-a-remote",
         ),
         pytest.param(
             "git:\n  remotes:\n    - {url: github.com, max_pushes: 6}\n",
@@ -301,7 +309,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
                     "https://git.example.com/api/v1, not 'http://a.example/api/v1'"
                 )
             ],
-            id="a-token-in-the-clear",
+            id="api-without-tls",
         ),
         pytest.param(
             "forge: {labels: [fleet, accept-conflicts]}\n",
@@ -316,7 +324,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         pytest.param(
             "forge: {labels: ['a, b']}\n",
             ["1: forge.labels: must be names of labels, without commas, not ['a, b']"],
-            id="two-labels-in-one",
+            id="label-with-a-comma",
         ),
         pytest.param(
             "rules: {strict: [PolicyNoEffects]}\n",
@@ -331,12 +339,12 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
                     "UnknownTemplateProperty, not ['PolicyNoEffects']"
                 )
             ],
-            id="no-such-warning",
+            id="unknown-warning",
         ),
         pytest.param(
             "rules: {plugin_outputs: [values, chart]}\n",
             ["1: rules.plugin_outputs.1: must be 'values' or 'helmrelease', not 'chart'"],
-            id="no-such-output",
+            id="unknown-plugin-output",
         ),
         pytest.param(
             "rules: {pod_spec_paths: {a/b/CloneSet: /spec}}\n",
@@ -346,7 +354,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
                     "not {'a/b/CloneSet': '/spec'}"
                 )
             ],
-            id="no-kind",
+            id="invalid-kind",
         ),
         pytest.param(
             "rules: {pod_spec_paths: {CloneSet: spec}}\n",
@@ -355,11 +363,17 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
                     "1: rules.pod_spec_paths: must have JSON pointers as values, for example /spec/template/spec, not {'CloneSet': 'spec'}"
                 )
             ],
-            id="no-pointer",
+            id="invalid-json-pointer",
         ),
-        pytest.param("poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="no-number"),
-        pytest.param("poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="yes-or-no"),
-        pytest.param("poll_seconds: .inf\n", ["1: poll_seconds: must be a finite number, not inf"], id="endless"),
+        pytest.param(
+            "poll_seconds: '1'\n", ["1: poll_seconds: must be a valid number, not '1'"], id="text-as-a-number"
+        ),
+        pytest.param(
+            "poll_seconds: true\n", ["1: poll_seconds: must be a valid number, not True"], id="boolean-as-a-number"
+        ),
+        pytest.param(
+            "poll_seconds: .inf\n", ["1: poll_seconds: must be a finite number, not inf"], id="infinite-number"
+        ),
         pytest.param("poll_seconds: 0\n", ["1: poll_seconds: must be greater than 0, not 0"], id="too-small"),
         pytest.param(
             "guards:\n  max_delete_percent: 101\n",
@@ -367,24 +381,28 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             id="too-large",
         ),
         pytest.param(
-            "merge: {profile: kpt}\n", ["1: merge.profile: must be 'safe' or 'compat', not 'kpt'"], id="no-such-choice"
+            "merge: {profile: kpt}\n", ["1: merge.profile: must be 'safe' or 'compat', not 'kpt'"], id="unknown-profile"
         ),
         pytest.param(
             "git:\n  allowed_urls:\n  - a\n  - 2\n",
             ["4: git.allowed_urls.1: must be a text, not 2"],
             id="an-item-of-a-list",
         ),
-        pytest.param("functions: {exec: /bin/x}\n", ["1: functions.exec: must be a list, not '/bin/x'"], id="no-list"),
-        pytest.param("merge: {list_keys: []}\n", ["1: merge.list_keys: must be a mapping, not []"], id="no-mapping"),
+        pytest.param(
+            "functions: {exec: /bin/x}\n", ["1: functions.exec: must be a list, not '/bin/x'"], id="text-as-a-list"
+        ),
+        pytest.param(
+            "merge: {list_keys: []}\n", ["1: merge.list_keys: must be a mapping, not []"], id="list-as-a-mapping"
+        ),
         pytest.param(
             "merge: {deviations: {D4: 3}}\n",
             ["1: merge.deviations.D4: must be true or false, not 3"],
-            id="no-switch",
+            id="number-as-a-boolean",
         ),
         pytest.param(
             "merge: {deviations: {D99: false}}\n",
             [f"1: merge.deviations: must contain only the deviations {DEVIATIONS}, not {{'D99': False}}"],
-            id="no-such-deviation",
+            id="unknown-deviation",
         ),
         pytest.param(
             "git: {author: me}\n",
@@ -435,7 +453,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             [
                 "1: drafts.branch: must not contain placeholders other than {repository}, {branch}, {package}, not 'd/{cluster}'"
             ],
-            id="no-such-placeholder",
+            id="unknown-placeholder",
         ),
         pytest.param(
             "limits: {file_bytes: 1}\nlog: {level: 1}\nx: 1\n",
@@ -444,7 +462,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
                 "2: log.level: must be 'debug', 'info', 'warning' or 'error', not 1",
                 f"3: x: unknown setting; allowed settings: {TOP}",
             ],
-            id="all-at-once",
+            id="several-errors",
         ),
         pytest.param("- a\n", ["1: the settings must be a mapping of groups, not list"], id="a-list"),
         pytest.param("a: 1\n---\nb: 1\n", ["3: the settings file must contain one YAML document"], id="two-documents"),
@@ -459,10 +477,14 @@ def test_invalid_files(tmp_path: Path, text: str, errors: list[str]) -> None:
     ("text", "start"),
     [
         pytest.param(
-            "drafts: {branch: 'a..{branch}'}\n", "drafts.branch: must produce branch names that Git accepts: ", id="d"
+            "drafts: {branch: 'a..{branch}'}\n",
+            "drafts.branch: must produce branch names that Git accepts: ",
+            id="draft-branch",
         ),
         pytest.param(
-            "state_ref: 'refs/a b/{repository}'\n", "state_ref: must produce ref names that Git accepts: ", id="s"
+            "state_ref: 'refs/a b/{repository}'\n",
+            "state_ref: must produce ref names that Git accepts: ",
+            id="state-ref",
         ),
     ],
 )
@@ -475,11 +497,11 @@ def test_invalid_git_names_are_refused(tmp_path: Path, text: str, start: str) ->
 @pytest.mark.parametrize(
     "state_ref",
     [
-        pytest.param("heads/{repository}", id="no-ref"),
-        pytest.param("refs/state", id="one-for-all"),
-        pytest.param("refs/{repository}/state", id="the-name-in-the-middle"),
-        pytest.param("refs/state/of-{repository}", id="a-name-that-starts-in-a-segment"),
-        pytest.param("refs/{repository}/{repository}", id="the-name-twice"),
+        pytest.param("heads/{repository}", id="without-refs"),
+        pytest.param("refs/state", id="without-a-placeholder"),
+        pytest.param("refs/{repository}/state", id="placeholder-in-the-middle"),
+        pytest.param("refs/state/of-{repository}", id="placeholder-within-a-segment"),
+        pytest.param("refs/{repository}/{repository}", id="two-placeholders"),
     ],
 )
 def test_state_refs_are_listed_by_their_prefix(tmp_path: Path, state_ref: str) -> None:
@@ -526,7 +548,7 @@ def test_settings_error_does_not_contain_possible_secrets(text: str, tmp_path: P
         pytest.param(
             {"RECONCILER_POLL_SECONDS": "[1"},
             "RECONCILER_POLL_SECONDS: poll_seconds: must be a valid number, not '[1'",
-            id="no-yaml",
+            id="invalid-yaml",
         ),
         pytest.param(
             {"RECONCILER_MERGE__STYLE": "x"},
@@ -536,7 +558,7 @@ def test_settings_error_does_not_contain_possible_secrets(text: str, tmp_path: P
         pytest.param(
             {"RECONCILER_CACHE__SIZE": "1"},
             "RECONCILER_CACHE__SIZE: cache: must be a text, not {'size': '1'}",
-            id="below-what-is-no-group",
+            id="setting-below-a-text-setting",
         ),
         pytest.param(
             {"RECONCILER_MERGE": "safe"},
