@@ -1,4 +1,7 @@
-"""The HTTP client that all forge clients use. Only this module and `github_app.py` import httpx."""
+"""The HTTP client that all forge clients use. In `forge`, only this module and `github_app.py` import httpx.
+
+Channels of notifications have their own client (`notifications/http.py`), with other rules for hosts and addresses.
+"""
 
 from __future__ import annotations
 
