@@ -6,15 +6,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Generic, TypeVar
 
 from reconciler import __version__
-from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
+from reconciler.bootstrap.controller_runs import IsolatedController, TenantControllers, run_traced
 from reconciler.bootstrap.engine import build_render_engine
+from reconciler.bootstrap.fleet_config import (
+    REPOSITORY_KIND,
+    FleetConfig,
+    build_fleet_config,
+    build_fleet_target,
+    build_repository_target,
+    get_url_identity,
+    list_fleet_objects,
+    remove_targetless_variants,
+)
 from reconciler.bootstrap.options import build_git_options
+from reconciler.bootstrap.set_packages import SetPackages
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.definition_conflicts import DefinitionConflict, find_duplicates, get_claimed_git_location
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -24,9 +34,7 @@ from reconciler.cel import ExpressionLimits
 from reconciler.controllers.catalog_checks import find_conflicting_objects, find_unused_objects
 from reconciler.controllers.clusters.inventory import (
     CLUSTER_KINDS,
-    ClusterInventory,
     KnownClusters,
-    read_inventory,
     read_known_clusters,
 )
 from reconciler.controllers.codes import ControllerCodes
@@ -37,46 +45,32 @@ from reconciler.controllers.components.inputs import ComponentCache, ComponentCo
 from reconciler.controllers.components.lint import lint_components
 from reconciler.controllers.components.names import BINDING
 from reconciler.controllers.components.names import GROUP as COMPONENT_GROUP
-from reconciler.controllers.kafka_templates.model import TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND, TemplateOptions
+from reconciler.controllers.kafka_templates.model import TemplateOptions
 from reconciler.controllers.kafka_templates.pairing import TemplatePairs
-from reconciler.controllers.kafka_templates.read_merge_rules import TemplateMergeRules, read_merge_rules
 from reconciler.controllers.keyed_cache import IdentityCache, KeyedCache, are_identical
 from reconciler.controllers.override_policies.containers import read_pod_spec_paths
-from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND, OVERRIDE_POLICY_KIND
-from reconciler.controllers.override_policies.policy_usage import check_rule_clusters, lint_policies
-from reconciler.controllers.override_policies.read_policies import OverridePolicies, read_override_policies
+from reconciler.controllers.override_policies.policy_usage import lint_policies
 from reconciler.controllers.override_policies.resource_overrides import OverrideOptions
 from reconciler.controllers.package_variants.controller import (
     PackageVariantCache,
     PackageVariantInputs,
-    format_kptfile_url,
     generate_package_variants,
 )
 from reconciler.controllers.package_variants.lint import lint_variants
-from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.placement.controller import place_resources
 from reconciler.controllers.placement.model import PlacementInputs
 from reconciler.controllers.plugin_presets.controller import PluginPresetCache, PluginPresetInputs, generate_plugins
 from reconciler.controllers.plugin_presets.lint import lint_presets
-from reconciler.controllers.repositories import Repositories, Repository, read_repositories, read_repository
-from reconciler.controllers.results import (
-    ConfigSources,
-    ConfigStatus,
-    ControllerResult,
-    PackageTarget,
-    Variant,
-    collect_config_sources,
-    merge_results,
-)
+from reconciler.controllers.repositories import Repository, read_repository
+from reconciler.controllers.results import ControllerResult, PackageTarget, Variant, merge_results
 from reconciler.git.errors import GitError
 from reconciler.git.source import RepositoryOrFolder, resolve_repository
 from reconciler.git.url import check_url_allowed, get_location, matches_location, parse_url
-from reconciler.krm.findings import Finding, create_internal_error_finding
+from reconciler.krm.findings import Finding
 from reconciler.krm.git_formats import normalize_repository_url
-from reconciler.krm.internal_errors import ScopeFailedError
 from reconciler.krm.json_text import compute_digest
-from reconciler.krm.objects import Condition, ObjectKey
-from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.planning.attribution.validation import (
     lint_functions,
@@ -92,7 +86,6 @@ from reconciler.planning.model.target_conflicts import find_conflicting_targets,
 from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.planning.render.templates import TemplateMerger
-from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.input_verifier import InputVerifier
 from reconciler.reconcile.remotes.ports import (
     FetchedUpstreams,
@@ -105,17 +98,9 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.settings import Settings
-from reconciler.telemetry.traces import span
 from reconciler.tenancy.package_rules import PackageRules, select_owned
 
 _NO_FLEET = "no-fleet.git"
-_REPOSITORY = (PORCH_GROUP, "Repository")
-_FLEET_KINDS = (
-    *CLUSTER_KINDS,
-    (KUBEADMIRAL_GROUP, CLUSTER_OVERRIDE_POLICY_KIND),
-    (KUBEADMIRAL_GROUP, OVERRIDE_POLICY_KIND),
-    (TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND),
-)  # fmt: skip
 # Component types must not generate these kinds in any API group, because the reconciler uses the kinds itself.
 _RESERVED_KINDS = frozenset(
     (
@@ -124,31 +109,6 @@ _RESERVED_KINDS = frozenset(
         "Placement",
     )
 )
-
-
-@dataclass(frozen=True)
-class _FleetConfig:
-    """The Repositories, clusters, targets, override policies and template merge rules of one config commit.
-
-    The keys of `urls` are the namespace and the name of a Repository. `targetless_clusters` are the clusters that have
-    neither a Repository nor a branch in the fleet repository.
-    """
-
-    urls: Mapping[tuple[str, str], str]
-    repositories: Repositories
-    inventory: ClusterInventory
-    targets: Sequence[Target]
-    targetless_clusters: Sequence[str]
-    policies: OverridePolicies
-    merge_rules: TemplateMergeRules
-    findings: Sequence[Finding]
-
-    def find_labels(self, namespace: str, name: str) -> Mapping[str, str]:
-        """Return the labels of a cluster, or of the Repository with a namespace and a name."""
-        if name in self.inventory.clusters:
-            return self.inventory.clusters[name].labels
-        repository = self.repositories.get((namespace, name))
-        return repository.labels if repository else {}
 
 
 @dataclass(frozen=True)
@@ -161,76 +121,6 @@ class _ControllerLimits:
 
     max_delete_percent: int
     expressions: ExpressionLimits
-
-
-_Cache = TypeVar("_Cache")
-
-
-class _Controller(Generic[_Cache]):
-    """One controller with its cache. If an object causes an exception, the controller runs again without the object."""
-
-    def __init__(self, scope: str, create_cache: Callable[[], _Cache]) -> None:
-        self._scope = scope
-        self._create_cache = create_cache
-        self._cache = create_cache()
-        self._search: FaultyObjectSearch[ControllerResult] = FaultyObjectSearch(scope)
-
-    def run(
-        self,
-        catalog: Catalog,
-        control: Callable[[Catalog, _Cache], ControllerResult],
-        states: Mapping[Target, TargetState],
-    ) -> ControllerResult:
-        """Run the controller on the catalog.
-
-        If the controller fails and no single object causes the failure, return a result that keeps all existing
-        packages.
-        """
-
-        def run_without_cache(part: Catalog) -> ControllerResult:
-            self._cache = self._create_cache()
-            return control(part, self._cache)
-
-        try:
-            outcome = self._search.run(catalog, lambda whole: control(whole, self._cache), run_without_cache)
-        except ScopeFailedError as error:
-            recorded = (record.owner for state in states.values() for record in state.packages.values())
-            kept_owners = frozenset(key for owner in recorded for key in (owner.key, owner.parent) if key)
-            return ControllerResult(findings=(create_internal_error_finding(error.failure),), kept_owners=kept_owners)
-        statuses = map(_build_error_status, outcome.excluded, outcome.findings)
-        return replace(
-            outcome.result,
-            kept_owners=outcome.result.kept_owners.union(excluded.key for excluded in outcome.excluded),
-            findings=(*outcome.result.findings, *outcome.findings),
-            statuses=(*outcome.result.statuses, *statuses),
-        )
-
-
-def _build_error_status(source: ConfigObject, finding: Finding) -> ConfigStatus:
-    condition = Condition("Ready", "False", finding.code, finding.message)
-    return ConfigStatus(source.key, source.api_version, (condition,))
-
-
-@dataclass(frozen=True)
-class _Controllers:
-    variants: _Controller[PackageVariantCache] = field(
-        default_factory=lambda: _Controller("PackageVariants and PackageVariantSets", PackageVariantCache)
-    )
-    plugins: _Controller[PluginPresetCache] = field(
-        default_factory=lambda: _Controller("PluginPresets and Plugins", PluginPresetCache)
-    )
-    components: _Controller[ComponentCache] = field(
-        default_factory=lambda: _Controller("Components and EnvBindings", ComponentCache)
-    )
-
-
-def _run_traced(controller: str, run: Callable[[], ControllerResult]) -> ControllerResult:
-    """Run a controller in a span of the trace of the pass."""
-    with span(f"reconciler.controller {controller}", {}) as opened:
-        result = run()
-        if opened is not None:
-            opened.set_attributes({"variants": len(result.variants), "findings": len(result.findings)})
-    return result
 
 
 class CatalogServices:
@@ -252,15 +142,15 @@ class CatalogServices:
         self._offline = offline
         self._functions = functions
         self._verifier = verifier
-        self._fleet_configs: list[tuple[Catalog, _FleetConfig]] = []
-        self._placement: _Controller[None] = _Controller("placed resources", lambda: None)
+        self._fleet_configs: list[tuple[Catalog, FleetConfig]] = []
+        self._placement: IsolatedController[None] = IsolatedController("placed resources", lambda: None)
         # The controllers of each tenant, by the name of the tenant. The platform team has the name "".
-        self._controllers: dict[str, _Controllers] = {}
+        self._controllers: dict[str, TenantControllers] = {}
         self._assigned_variants: IdentityCache[Variant] = IdentityCache()
-        self._fleet_config_search: FaultyObjectSearch[_FleetConfig] = FaultyObjectSearch(
+        self._fleet_config_search: FaultyObjectSearch[FleetConfig] = FaultyObjectSearch(
             "Repositories, clusters and policies"
         )
-        self._set_packages = _SetPackages()
+        self._set_packages = SetPackages()
         self._published: KeyedCache[PublishedPluginData] = KeyedCache()
         self._pairs: KeyedCache[TemplatePairs] = KeyedCache()
         self._templates_in: KeyedCache[bool] = KeyedCache()
@@ -325,10 +215,10 @@ class CatalogServices:
 
     def _build_target(self, claim: ConfigObject) -> Target | None:
         kind = (claim.key.group, claim.key.kind)
-        if kind in CLUSTER_KINDS and kind != _REPOSITORY:
+        if kind in CLUSTER_KINDS and kind != REPOSITORY_KIND:
             fleet = self._get_fleet_url()
-            return _build_fleet_target(claim, fleet, _get_url_identity(fleet)) if fleet else None
-        repository = read_repository(claim) if kind == _REPOSITORY else None
+            return build_fleet_target(claim, fleet, get_url_identity(fleet)) if fleet else None
+        repository = read_repository(claim) if kind == REPOSITORY_KIND else None
         if not isinstance(repository, Repository):
             return None
         try:
@@ -337,9 +227,9 @@ class CatalogServices:
             # Do not report the invalid URL here, because the pass already reports that this object conflicts with
             # another object.
             return None
-        return _build_repository_target(repository, url, _get_url_identity(url))
+        return build_repository_target(repository, url, get_url_identity(url))
 
-    def _find_reserved_branches(self, fleet: _FleetConfig, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
+    def _find_reserved_branches(self, fleet: FleetConfig, catalog: Catalog) -> Mapping[ObjectKey, Finding]:
         """Return an error for each target whose branch name is reserved for branches that the reconciler creates."""
         settings = self._settings
         names = {"status.branch": settings.status.branch, "drafts.config_branch": settings.drafts.config_branch}
@@ -401,7 +291,7 @@ class CatalogServices:
         rules = PackageRules(
             catalog, fleet.find_labels, self._find_credential_tenant, list_existing, self._assigned_variants
         )
-        placed = _run_traced("placement", lambda: self._placement.run(catalog, run_placement, states))
+        placed = run_traced("placement", lambda: self._placement.run(catalog, run_placement, states))
         results = [rules.apply_to_placed(placed)]
         for tenant in ("", *catalog.tenants.by_name):
             result = self._run_for_tenant(tenant, catalog, fleet, remotes, states, now)
@@ -411,13 +301,13 @@ class CatalogServices:
         reserved = self._find_reserved_branches(fleet, catalog)
         clusters = (reserved[target.key] for target in fleet.targets if target.is_deployment and target.key in reserved)
         general = ControllerResult(findings=(*fleet.findings, *clusters, *find_unused_objects(catalog)))
-        return _remove_targetless_variants(merge_results([*results, general]), fleet, catalog)
+        return remove_targetless_variants(merge_results([*results, general]), fleet, catalog)
 
     def _run_for_tenant(
         self,
         tenant: str,
         catalog: Catalog,
-        fleet: _FleetConfig,
+        fleet: FleetConfig,
         remotes: Remotes,
         states: Mapping[Target, TargetState],
         now: int,
@@ -439,12 +329,12 @@ class CatalogServices:
             owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
             return reconcile_components(part, inventory, self._build_component_inputs(owned, limits), cache)
 
-        view, controllers = catalog.select_visible(tenant), self._controllers.setdefault(tenant, _Controllers())
+        view, controllers = catalog.select_visible(tenant), self._controllers.setdefault(tenant, TenantControllers())
         result = merge_results(
             [
-                _run_traced("package_variants", lambda: controllers.variants.run(view, run_variants, states)),
-                _run_traced("plugin_presets", lambda: controllers.plugins.run(view, run_plugins, states)),
-                _run_traced("components", lambda: controllers.components.run(view, run_components, states)),
+                run_traced("package_variants", lambda: controllers.variants.run(view, run_variants, states)),
+                run_traced("plugin_presets", lambda: controllers.plugins.run(view, run_plugins, states)),
+                run_traced("components", lambda: controllers.components.run(view, run_components, states)),
             ]
         )
         return select_owned(result, view, tenant) if catalog.tenants else result
@@ -495,7 +385,7 @@ class CatalogServices:
 
     def _build_variant_inputs(
         self,
-        fleet: _FleetConfig,
+        fleet: FleetConfig,
         remotes: Remotes,
         states: Mapping[Target, TargetState],
         now: int,
@@ -576,7 +466,7 @@ class CatalogServices:
         )
         return tuple(dict.fromkeys(fleet.urls[name] for name in names))
 
-    def _get_fleet_config(self, catalog: Catalog) -> _FleetConfig:
+    def _get_fleet_config(self, catalog: Catalog) -> FleetConfig:
         # Cache the results for two catalogs, because a command can compare two catalogs.
         entry = next((cached for cached in self._fleet_configs if cached[0] is catalog), None)
         if entry is None:
@@ -584,60 +474,23 @@ class CatalogServices:
             self._fleet_configs = [*self._fleet_configs[-1:], entry]
         return entry[1]
 
-    def _find_reusable_fleet_config(self, catalog: Catalog) -> _FleetConfig | None:
+    def _find_reusable_fleet_config(self, catalog: Catalog) -> FleetConfig | None:
         """Return the fleet config that was built from identical Repositories, clusters and policies.
 
         Return None if the cache does not contain it.
         """
-        objects = _list_fleet_objects(catalog)
+        objects = list_fleet_objects(catalog)
         return next(
             (
                 fleet
                 for cached, fleet in reversed(self._fleet_configs)
-                if are_identical(_list_fleet_objects(cached), objects)
+                if are_identical(list_fleet_objects(cached), objects)
             ),
             None,
         )
 
-    def _build_fleet_config(self, catalog: Catalog) -> _FleetConfig:
-        repositories, findings = read_repositories(catalog)
-        # Cache resolved URLs, because thousands of Repositories can contain the same few URLs.
-        resolve = lru_cache(None)(self._resolve)
-        urls: dict[tuple[str, str], str] = {}
-        refused = []
-        for name, repository in repositories.items():
-            try:
-                urls[name] = resolve(repository.url)
-            except GitError as error:
-                message = f"Repository {repository.key.name}: {error.message}"
-                refused.append(PassCodes.URL_REFUSED.finding(message, repository.location))
-        usable = {name: repository for name, repository in repositories.items() if name in urls}
-        inventory = read_inventory(catalog, usable)
-        fleet_clusters = [name for name, key in inventory.target_keys.items() if (key.group, key.kind) != _REPOSITORY]
-        fleet = self._get_fleet_url() if fleet_clusters else ""
-        identity = lru_cache(None)(_get_url_identity)
-        targets = [
-            _build_repository_target(repository, urls[name], identity(urls[name]))
-            for name, repository in sorted(usable.items())
-        ]
-        targets += [
-            _build_fleet_target(catalog.objects[inventory.target_keys[name]], fleet, identity(fleet))
-            for name in fleet_clusters
-            if fleet
-        ]
-        definitions = _create_source_finder(catalog)
-        targets = [replace(target, definition_sources=definitions(target)) for target in targets]
-        policies = read_override_policies(catalog)
-        rule_findings = check_rule_clusters(
-            policies.valid.values(), inventory.clusters.values(), inventory.uncertain_names
-        )
-        merge_rules = read_merge_rules(catalog)
-        all_findings = (
-            *findings, *refused, *inventory.findings, *policies.findings, *rule_findings, *merge_rules.findings,
-        )  # fmt: skip
-        return _FleetConfig(
-            urls, usable, inventory, targets, () if fleet else fleet_clusters, policies, merge_rules, all_findings
-        )
+    def _build_fleet_config(self, catalog: Catalog) -> FleetConfig:
+        return build_fleet_config(catalog, self._resolve, self._get_fleet_url)
 
     def _get_fleet_url(self) -> str:
         """Return the URL of the fleet repository. Return "" if the settings contain no fleet repository.
@@ -673,14 +526,6 @@ def _fingerprint_engine(settings: Settings) -> str:
     return f"{__version__} {settings.merge.profile}{merge_part}{rules_part}{functions_part}{limits_part}"
 
 
-def _list_fleet_objects(catalog: Catalog) -> tuple[object, ...]:
-    if catalog.unreadable or catalog.findings or catalog.duplicates:
-        # Return the catalog itself, so that no other catalog counts as identical, because its findings affect the
-        # result too.
-        return (catalog,)
-    return tuple(config_object for kind in _FLEET_KINDS for config_object in catalog.objects_of_kind(*kind))
-
-
 def _list_named_upstreams(catalog: Catalog) -> Iterator[PackageTarget]:
     """Yield each package that a PackageVariant, PackageVariantSet or PackageRevisionSet names as an upstream."""
     for kind in ("PackageVariant", "PackageVariantSet", "PackageRevisionSet"):
@@ -698,117 +543,8 @@ def _get_list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def _build_repository_target(repository: Repository, url: str, normalized_url: str) -> Target:
-    return Target(
-        repository.key, url, format_kptfile_url(repository.url), repository.branch, repository.directory,
-        repository.deployment, repository.location, repository.tag_prefix, normalized_url=normalized_url,
-    )  # fmt: skip
-
-
-def _create_source_finder(catalog: Catalog) -> Callable[[Target], ConfigSources]:
-    """Return a function that finds the source files of a target.
-
-    The source files contain the object that defines the target, and all objects of its cluster.
-    """
-    objects_by_cluster: dict[str, list[ConfigObject]] = {}
-    for kind in CLUSTER_KINDS:
-        for config_object in catalog.objects_of_kind(*kind) if kind != _REPOSITORY else ():
-            objects_by_cluster.setdefault(config_object.key.name, []).append(config_object)
-
-    def definition(target: Target) -> ConfigSources:
-        cluster_objects = objects_by_cluster.get(target.name, ()) if target.is_deployment else ()
-        return collect_config_sources((catalog.objects[target.key], *cluster_objects))
-
-    return definition
-
-
-def _get_url_identity(url: str) -> str:
-    return parse_url(url).identity
-
-
-def _remove_targetless_variants(result: ControllerResult, fleet: _FleetConfig, catalog: Catalog) -> ControllerResult:
-    """Remove the package variants of clusters that have neither a Repository nor a branch in the fleet repository."""
-    if not fleet.targetless_clusters:
-        return result
-    clusters = sorted({variant.target.repository for variant in result.variants} & set(fleet.targetless_clusters))
-    findings = (
-        _create_missing_target_finding(catalog.objects[fleet.inventory.target_keys[name]], name) for name in clusters
-    )
-    variants = tuple(
-        variant for variant in result.variants if variant.target.repository not in fleet.targetless_clusters
-    )
-    return replace(result, variants=variants, findings=(*result.findings, *findings))
-
-
-def _create_missing_target_finding(cluster: ConfigObject, name: str) -> Finding:
-    message = f"cluster {name} has no target for its packages: create a Repository for the cluster, or set `fleet.url`"
-    return ControllerCodes.NO_DESTINATION.finding(message, cluster.location)
-
-
-def _build_fleet_target(cluster: ConfigObject, url: str, normalized_url: str) -> Target:
-    """Return the target of a cluster that has no Repository. The target is a branch of the fleet repository."""
-    name = cluster.key.name
-    return Target(
-        cluster.key, url, format_kptfile_url(url), f"clusters/{name}", "", True, cluster.location, f"{name}/",
-        cluster.api_version, normalized_url,
-    )  # fmt: skip
-
-
 def _create_reserved_branch_finding(config_object: ConfigObject, branch: str, use: str) -> Finding:
     message = (
         f'spec.git.branch "{branch}" is reserved: {use}; use another branch, such as clusters/{config_object.key.name}'
     )
     return ControllerCodes.NAME_NOT_USABLE.finding(message, config_object.location_of(("spec", "git", "branch")))
-
-
-@dataclass(frozen=True)
-class _SetPackage:
-    """A package of a PackageVariantSet.
-
-    If the package is blocked, `existing_count` is the number of packages that the set had when this package was first
-    blocked. For other packages, `existing_count` is 0.
-    """
-
-    set_key: ObjectKey
-    key: DownstreamKey
-    existing_count: int
-
-
-class _SetPackages:
-    """Lists the packages of each PackageVariantSet from the recorded states. The results are cached."""
-
-    def __init__(self) -> None:
-        self._packages_by_state: IdentityCache[tuple[_SetPackage, ...]] = IdentityCache()
-        self._packages_by_set: dict[ObjectKey, list[DownstreamKey]] = {}
-
-    def list_packages(
-        self, states: Mapping[Target, TargetState]
-    ) -> tuple[Mapping[ObjectKey, Sequence[DownstreamKey]], Mapping[ObjectKey, Mapping[DownstreamKey, int]]]:
-        """Return the packages of each set, and `_SetPackage.existing_count` for each blocked package.
-
-        If the packages of a set did not change, the returned list is the same Python object as in the previous call.
-        """
-        children: dict[ObjectKey, list[DownstreamKey]] = {}
-        blocked: dict[ObjectKey, dict[DownstreamKey, int]] = {}
-        for target, state in states.items():
-            for package in self._packages_by_state.get_or_create(
-                (state,), partial(_list_set_packages, target.name, state)
-            ):
-                children.setdefault(package.set_key, []).append(package.key)
-                if package.existing_count:
-                    blocked.setdefault(package.set_key, {})[package.key] = package.existing_count
-        self._packages_by_state.end_pass()
-        previous = self._packages_by_set
-        self._packages_by_set = {
-            set_key: previous[set_key] if previous.get(set_key) == packages else packages
-            for set_key, packages in children.items()
-        }
-        return self._packages_by_set, blocked
-
-
-def _list_set_packages(name: str, state: TargetState) -> tuple[_SetPackage, ...]:
-    return tuple(
-        _SetPackage(record.owner.parent, DownstreamKey(name, package), record.outcome.get("existing") or 0)
-        for package, record in state.list_active_packages()
-        if record.owner.parent
-    )
