@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from pathlib import Path
+from typing import Literal
 
 from reconciler.catalog.files import CommitId, ObjectId
 from reconciler.git.mirror import Mirror
@@ -21,12 +22,15 @@ class SignatureCheck:
     """The result of the check of a signature.
 
     Attributes:
-        is_valid: Whether an allowed signer has signed the object.
         problem: The reason why the signature is not valid, with the signer if the signer is known. "" if it is valid.
     """
 
-    is_valid: bool
-    problem: str = ""
+    problem: str
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether an allowed signer has signed the object."""
+        return not self.problem
 
 
 @dataclass(frozen=True)
@@ -67,20 +71,19 @@ def check_signature(mirror: Mirror, object_id: ObjectId, commit: CommitId, signe
         GitError: Git cannot read the object.
     """
     if signers.file and not Path(signers.file).is_file():
-        return SignatureCheck(False, f"cannot be checked, because {signers.file} cannot be read")
+        return SignatureCheck(f"cannot be checked, because {signers.file} cannot be read")
+    objects: list[tuple[Literal["verify-tag", "verify-commit"], str]] = [("verify-commit", commit)]
+    if str(object_id) != str(commit):
+        objects.insert(0, ("verify-tag", object_id))
     problems = []
     settings = _build_settings(signers)
-    if str(object_id) != str(commit):
-        output = mirror.verify_signature("verify-tag", object_id, settings)
+    for command, name in objects:
+        output = mirror.verify_signature(command, name, settings)
         if output is None:
-            return SignatureCheck(True)
+            return SignatureCheck("")
         problems.append(_describe_problem(output))
-    output = mirror.verify_signature("verify-commit", commit, settings)
-    if output is None:
-        return SignatureCheck(True)
-    problems.append(_describe_problem(output))
     # Report the signature of a tag instead of the missing signature of its commit.
-    return SignatureCheck(False, next((problem for problem in problems if problem != _UNSIGNED), _UNSIGNED))
+    return SignatureCheck(next((problem for problem in problems if problem != _UNSIGNED), _UNSIGNED))
 
 
 def _build_settings(signers: AllowedSigners) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ import os
 import subprocess
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -124,10 +124,8 @@ def _load_key(options: SigningOptions) -> SigningKey:
         data = Path(options.key_file).read_bytes()
         key_file = parse_ssh_key_file(data)
         if key_file.is_private and not key_file.is_encrypted and key_file.is_deterministic:
-            try:
+            with suppress(ImportError):
                 return _InProcessSshKey(key_file, load_raw_signer(data))
-            except ImportError:
-                return _SshKeygenKey(key_file, options)
     return _SshKeygenKey(key_file, options)
 
 

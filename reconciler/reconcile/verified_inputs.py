@@ -70,10 +70,10 @@ class VerifiedInputs:
                 problem = check_signature(mirror, object_id, commit, self._signers).problem
             except GitError as error:
                 # Do not store this result, because the next check can succeed.
-                return SignatureCheck(False, f"cannot be checked: {error.message}")
+                return SignatureCheck(f"cannot be checked: {error.message}")
             self._checks[key] = problem
             self._has_changed = True
-        return SignatureCheck(not problem, problem)
+        return SignatureCheck(problem)
 
     def _record(self, key: str, object_id: ObjectId, commit: CommitId) -> None:
         if self._verified.get(key) != (object_id, commit):

@@ -80,13 +80,13 @@ def signers(tmp_path: Path, key: Path) -> AllowedSigners:
 def test_a_commit_of_an_allowed_signer_is_valid(upstream: Upstream, key: Path, signers: AllowedSigners) -> None:
     commit = upstream.commit(*ssh_options(key))
 
-    assert upstream.check(commit, commit, signers) == SignatureCheck(True)
+    assert upstream.check(commit, commit, signers) == SignatureCheck("")
 
 
 def test_an_unsigned_commit_is_invalid(upstream: Upstream, signers: AllowedSigners) -> None:
     commit = upstream.commit()
 
-    assert upstream.check(commit, commit, signers) == SignatureCheck(False, "has no signature")
+    assert upstream.check(commit, commit, signers) == SignatureCheck("has no signature")
 
 
 def test_an_unknown_key_is_named(upstream: Upstream, tmp_path: Path, signers: AllowedSigners) -> None:
@@ -97,7 +97,7 @@ def test_an_unknown_key_is_named(upstream: Upstream, tmp_path: Path, signers: Al
     check = upstream.check(commit, commit, signers)
 
     expected = f"is signed by the ED25519 key {fingerprint.split()[1]}, which is not an allowed signer"
-    assert check == SignatureCheck(False, expected)
+    assert check == SignatureCheck(expected)
 
 
 def test_a_changed_commit_is_invalid(upstream: Upstream, key: Path, signers: AllowedSigners) -> None:
@@ -106,7 +106,7 @@ def test_a_changed_commit_is_invalid(upstream: Upstream, key: Path, signers: All
     commit = upstream.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=changed)
     upstream.run("update-ref", "refs/heads/main", commit)
 
-    assert upstream.check(commit, commit, signers) == SignatureCheck(False, "has an invalid signature")
+    assert upstream.check(commit, commit, signers) == SignatureCheck("has an invalid signature")
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_the_signature_of_a_tag_or_of_its_commit_is_sufficient(
     commit = upstream.commit(*(options if is_commit_signed else ()))
     tag = upstream.tag(commit, *(options if is_tag_signed else ()))
 
-    assert upstream.check(tag, commit, signers) == SignatureCheck(not problem, problem)
+    assert upstream.check(tag, commit, signers) == SignatureCheck(problem)
 
 
 def test_an_unknown_signer_of_a_tag_is_named(upstream: Upstream, tmp_path: Path, signers: AllowedSigners) -> None:
@@ -140,7 +140,7 @@ def test_a_missing_list_of_signers_makes_signatures_invalid(upstream: Upstream, 
 
     check = upstream.check(commit, commit, AllowedSigners(str(file)))
 
-    assert check == SignatureCheck(False, f"cannot be checked, because {file} cannot be read")
+    assert check == SignatureCheck(f"cannot be checked, because {file} cannot be read")
 
 
 def test_openpgp_keys_are_valid_only_in_the_given_folder(
@@ -155,7 +155,7 @@ def test_openpgp_keys_are_valid_only_in_the_given_folder(
         def check(folder: Path | None) -> SignatureCheck:
             return upstream.check(commit, commit, AllowedSigners(signers.file, str(folder or "")))
 
-        assert check(home) == SignatureCheck(True)
+        assert check(home) == SignatureCheck("")
         unknown = check(empty)
         assert unknown.problem.startswith("is signed by the OpenPGP key ")
         assert unknown.problem.endswith(", which is not in the keyring")

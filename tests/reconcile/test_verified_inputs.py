@@ -33,8 +33,7 @@ class Signatures:
         self.requests.append(object_id)
         if object_id in self.failing:
             raise GitTimeoutError("took too long")
-        problem = self.problems.get(object_id, "")
-        return SignatureCheck(not problem, problem)
+        return SignatureCheck(self.problems.get(object_id, ""))
 
 
 class Upstream:
