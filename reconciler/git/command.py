@@ -107,18 +107,19 @@ class GitCommand:
         Raises:
             GitError: The exit code is not accepted, git exceeded the timeout, or `interrupt` ended git.
         """
+        name = _get_command_name(arguments)
+        use = _REMOTE_COMMANDS.get(name)
         result = self._run_measured(arguments, stdin, lock_descriptor)
-        use = _find_use(arguments)
         if use and _is_access_denied(result) and self._options.credentials.expire(self._url, use):
             result = self._run_measured(arguments, stdin, lock_descriptor)
         if result.exit_code not in accepted_exit_codes:
-            raise self.build_error(_get_command_name(arguments), result.stderr)
+            raise self.build_error(name, result.stderr)
         return result
 
     def _run_measured(
         self, arguments: Sequence[str], stdin: bytes | BinaryIO, lock_descriptor: int | None
     ) -> GitResult:
-        with measure_request(self._url, arguments) as measurement:
+        with measure_request(self._url, _get_command_name(arguments)) as measurement:
             measurement.result = self._run_once(arguments, stdin, lock_descriptor)
         return measurement.result
 
@@ -151,7 +152,7 @@ class GitCommand:
 
     @contextmanager
     def _open_access(self, arguments: Sequence[str]) -> Iterator[RemoteAccess]:
-        use = _find_use(arguments)
+        use = _REMOTE_COMMANDS.get(_get_command_name(arguments))
         if use is None:
             yield RemoteAccess(self._url)
             return
@@ -219,11 +220,6 @@ class GitCommand:
         """Return the output of git as text without credentials. A long output is shortened to its end."""
         text = redact(output.decode(errors="replace"))
         return text if len(text) <= _MAX_STDERR_LENGTH else "…" + text[-_MAX_STDERR_LENGTH:]
-
-
-def _find_use(arguments: Sequence[str]) -> CredentialUse | None:
-    # Search all arguments for the command name, because options of git itself can precede the command name.
-    return next((_REMOTE_COMMANDS[argument] for argument in arguments if argument in _REMOTE_COMMANDS), None)
 
 
 def _get_command_name(arguments: Sequence[str]) -> str:

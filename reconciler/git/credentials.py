@@ -52,8 +52,8 @@ def _is_below(path: str, prefix: str) -> bool:
 class CredentialHelper:
     """Git settings with which a git process reads its credentials, and the file descriptors that it must inherit."""
 
-    settings: tuple[tuple[str, str], ...] = ()
-    descriptors: tuple[int, ...] = ()
+    settings: tuple[tuple[str, str], ...]
+    descriptors: tuple[int, ...]
 
 
 def find_credential(text: str, url: GitUrl) -> Credential | None:

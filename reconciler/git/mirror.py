@@ -38,8 +38,6 @@ from reconciler.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from reconciler.git.remote_check import RemoteCheck
-
-if TYPE_CHECKING:
     from reconciler.git.signed_commits import OnSigningFailure
     from reconciler.git.signing import Signer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -68,16 +68,20 @@ class RequestMeasurement:
 
 
 @contextmanager
-def measure_request(url: GitUrl, arguments: Sequence[str]) -> Iterator[RequestMeasurement]:
-    """Measure the call of git in the `with` block. Calls that do not contact a remote are not measured."""
+def measure_request(url: GitUrl, command: str) -> Iterator[RequestMeasurement]:
+    """Measure the call of git in the `with` block. Calls that do not contact a remote are not measured.
+
+    Args:
+        command: The Git command, such as `push`.
+    """
     measurement = RequestMeasurement()
-    operation = next((_OPERATIONS[name] for name in arguments if name in _OPERATIONS), "")
-    if not operation:
+    operation = _OPERATIONS.get(command)
+    if operation is None:
         yield measurement
         return
     started_at = time.perf_counter()
     host, path = split_host_and_path(url)
-    with span(f"git {operation.replace('_', '-')}", {"server.address": host, "vcs.repository.name": path}) as opened:
+    with span(f"git {command}", {"server.address": host, "vcs.repository.name": path}) as opened:
         try:
             yield measurement
         except GitError as error:

@@ -86,20 +86,16 @@ def _raise(error: GitError) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "fail", "expected"),
+    ("command", "fail", "expected"),
     [
-        pytest.param(["fetch"], _raise(AccessDeniedError("no")), {"fetch auth": 1}, id="access-denied"),
-        pytest.param(
-            ["-c", "a=b", "ls-remote"], _raise(GitTimeoutError("late")), {"ls_remote timeout": 1}, id="timeout"
-        ),
-        pytest.param(["push"], _raise(GitError("other")), {"push other": 1}, id="other"),
-        pytest.param(["cat-file"], _raise(GitError("other")), {}, id="a-local-call"),
+        pytest.param("fetch", _raise(AccessDeniedError("no")), {"fetch auth": 1}, id="access-denied"),
+        pytest.param("ls-remote", _raise(GitTimeoutError("late")), {"ls_remote timeout": 1}, id="timeout"),
+        pytest.param("push", _raise(GitError("other")), {"push other": 1}, id="other"),
+        pytest.param("cat-file", _raise(GitError("other")), {}, id="a-local-call"),
     ],
 )
-def test_errors_are_counted_by_class(
-    arguments: list[str], fail: Callable[[], None], expected: dict[str, float]
-) -> None:
-    with pytest.raises(GitError), measure_request(parse_url("https://example.com/a.git"), arguments):
+def test_errors_are_counted_by_class(command: str, fail: Callable[[], None], expected: dict[str, float]) -> None:
+    with pytest.raises(GitError), measure_request(parse_url("https://example.com/a.git"), command):
         fail()
 
     assert read_results() == expected
@@ -126,7 +122,7 @@ def test_a_label_contains_no_credentials(label: RemoteLabel, expected: set[str])
 
 def test_another_label_starts_with_new_series() -> None:
     def measure() -> list[str]:
-        with pytest.raises(GitError), measure_request(parse_url("https://example.com/a.git"), ["fetch"]):
+        with pytest.raises(GitError), measure_request(parse_url("https://example.com/a.git"), "fetch"):
             raise GitError("down")
         return [*read_metric("reconciler_git_requests_total")]
 
