@@ -73,15 +73,20 @@ class ForgeRegistry:
         if self._hosts is None:
             return None
         address = parse_url(url)
-        return self._hosts.get_forge(*split_host_and_path(address), _find_api_credentials(self._settings, address))
+        # Find the credentials only for a new client, because each pass requests the client of a repository several
+        # times.
+        return self._hosts.get_forge(
+            *split_host_and_path(address), lambda: _find_api_credentials(self._settings, address)
+        )
 
     def check_api(self, url: str) -> ForgeCheck | None:
         """Check whether the pull requests of a repository can be read. Return None if the repository has no configured
         API.
         """
-        forge = self.get_forge(url)
-        host = self._hosts.find_host(*split_host_and_path(parse_url(url))) if self._hosts else None
-        if self._hosts is None or forge is None or host is None:
+        if self._hosts is None:
+            return None
+        forge, host = self.get_forge(url), self._hosts.find_host(*split_host_and_path(parse_url(url)))
+        if forge is None or host is None:
             return None
         from reconciler.forge.errors import ForgeError
 
@@ -103,8 +108,7 @@ class ForgeRegistry:
 
         host, path = split_host_and_path(url)
         forge_host = self._hosts.find_host(host, path) if self._hosts else None
-        is_github = forge_host is not None and forge_host.kind == "github"
-        return forge_host.root if forge_host and is_github else get_default_api("github", host)
+        return forge_host.root if forge_host and forge_host.kind == "github" else get_default_api("github", host)
 
     def get_kind(self, url: str) -> str | None:
         """Return the forge kind for a repository URL, e.g. "gitlab".

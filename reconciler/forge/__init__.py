@@ -1,5 +1,5 @@
 """Clients for the pull requests of GitHub, GitLab and Gitea. All clients implement the Protocol `Forge`.
 
-Only this package imports an HTTP client. The code that decides which pull requests to open is in
-`reconciler.reconcile`.
+This package and `reconciler.notifications` import an HTTP client. The code that decides which pull requests to open
+is in `reconciler.reconcile`.
 """

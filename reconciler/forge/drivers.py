@@ -78,10 +78,10 @@ class Hosts:
         writes_per_minute: int,
         new_per_hour: int,
         clock: Callable[[], float],
-        app_tokens: AppTokens | None = None,
+        app_tokens: AppTokens,
     ) -> None:
         self._hosts = tuple(hosts)
-        self._app_tokens = app_tokens or AppTokens(clock)
+        self._app_tokens = app_tokens
         self._rate_limiters = {host: RateLimiter(writes_per_minute, new_per_hour, clock) for host in self._hosts}
         self._clock = clock
         self._forges: dict[tuple[str, str], Forge | None] = {}
@@ -96,15 +96,18 @@ class Hosts:
         forge_host = self.find_host(host, path)
         return forge_host.kind if forge_host else None
 
-    def get_forge(self, host: str, path: str, credentials: ApiCredentials | None = None) -> Forge | None:
+    def get_forge(
+        self, host: str, path: str, find_credentials: Callable[[], ApiCredentials | None] = lambda: None
+    ) -> Forge | None:
         """Return the client for a repository. Return None if the repository has no forge with an API client.
 
-        `credentials` are the credentials of the repository, which are used if the forge itself has none.
+        Args:
+            find_credentials: Returns the credentials of the repository, which are used if the forge itself has none.
         """
         with self._lock:
             key = (host, path)
             if key not in self._forges:
-                self._forges[key] = self._build(host, path, credentials)
+                self._forges[key] = self._build(host, path, find_credentials)
             return self._forges[key]
 
     def get_quota(self, host: Host) -> ForgeQuota:
@@ -131,11 +134,11 @@ class Hosts:
         matches = (candidate for candidate in self._hosts if candidate.contains_repository(host, path))
         return max(matches, key=lambda candidate: len(candidate.path), default=None)
 
-    def _build(self, host: str, path: str, own_credentials: ApiCredentials | None) -> Forge | None:
+    def _build(self, host: str, path: str, find_credentials: Callable[[], ApiCredentials | None]) -> Forge | None:
         forge_host = self.find_host(host, path)
         if forge_host is None:
             return None
-        credentials = forge_host.credentials or own_credentials or ApiCredentials()
+        credentials = forge_host.credentials or find_credentials() or ApiCredentials()
         owner, _, name = path.rpartition("/")
         if not forge_host.host:
             # Use the last two segments of a file path as the owner and the name, because a repository on this machine

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
@@ -195,11 +196,17 @@ def matches_location(location: str, pattern: str) -> bool:
 
     A pattern with `*` or `?` must match completely. Any other pattern is a host, a folder or a repository.
     """
-    host, slash, path = _WITH_SCHEME.sub("", pattern, count=1).partition("/")
-    normal_pattern = (host.lower() + slash + path).rstrip("/").removesuffix(".git")
-    if any(character in normal_pattern for character in "*?"):
+    normal_pattern = _normalize_pattern(pattern)
+    if "*" in normal_pattern or "?" in normal_pattern:
         return fnmatchcase(location, normal_pattern)
     return location == normal_pattern or location.startswith(f"{normal_pattern}/")
+
+
+@lru_cache(maxsize=1024)
+def _normalize_pattern(pattern: str) -> str:
+    # Cache the results, because each pass compares all patterns of the settings with all targets.
+    host, slash, path = _WITH_SCHEME.sub("", pattern, count=1).partition("/")
+    return (host.lower() + slash + path).rstrip("/").removesuffix(".git")
 
 
 def check_url_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:

@@ -7,6 +7,7 @@ import pytest
 from reconciler.forge.drivers import ApiCredentials, Host, Hosts
 from reconciler.forge.gitea import Gitea
 from reconciler.forge.github import GitHub
+from reconciler.forge.github_app import AppTokens
 from reconciler.forge.gitlab import GitLab
 
 HOSTS = (
@@ -21,7 +22,10 @@ HOSTS = (
 
 
 def make_hosts() -> Hosts:
-    return Hosts(HOSTS, 0, 0, lambda: 0.0)
+    def clock() -> float:
+        return 0.0
+
+    return Hosts(HOSTS, 0, 0, clock, AppTokens(clock))
 
 
 @pytest.mark.parametrize(
