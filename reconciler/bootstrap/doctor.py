@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reconciler.bootstrap.credentials import build_remote_credentials
 from reconciler.bootstrap.services import build_services
 from reconciler.git.source import RepositorySource
 from reconciler.inspect.doctor import DoctorServices, check_remotes
@@ -19,8 +18,7 @@ def run_checks(settings: Settings, config: str) -> RemoteCheckResult:
     services = build_services(settings, config)
     inputs = services.inputs
     doctor = DoctorServices(
-        inputs.open_mirror, build_remote_credentials(settings, inputs.forges), inputs.forges.check_api, inputs.clock,
-        settings.git.max_fetches,
+        inputs.open_mirror, inputs.credentials, inputs.forges.check_api, inputs.clock, settings.git.max_fetches,
     )  # fmt: skip
     config_url = inputs.source.url.connection_url if isinstance(inputs.source, RepositorySource) else ""
     with services.remotes:

@@ -30,6 +30,7 @@ from reconciler.settings import Settings
 from reconciler.telemetry.event_log import log_mirror_rebuild, log_signing_failure
 
 if TYPE_CHECKING:
+    from reconciler.git.remote_credentials import RemoteCredentials
     from reconciler.git.signing import Signer
     from reconciler.krm.yaml import YamlFile
     from reconciler.reconcile.config_proposals import ConfigProposals
@@ -148,6 +149,11 @@ class SettingsInputs:
     @property
     def _state_prefix(self) -> str:
         return self.state_ref.partition("{repository}")[0]
+
+    @property
+    def credentials(self) -> RemoteCredentials:
+        """The credentials of all remotes."""
+        return self._options.credentials
 
     @cached_property
     def known_heads(self) -> KnownHeads:

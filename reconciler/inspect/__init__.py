@@ -1,4 +1,4 @@
-"""The commands that only read repositories: explain, why, verify, impact, validate and report.
+"""The commands that only read repositories: explain, why, verify, impact, validate, report and doctor.
 
 This package computes the results and writes to no repository. The package `reconciler.output` formats the results.
 """

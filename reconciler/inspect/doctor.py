@@ -14,7 +14,6 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.remote_check import RemoteCheck
 from reconciler.git.remote_credentials import RemoteCredentials
 from reconciler.git.url import GitUrl, parse_url
-from reconciler.krm.findings import SourceLocation
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import create_cli_metadata
 from reconciler.output.findings.entries import build_finding_entries
@@ -26,7 +25,6 @@ from reconciler.output.remote_checks import (
     RemoteUse,
     summarize_checks,
 )
-from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.pass_inputs import ConfigSource
 from reconciler.reconcile.services import PassServices
 
@@ -67,14 +65,8 @@ def check_remotes(
     config_error = _add_config_uses(uses, source, services)
     with ThreadPoolExecutor(doctor.max_checks) as pool:
         items = tuple(pool.map(partial(_check_remote, doctor), uses, uses.values()))
-    deprecations = (
-        PassCodes.SETTING_DEPRECATED.finding(
-            f"`{setting}` is deprecated: use {replacement}", SourceLocation(pointer=setting)
-        )
-        for setting, replacement in services.deprecated_settings
-    )
     return RemoteCheckResult(
-        metadata=create_cli_metadata(), items=items, findings=build_finding_entries(deprecations),
+        metadata=create_cli_metadata(), items=items, findings=build_finding_entries(services.deprecation_findings),
         summary=summarize_checks(items, config_error),
     )  # fmt: skip
 

@@ -111,12 +111,7 @@ def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> 
         *conflicts,
         *proposal.findings,
         *(finding for variant in result.variants for finding in variant.findings),
-        *(
-            PassCodes.SETTING_DEPRECATED.finding(
-                f"`{setting}` is deprecated: use {replacement}", SourceLocation(pointer=setting)
-            )
-            for setting, replacement in services.deprecated_settings
-        ),
+        *services.deprecation_findings,
         *settings_findings,
         *target_findings,
         *steps.findings,

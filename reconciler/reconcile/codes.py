@@ -82,7 +82,7 @@ class PassCodes(CodeTable):
         "The tag name of a published revision already exists on another commit. The tag is not changed.", TARGET
     )
     SETTING_DEPRECATED = warning(
-        "A setting is deprecated. A later release removes it. Only `validate` reports this code.",
+        "A setting is deprecated. A later release removes it. Only `validate` and `doctor` report this code.",
         CONFIG,
     )
     STATE_UNREADABLE = error("The state of a target is not valid. The target is not changed.", TARGET)

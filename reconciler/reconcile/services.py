@@ -14,7 +14,7 @@ from reconciler.controllers.results import ControllerResult
 from reconciler.executors.executor import Executor
 from reconciler.git.errors import GitError
 from reconciler.git.push_outcomes import PushOutcome
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.commit_messages import DryCommit
@@ -27,6 +27,7 @@ from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.reconcile.cache_files import FirstSeenTimes, KnownHeads
+from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import TagResult, WrittenPlan
 from reconciler.reconcile.config_proposals import ConfigProposals
 from reconciler.reconcile.config_source import ConfigSnapshot
@@ -189,6 +190,16 @@ class PassServices:
     should_treat_missing_as_empty: bool = False
     deprecated_settings: tuple[tuple[str, str], ...] = ()
     report_progress: Callable[[str, int, int], None] = lambda stage, done, total: None
+
+    @property
+    def deprecation_findings(self) -> tuple[Finding, ...]:
+        """A warning for each deprecated setting that is set."""
+        return tuple(
+            PassCodes.SETTING_DEPRECATED.finding(
+                f"`{setting}` is deprecated: use {replacement}", SourceLocation(pointer=setting)
+            )
+            for setting, replacement in self.deprecated_settings
+        )
 
     @property
     def pull_request_cache(self) -> PullRequestCache:
