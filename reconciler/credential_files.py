@@ -1,14 +1,19 @@
 """Small files with credentials. A file is read again after each change, so that a rotated credential is used at once.
 
-This module contains no code for formats of credentials. Messages never contain the content of a file.
+Except for the characters of tokens, this module contains no code for formats of credentials. Messages never contain the
+content of a file.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 _MAX_BYTES = 1024 * 1024
+# Reject all other characters, because they make an HTTP header invalid. The HTTP client would then include the token in
+# its error message.
+_TOKEN = re.compile(r"[\x21-\x7e]+")
 _NO_VERSION = (-1, -1, -1)
 
 FileVersion = tuple[int, int, int]
@@ -26,6 +31,11 @@ def read_file_version(file: Path) -> FileVersion | None:
         return get_file_version(file.stat())
     except OSError:
         return None
+
+
+def is_token(text: str) -> bool:
+    """Return whether a text can be the value of a header without escaping."""
+    return bool(_TOKEN.fullmatch(text))
 
 
 class CredentialFileError(Exception):

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from reconciler.credential_files import CredentialFile, CredentialFileError
+from reconciler.credential_files import CredentialFile, CredentialFileError, is_token
 from reconciler.forge.errors import ForgeCredentialsError
 from reconciler.forge.http_client import Authorize
 from reconciler.redaction import Secret
 
 _MAX_BYTES = 16 * 1024
-# Reject all other characters, because they make the header invalid. The HTTP client would then include the token in its
-# error message.
-_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 def read_token_from(file: Path, header: str = "Authorization", prefix: str = "Bearer ") -> Authorize:
@@ -33,11 +29,6 @@ def read_token_from(file: Path, header: str = "Authorization", prefix: str = "Be
         return {header: prefix + Secret(token).reveal()}
 
     return authorize
-
-
-def is_token(text: str) -> bool:
-    """Return whether a text can be the value of a header without escaping."""
-    return bool(_TOKEN.fullmatch(text))
 
 
 class WatchedFile:

@@ -8,7 +8,8 @@ from threading import Lock
 
 import httpx
 
-from reconciler.forge.credentials import WatchedFile, is_token
+from reconciler.credential_files import is_token
+from reconciler.forge.credentials import WatchedFile
 from reconciler.forge.errors import ForgeAnswerError, ForgeCredentialsError
 from reconciler.forge.github import HEADERS
 from reconciler.forge.http_client import ForgeClient

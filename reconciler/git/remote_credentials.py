@@ -29,7 +29,6 @@ CredentialUse = Literal["read", "write"]
 TOKEN_USERNAME = "x-access-token"  # noqa: S105 - a user name, not a password
 _PRIVATE_MODES = stat.S_IRUSR | stat.S_IWUSR
 _GLOB = re.compile(r"[*?]")
-_TOKEN = re.compile(r"[\x21-\x7e]+")
 
 
 @dataclass(frozen=True)
@@ -233,7 +232,7 @@ class RemoteCredentials:
             return TOKEN_USERNAME, self._app_tokens.get_token(source.github_app, url, use)
         if source.token_file:
             token = self._read(source, source.token_file, url, use).strip()
-            if not _TOKEN.fullmatch(token):
+            if not credential_files.is_token(token):
                 problem = "is empty" if not token else "must contain one token without spaces and line breaks"
                 raise self._report(AccessDeniedError(f"{source.token_file} {problem}"), source.token_file, url, use)
             return source.username, Secret(token)
