@@ -184,10 +184,6 @@ class Package:
         """Yield the paths of the files that a render reads: Kptfiles, YAML and JSON files that are not ignored."""
         return iter(self._package_tree.krm_files)
 
-    def iterate_opaque_paths(self) -> Iterator[str]:
-        """Yield the paths of the files that a render does not read."""
-        return (path for path in self.files if path not in self._package_tree.krm_files)
-
     @cached_property
     def parse_result(self) -> tuple[tuple[PackageResource, ...], tuple[Finding, ...]]:
         """All resources in the order of their files, and a finding for each file that cannot be parsed."""

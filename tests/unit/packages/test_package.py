@@ -46,7 +46,7 @@ def test_krmignore(ignores: dict[str, str], hidden: list[str]) -> None:
 
     assert [path for path in package.files if path.endswith(".yaml") and package.is_ignored(path)] == sorted(hidden)
     assert not set(hidden) & set(package.iterate_krm_paths())
-    assert set(hidden) <= set(package.iterate_opaque_paths())
+    assert set(hidden) <= package.files.keys() - set(package.iterate_krm_paths())
 
 
 def test_resources_have_package_path_and_index() -> None:

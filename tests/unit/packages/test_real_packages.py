@@ -40,5 +40,5 @@ def test_clone_and_render(folder: Path) -> None:
 
     assert result.failure is None
     assert render_pipelines(result.files).files == result.files
-    opaque = set(Package(files).iterate_opaque_paths())
+    opaque = files.keys() - set(Package(files).iterate_krm_paths())
     assert {path: result.files[path] for path in opaque} == {path: files[path] for path in opaque}
