@@ -321,8 +321,8 @@ class ApiModel(BaseModel):
 
 
 def omit_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields without None, empty strings, empty lists and empty mappings."""
-    return {name: value for name, value in fields.items() if value not in (None, "", [], {})}
+    """Return the fields without None, empty strings, empty lists or tuples, and empty mappings."""
+    return {name: value for name, value in fields.items() if value not in (None, "", (), [], {})}
 
 
 def _move_field(

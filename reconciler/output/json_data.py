@@ -1,4 +1,4 @@
-"""Functions for plain data: read fields with type checks, remove empty fields, and mask Secrets."""
+"""Functions for plain data: read fields with type checks, and mask Secrets."""
 
 from __future__ import annotations
 
@@ -19,11 +19,6 @@ def read_mappings(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]
     """Return the mappings from the list in a field. Return [] if the field is absent or is not a list."""
     value = data.get(name)
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
-
-
-def drop_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields, except for fields whose value is None or an empty text, list or mapping."""
-    return {name: value for name, value in fields.items() if value not in (None, "", (), [], {})}
 
 
 def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool = False) -> Any:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, InstanceOf, PlainSerializer
 
+from reconciler.api.base import omit_empty
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.merge3.rules import Conflict
@@ -17,7 +18,6 @@ from reconciler.output.entries import ConflictEntry, build_conflict_entries
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
 from reconciler.output.findings.entries import FindingEntry, build_finding_entries
 from reconciler.output.findings.formats import format_findings
-from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_count, format_diffs, format_value, to_one_line
 from reconciler.packages.pipeline import PipelineStep
 from reconciler.planning.model.sources import serialize_conflict
@@ -189,7 +189,7 @@ def build_function_results(steps: Sequence[PipelineStep]) -> dict[str, Any]:
 def _build_step_result(step: PipelineStep) -> dict[str, Any]:
     stderr = "\n".join(filter(None, (step.error, step.log)))
     results = [result.as_data() for result in step.results]
-    return drop_empty({
+    return omit_empty({
         "image": step.image, "exec": step.exec, "stderr": stderr, "exitCode": step.exit_code, "results": results,
     })  # fmt: skip
 

@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from reconciler.api.base import omit_empty
 from reconciler.controllers.results import UpstreamPackage
 from reconciler.output.entries import OwnerEntry, build_owner_entry
 from reconciler.output.envelope import CommandResult, OutputModel, create_cli_metadata
 from reconciler.output.explain.model import ExplainedValue, PackageExplanation
 from reconciler.output.findings.entries import FindingEntry, build_finding_entries
-from reconciler.output.json_data import drop_empty
 from reconciler.output.status.package_status import build_injected_data, build_inputs_data
 from reconciler.output.text import shorten_id
 from reconciler.planning.attribution.re_render import ReRenderedPackage
@@ -85,7 +85,7 @@ def build_explanation_result(explanation: PackageExplanation) -> ExplanationResu
             owner_parent=str(owner.parent) if owner and owner.parent else "",
             source=_format_source(package) if variant else "",
             upstream=variant.source.as_data() if variant else {},
-            inputs=drop_empty(inputs),
+            inputs=omit_empty(inputs),
             injected=tuple(build_injected_data(rendered)) if rendered else (),
             applied_overrides=tuple(provenance.list_applied_overrides()) if provenance else (),
             option_layers=tuple(

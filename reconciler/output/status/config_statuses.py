@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from reconciler.api.base import omit_empty
 from reconciler.api.greenhouse import GROUP, PLUGIN, PRESET
 from reconciler.api.kubeadmiral import KUBEADMIRAL_API_VERSION
 from reconciler.controllers.deletion_guards import PackageLocation
@@ -23,7 +24,6 @@ from reconciler.controllers.plugin_presets.status import PluginState, complete_s
 from reconciler.controllers.results import ConfigStatus, Variant
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, Unchanged
@@ -138,7 +138,7 @@ def build_policy_statuses(plan: FleetPlan) -> Iterator[ConfigStatus]:
     """Yield the status of every override policy: the usage of valid policies, the errors of invalid policies."""
     for usage in plan.policy_usages:
         policy = plan.policies.valid[usage.policy]
-        fields = drop_empty(_build_policy_fields(policy, usage, plan))
+        fields = omit_empty(_build_policy_fields(policy, usage, plan))
         yield ConfigStatus(usage.policy, KUBEADMIRAL_API_VERSION, (_build_policy_condition(usage),), fields)
     messages: dict[str, list[str]] = {}
     for finding in plan.policies.findings:
@@ -159,7 +159,7 @@ def _build_policy_fields(policy: OverridePolicy, usage: PolicyUsage, plan: Fleet
     return {
         "refCount": sum(count for _, _, count in usage.kinds),
         "typedRefCount": [
-            drop_empty({"group": group, "kind": kind, "count": count}) for group, kind, count in usage.kinds
+            omit_empty({"group": group, "kind": kind, "count": count}) for group, kind, count in usage.kinds
         ],
         "rules": [dict(rule) for rule in _build_rules(policy, usage, plan)],
         **_build_limited_list("failed", usage.failed),

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from reconciler.api.base import omit_empty
 from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, Trace
 from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND
@@ -19,7 +20,7 @@ from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.output.changes.package_changes import read_upstream_lock
-from reconciler.output.json_data import drop_empty, mask_trace
+from reconciler.output.json_data import mask_trace
 from reconciler.output.status.package_sections import build_children_data
 from reconciler.planning.model.outcomes import Draft, PackageRender
 from reconciler.planning.model.sources import serialize_conflict
@@ -120,7 +121,7 @@ def build_package_status(draft: Draft, target: Target, config: str) -> bytes:
         "apiVersion": PACKAGE_STATUS_API_VERSION,
         "kind": PACKAGE_STATUS_KIND,
         "metadata": {"name": package.replace("/", "."), "annotations": _ANNOTATIONS},
-        "status": _insert_draft_metadata(draft, drop_empty(_build_status(draft, target, config))),
+        "status": _insert_draft_metadata(draft, omit_empty(_build_status(draft, target, config))),
     }
     return emit(document).encode()
 
@@ -132,10 +133,10 @@ def _build_status(draft: Draft, target: Target, config: str) -> dict[str, Any]:
         "package": draft.variant.target.package,
         "owner": draft.variant.owner.as_data(),
         "task": draft.task,
-        "upstream": drop_empty({"from": _build_previous_upstream(draft), "to": draft.variant.source.as_data()}),
+        "upstream": omit_empty({"from": _build_previous_upstream(draft), "to": draft.variant.source.as_data()}),
         "trees": {"base": draft.base_tree, "merged": draft.merged_tree, "rendered": rendered.files.id},
-        "inputs": drop_empty(build_inputs_data(draft.variant, rendered, draft.record.trace, config)),
-        "conditions": [drop_empty(condition.as_data()) for condition in rendered.conditions],
+        "inputs": omit_empty(build_inputs_data(draft.variant, rendered, draft.record.trace, config)),
+        "conditions": [omit_empty(condition.as_data()) for condition in rendered.conditions],
         "readinessGates": _build_gates(rendered),
         "injected": build_injected_data(rendered),
         "conflicts": [serialize_conflict(conflict) for conflict in rendered.conflicts],
@@ -156,7 +157,7 @@ def _insert_draft_metadata(draft: Draft, status: dict[str, Any]) -> dict[str, An
     """
     metadata = {"labels": dict(draft.labels), "annotations": dict(draft.annotations)}
     if draft.variant.upstream is None:
-        metadata = drop_empty(metadata)
+        metadata = omit_empty(metadata)
     fields: dict[str, Any] = {}
     for name, value in status.items():
         fields |= {name: value, **metadata} if name == "task" else {name: value}
@@ -173,7 +174,7 @@ def _build_previous_upstream(draft: Draft) -> dict[str, Any]:
         if version and version.rendered == draft.previous_files.id
     ]
     # Add the tree only if the previous version has no local changes, because a person can have edited the lock.
-    return drop_empty({**fields, "tree": versions[0].base if versions and fields else ""})
+    return omit_empty({**fields, "tree": versions[0].base if versions and fields else ""})
 
 
 def build_injected_data(rendered: PackageRender) -> list[dict[str, str]]:
@@ -182,7 +183,7 @@ def build_injected_data(rendered: PackageRender) -> list[dict[str, str]]:
 
 
 def _mask_injection(data: dict[str, str]) -> dict[str, str]:
-    return drop_empty({**data, "hash": MASK} if data["object"].startswith("Secret/") else data)
+    return omit_empty({**data, "hash": MASK} if data["object"].startswith("Secret/") else data)
 
 
 def _build_gates(rendered: PackageRender) -> list[dict[str, Any]]:
@@ -194,7 +195,7 @@ def _build_warnings(findings: Iterable[Finding]) -> Iterable[dict[str, Any]]:
     for finding in findings:
         if finding.severity is not Severity.ERROR:
             location = finding.location
-            yield drop_empty({
+            yield omit_empty({
                 "code": finding.code, "severity": finding.severity.value, "message": finding.message,
                 "object": location.object, "file": location.file, "pointer": location.pointer,
             })  # fmt: skip

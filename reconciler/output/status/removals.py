@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from reconciler.api.base import omit_empty
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.json_data import drop_empty
 from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.model.outcomes import RemovalOutcome
@@ -53,7 +53,7 @@ class PackageRemoval:
 
     def as_data(self) -> dict[str, Any]:
         """Return the removal as JSON data."""
-        return drop_empty({
+        return omit_empty({
             "repository": self.target.name, "package": self.removal.package,
             "owner": self.removal.owner.as_data(), "state": self.removal.kind, "branch": self.branch,
             "why": self.removal.reason,
@@ -79,7 +79,7 @@ def list_pending_removals(plan: TargetPlan) -> tuple[PackageRemoval, ...]:
 def build_pending_removals_data(plan: TargetPlan) -> Iterator[Mapping[str, Any]]:
     """Yield the data of each proposed or declined removal for the status branch."""
     for pending in list_pending_removals(plan):
-        yield drop_empty({
+        yield omit_empty({
             "package": pending.target_name, "state": pending.removal.kind, "branch": pending.branch,
             "reason": pending.removal.reason,
         })  # fmt: skip

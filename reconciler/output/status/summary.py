@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from reconciler.api.base import omit_empty
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.findings.formats import build_findings_data
-from reconciler.output.json_data import drop_empty, read_mapping, read_mappings
+from reconciler.output.json_data import read_mapping, read_mappings
 from reconciler.output.status.removals import build_pending_removals_data
 from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES
 from reconciler.output.text import format_count
@@ -111,7 +112,7 @@ def _build_not_ready(document: StatusDocument) -> Iterator[dict[str, Any]]:
     for condition in _read_conditions(document):
         if condition["type"] == "Ready" and condition["status"] != "True":
             name = _get_name(document)
-            yield drop_empty({"object": name, "reason": condition["reason"], "message": condition["message"]})
+            yield omit_empty({"object": name, "reason": condition["reason"], "message": condition["message"]})
 
 
 def _build_gated(document: StatusDocument) -> Iterator[dict[str, Any]]:
@@ -119,14 +120,14 @@ def _build_gated(document: StatusDocument) -> Iterator[dict[str, Any]]:
         render = read_mapping(target, "renderStatus")
         if render.get("status") == "False" or render.get("unmetGates"):
             fields = {name: render.get(name) for name in ("reason", "message", "unmetGates")}
-            yield drop_empty({"object": _get_name(document), "target": target["name"], **fields})
+            yield omit_empty({"object": _get_name(document), "target": target["name"], **fields})
 
 
 def _build_held(plan: FleetPlan) -> Iterator[dict[str, Any]]:
     for target_plan in plan.targets:
         for held in target_plan.held:
             package = f"{target_plan.target.name}/{held.package}"
-            yield drop_empty({"package": package, "reason": held.finding.code, "message": held.finding.message})
+            yield omit_empty({"package": package, "reason": held.finding.code, "message": held.finding.message})
 
 
 def format_totals(totals: Mapping[str, int]) -> str:

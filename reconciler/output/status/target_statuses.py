@@ -7,13 +7,13 @@ from functools import cached_property
 from operator import is_
 from typing import Any
 
+from reconciler.api.base import omit_empty
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.controllers.results import ConfigStatus, Variant
 from reconciler.krm.findings import CommonCodes, select_errors
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey, upsert_conditions
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.json_data import drop_empty
 from reconciler.output.status.config_statuses import ConfigStatuses
 from reconciler.output.status.package_status import list_object_dependencies
 from reconciler.output.status.removals import build_pending_removals_data, list_pending_removals
@@ -223,7 +223,7 @@ def _build_outcome_status(outcome: PackageOutcome, plan: TargetPlan) -> ObjectSt
     }
     ready = (VALID_CONDITION, _get_ready_condition(outcome.variant))
     conditions = outcome.conditions if isinstance(outcome, Blocked) else ready
-    return build_owner_status(outcome.variant, conditions, drop_empty(fields))
+    return build_owner_status(outcome.variant, conditions, omit_empty(fields))
 
 
 def _get_ready_condition(variant: Variant) -> Condition:
@@ -265,9 +265,9 @@ def build_downstream_targets(
     # Use the recorded render status only for the last workspace, because the record has the status of the last render
     # only. This can be the render of a deleted draft.
     is_last = workspace == record.last_workspace
-    render = drop_empty({name: record.render_status.get(name) for name in _RENDER_FIELDS}) if is_last else {}
+    render = omit_empty({name: record.render_status.get(name) for name in _RENDER_FIELDS}) if is_last else {}
     name = f"{repository}.{package.replace('/', '.')}.packagevariant-{workspace}"
-    return [drop_empty({"name": name, "renderStatus": render})]
+    return [omit_empty({"name": name, "renderStatus": render})]
 
 
 def _get_published_workspace(record: PackageRecord) -> int:
@@ -279,7 +279,7 @@ def _get_published_workspace(record: PackageRecord) -> int:
 
 def _build_upstream(variant: Variant) -> dict[str, Any]:
     source = variant.source.as_data()
-    return drop_empty({name: source.get(name) for name in ("ref", "commit", "tree")})
+    return omit_empty({name: source.get(name) for name in ("ref", "commit", "tree")})
 
 
 def _build_dependencies(outcome: PackageOutcome) -> list[dict[str, Any]]:
@@ -318,7 +318,7 @@ def _build_target_status(plan: TargetPlan, counts: Mapping[str, int]) -> ObjectS
     fields = {
         "branch": target.branch,
         "directory": target.directory,
-        "packages": drop_empty(counts),
+        "packages": omit_empty(counts),
         "leaving": removals,
     }
-    return ObjectStatus(target.key, target.api_version, (condition,), drop_empty(fields))
+    return ObjectStatus(target.key, target.api_version, (condition,), omit_empty(fields))
