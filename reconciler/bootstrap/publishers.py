@@ -44,9 +44,8 @@ def build_push_publisher(settings: Settings) -> PushPublisher:
         NoStatusRepositoryError: The settings contain no repository for status files.
         GitError: The URL of the repository for status files is invalid or not allowed.
     """
-    options = build_git_options(settings)
     url = parse_url(_get_status_url(settings))
-    check_url_allowed(url, options.allowed_urls)
+    check_url_allowed(url, settings.git.allowed_urls)
     tags = RevisionTagger(
         settings.state_ref, Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
     )
