@@ -45,12 +45,12 @@ def make_hosts() -> Hosts:
         ("elsewhere.org", "acme/fleet", None, None),
     ],
 )
-def test_the_longest_place_decides(host: str, path: str, kind: str | None, driver: type | None) -> None:
+def test_forge_with_the_longest_path_is_selected(host: str, path: str, kind: str | None, driver: type | None) -> None:
     hosts = make_hosts()
     forge = hosts.get_forge(host, path)
     assert hosts.get_kind(host, path) == kind
     assert (None if forge is None else type(forge)) is driver
-    assert hosts.get_forge(host, path) is forge, "a driver remembers, and is built once"
+    assert hosts.get_forge(host, path) is forge, "each repository has one client, which caches responses"
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_the_longest_place_decides(host: str, path: str, kind: str | None, drive
         (Host("gitea", "codeberg.org", api="https://api.codeberg.org"), "https://api.codeberg.org"),
     ],
 )
-def test_where_the_api_usually_is(host: Host, root: str) -> None:
+def test_default_url_of_the_api(host: Host, root: str) -> None:
     assert host.root == root
 
 
@@ -79,5 +79,5 @@ def test_where_the_api_usually_is(host: Host, root: str) -> None:
         ("gitlab.com", "a/b) [free](https://evil.example", ""),
     ],
 )
-def test_the_page_of_a_commit(host: str, path: str, page: str) -> None:
+def test_url_of_the_page_of_a_commit(host: str, path: str, page: str) -> None:
     assert make_hosts().build_commit_url(host, path, "1234") == page

@@ -13,7 +13,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.options import GitOptions
 from reconciler.git.signature_checks import AllowedSigners, SignatureCheck, check_signature
 from tests.support.git_repositories import git, make_bare
-from tests.support.signing_keys import create_ssh_key, gpg_key
+from tests.support.signing_keys import build_signing_options, create_ssh_key, gpg_key, write_allowed_signers
 
 pytestmark = pytest.mark.real_git
 
@@ -56,10 +56,6 @@ class Upstream:
         return check_signature(mirror, ObjectId(object_id), CommitId(commit), signers)
 
 
-def ssh_options(key: Path) -> tuple[str, ...]:
-    return ("-c", "gpg.format=ssh", "-c", f"user.signingKey={key}")
-
-
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
     return Upstream(tmp_path)
@@ -72,13 +68,11 @@ def key(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def signers(tmp_path: Path, key: Path) -> AllowedSigners:
-    file = tmp_path / "allowed_signers"
-    file.write_text(f"ada@example.com {key.with_suffix('.pub').read_text()}")
-    return AllowedSigners(str(file))
+    return AllowedSigners(str(write_allowed_signers(tmp_path, key, "ada@example.com")))
 
 
 def test_a_commit_of_an_allowed_signer_is_valid(upstream: Upstream, key: Path, signers: AllowedSigners) -> None:
-    commit = upstream.commit(*ssh_options(key))
+    commit = upstream.commit(*build_signing_options(key))
 
     assert upstream.check(commit, commit, signers) == SignatureCheck("")
 
@@ -91,7 +85,7 @@ def test_an_unsigned_commit_is_invalid(upstream: Upstream, signers: AllowedSigne
 
 def test_an_unknown_key_is_named(upstream: Upstream, tmp_path: Path, signers: AllowedSigners) -> None:
     other = create_ssh_key(tmp_path / "other", "ed25519")
-    commit = upstream.commit(*ssh_options(other))
+    commit = upstream.commit(*build_signing_options(other))
     fingerprint = subprocess.run(["ssh-keygen", "-l", "-f", other], check=True, capture_output=True, text=True).stdout
 
     check = upstream.check(commit, commit, signers)
@@ -101,7 +95,7 @@ def test_an_unknown_key_is_named(upstream: Upstream, tmp_path: Path, signers: Al
 
 
 def test_a_changed_commit_is_invalid(upstream: Upstream, key: Path, signers: AllowedSigners) -> None:
-    content = git(upstream.remote, "cat-file", "commit", upstream.commit(*ssh_options(key))) + "\n"
+    content = git(upstream.remote, "cat-file", "commit", upstream.commit(*build_signing_options(key))) + "\n"
     changed = content.replace("content", "other content").encode()
     commit = upstream.run("hash-object", "-t", "commit", "-w", "--stdin", stdin=changed)
     upstream.run("update-ref", "refs/heads/main", commit)
@@ -120,7 +114,7 @@ def test_a_changed_commit_is_invalid(upstream: Upstream, key: Path, signers: All
 def test_the_signature_of_a_tag_or_of_its_commit_is_sufficient(
     upstream: Upstream, key: Path, signers: AllowedSigners, is_commit_signed: bool, is_tag_signed: bool, problem: str
 ) -> None:
-    options = ssh_options(key)
+    options = build_signing_options(key)
     commit = upstream.commit(*(options if is_commit_signed else ()))
     tag = upstream.tag(commit, *(options if is_tag_signed else ()))
 
@@ -129,13 +123,13 @@ def test_the_signature_of_a_tag_or_of_its_commit_is_sufficient(
 
 def test_an_unknown_signer_of_a_tag_is_named(upstream: Upstream, tmp_path: Path, signers: AllowedSigners) -> None:
     commit = upstream.commit()
-    tag = upstream.tag(commit, *ssh_options(create_ssh_key(tmp_path / "other", "ed25519")))
+    tag = upstream.tag(commit, *build_signing_options(create_ssh_key(tmp_path / "other", "ed25519")))
 
     assert "which is not an allowed signer" in upstream.check(tag, commit, signers).problem
 
 
 def test_a_missing_list_of_signers_makes_signatures_invalid(upstream: Upstream, key: Path, tmp_path: Path) -> None:
-    commit = upstream.commit(*ssh_options(key))
+    commit = upstream.commit(*build_signing_options(key))
     file = tmp_path / "absent"
 
     check = upstream.check(commit, commit, AllowedSigners(str(file)))

@@ -18,7 +18,13 @@ from reconciler.git.push_outcomes import PushDone, PushUnit, RefUpdate
 from reconciler.git.signing import SignedKind, Signer, SigningOptions
 from reconciler.git.ssh_signatures import RawSigner, create_ssh_signature
 from tests.support.git_repositories import assert_sound, git, make_bare
-from tests.support.signing_keys import create_ssh_key, gpg_key, ssh_agent
+from tests.support.signing_keys import (
+    build_signing_options,
+    create_ssh_key,
+    gpg_key,
+    ssh_agent,
+    write_allowed_signers,
+)
 
 pytestmark = pytest.mark.real_git
 
@@ -64,8 +70,7 @@ def commit_tree(mirror: Mirror, commit: CommitId, parents: list[CommitId], key: 
     message, environment = read_unsigned(mirror, commit)
     arguments = [argument for parent in parents for argument in ("-p", parent)]
     return subprocess.run(
-        ["git", "-c", "gpg.format=ssh", "-c", f"user.signingKey={key}", "commit-tree", "-S", *arguments,
-         f"{commit}^{{tree}}"],
+        ["git", *build_signing_options(key), "commit-tree", "-S", *arguments, f"{commit}^{{tree}}"],
         cwd=mirror.folder, input=message, env={"PATH": os.environ["PATH"], **environment},
         capture_output=True, check=True,
     ).stdout.decode().strip()  # fmt: skip
@@ -73,9 +78,7 @@ def commit_tree(mirror: Mirror, commit: CommitId, parents: list[CommitId], key: 
 
 def verify(mirror: Mirror, object_id: str, key: Path, command: str = "verify-commit") -> str:
     """Return the message of Git about a valid signature. Fail if the signature is not valid."""
-    allowed = key.parent / "allowed_signers"
-    allowed.write_text(f"robot@example.com {key.with_suffix('.pub').read_text()}")
-    setting = f"gpg.ssh.allowedSignersFile={allowed}"
+    setting = f"gpg.ssh.allowedSignersFile={write_allowed_signers(key.parent, key, 'robot@example.com')}"
     process = subprocess.run(
         ["git", "-c", setting, command, object_id], cwd=mirror.folder, capture_output=True, text=True, check=False
     )
@@ -109,7 +112,7 @@ def test_tags_are_signed_like_those_of_git(tmp_path: Path, remote: Path, key_typ
     environment = {"GIT_COMMITTER_NAME": "reconciler", "GIT_COMMITTER_EMAIL": "reconciler@localhost",
                    "GIT_COMMITTER_DATE": "1000000000 +0000", "PATH": os.environ["PATH"]}  # fmt: skip
     subprocess.run(
-        ["git", "-c", "gpg.format=ssh", "-c", f"user.signingKey={key}", "tag", "-s", "-F", "-", "web/v1", commit],
+        ["git", *build_signing_options(key), "tag", "-s", "-F", "-", "web/v1", commit],
         cwd=mirror.folder, env=environment, input=b"publish web v1\n\nReconciler-Package: web\n", check=True,
         capture_output=True,
     )  # fmt: skip

@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from reconciler.git.errors import SigningFailedError
 from tests.scenarios.test_rewritten_tags import GW, ConfigWorld
 from tests.support.git_repositories import git, make_bare, read_refs
-from tests.support.signing_keys import create_ssh_key
+from tests.support.signing_keys import create_ssh_key, write_allowed_signers
 from tests.support.world import World, catalog, package, repository, small_world
 
 
@@ -33,9 +33,7 @@ def world(tmp_path: Path, key: Path) -> World:
 
 def list_unsigned(repository: Path, key: Path) -> list[str]:
     """Return the subjects of all commits and tags of a repository without a valid signature by the key."""
-    allowed = key.parent / "allowed_signers"
-    allowed.write_text(f"robot@example.com {key.with_suffix('.pub').read_text()}")
-    setting = f"gpg.ssh.allowedSignersFile={allowed}"
+    setting = f"gpg.ssh.allowedSignersFile={write_allowed_signers(key.parent, key, 'robot@example.com')}"
     lines = git(repository, "-c", setting, "log", "--all", "--format=%G? %GS %s").splitlines()
     unsigned = [line for line in lines if not line.startswith("G robot@example.com ")]
     for ref in git(repository, "for-each-ref", "--format=%(refname)", "refs/tags").splitlines():

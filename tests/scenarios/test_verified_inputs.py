@@ -14,7 +14,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.krm.findings import Severity
 from tests.scenarios.test_rewritten_tags import ConfigWorld
 from tests.support.git_repositories import git, make_bare, read_refs
-from tests.support.signing_keys import create_ssh_key
+from tests.support.signing_keys import build_signing_options, create_ssh_key, write_allowed_signers
 from tests.support.world import PassResult, catalog, package, repository, variant
 
 
@@ -27,11 +27,10 @@ class SignedWorld(ConfigWorld):
         """Replace the commit of a ref by a signed commit with the same content and parents."""
         commit = git(repository, "rev-parse", ref)
         parents = git(repository, "log", "-1", "--format=%P", commit).split()
-        options = ["-c", "gpg.format=ssh", "-c", f"user.signingKey={key or self.key}"]
         arguments = [argument for parent in parents for argument in ("-p", parent)]
         environment = {**os.environ, "GIT_COMMITTER_DATE": "1200000000 +0000", "GIT_AUTHOR_DATE": "1200000000 +0000"}
         signed = subprocess.run(
-            ["git", *options, "commit-tree", "-S", *arguments, "-m", "signed", f"{commit}^{{tree}}"],
+            ["git", *build_signing_options(key or self.key), "commit-tree", "-S", *arguments, "-m", "signed", f"{commit}^{{tree}}"],
             cwd=repository, env=environment, check=True, capture_output=True, text=True,
         ).stdout.strip()  # fmt: skip
         git(repository, "update-ref", ref, signed)
@@ -58,8 +57,7 @@ class SignedWorld(ConfigWorld):
 def world(tmp_path: Path) -> SignedWorld:
     """A signed config that requests the head of a catalog with one signed commit."""
     key = create_ssh_key(tmp_path / "keys", "ed25519")
-    signers = tmp_path / "allowed_signers"
-    signers.write_text(f"ada@example.com {key.with_suffix('.pub').read_text()}")
+    signers = write_allowed_signers(tmp_path, key, "ada@example.com")
     settings = {"verify_inputs": "require", "allowed_signers_file": str(signers)}
     world = SignedWorld(tmp_path, config={"directory": "prod"}, signing=settings)
     world.key = key

@@ -23,6 +23,18 @@ def create_ssh_key(folder: Path, key_type: str, passphrase: str = "") -> Path:
     return key
 
 
+def build_signing_options(key: Path) -> tuple[str, ...]:
+    """Return the options with which git signs with an SSH key."""
+    return ("-c", "gpg.format=ssh", "-c", f"user.signingKey={key}")
+
+
+def write_allowed_signers(folder: Path, key: Path, principal: str) -> Path:
+    """Write an allowed signers file that accepts the signatures of an SSH key, and return the file."""
+    file = folder / "allowed_signers"
+    file.write_text(f"{principal} {key.with_suffix('.pub').read_text()}")
+    return file
+
+
 @contextmanager
 def ssh_agent(key: Path, passphrase: str, patches: pytest.MonkeyPatch) -> Iterator[None]:
     """Run an SSH agent that has a key with a passphrase."""
