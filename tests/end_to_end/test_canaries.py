@@ -6,7 +6,6 @@ import base64
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
@@ -17,6 +16,7 @@ import pytest
 from reconciler.cli import entry
 from reconciler.redaction import register_secret
 from tests.support.command_line import CommandResult, run_in
+from tests.support.daemon import run_program, start_program
 from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import git, read_refs
 from tests.support.processes import find_in_processes
@@ -87,30 +87,14 @@ class Scene:
 
     def start(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run a command as a process."""
-        command = [sys.executable, "-m", "reconciler", *self._words(arguments)]
-        process = subprocess.run(
-            command,
-            env=self.environment,
-            cwd=self.world.folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        process = run_program(self.world.folder, *self._words(arguments), environment=self.environment)
         self.output[" ".join(arguments)] = process.stdout + process.stderr
         return process
 
     def run_service(self) -> None:
         """Run the service until its first pass has completed, and read the paths of its server."""
-        command = [sys.executable, "-m", "reconciler", "run", str(self.world.config)]
-        with subprocess.Popen(
-            command,
-            env=self.environment,
-            cwd=self.world.folder,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        arguments = ("run", str(self.world.config))
+        with start_program(self.world.folder, *arguments, environment=self.environment) as process:
             try:
                 assert process.stderr is not None
                 lines = []

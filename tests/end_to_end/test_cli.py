@@ -1,49 +1,30 @@
 """Tests of each command of the program: its output and its exit status.
 
-Most rows run the command line within the process of the tests; one of each exit status is a process (`run_process`).
+Most rows run the command line within the process of the tests; one of each exit status is a process (`run_program`).
 """
 
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from reconciler.krm.schema.validation import list_installed_releases
 from tests.support.command_line import CommandResult, run_in
+from tests.support.daemon import ENVIRONMENT, run_program, start_program, wait_for_event
 from tests.support.git_repositories import git, read_file, read_refs, write_hook
 from tests.support.showcase_environment import build_showcase
 
 PROJECT = Path(__file__).resolve().parents[2]
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
-    "PYTHONPATH": str(PROJECT),
-    # the tests leave no files in the home folder of the user
-    "RECONCILER_CACHE": ".cache",
-}
-
-
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "reconciler", *arguments]
-    return subprocess.Popen(
-        command, cwd=folder, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
 
 
 def run(folder: Path, *arguments: str) -> CommandResult:
     return run_in(folder, ENVIRONMENT, *arguments)
-
-
-def run_process(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    with start(folder, *arguments) as process:
-        out, err = process.communicate(timeout=120)
-    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +68,7 @@ def list_changed_packages(result: CommandResult) -> list[tuple[str, str]]:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The folder of the demo, and its output."""
     folder = tmp_path_factory.mktemp("demo")
-    process = run_process(folder, "demo")
+    process = run_program(folder, "demo")
     assert process.returncode == 0, process.stderr
     return folder / "demo", process.stdout
 
@@ -392,7 +373,7 @@ def test_a_process_ends_with_the_status_of_its_command(world: Path, arguments: l
     if code == 2:
         change(world, "gateway.yaml", "revision: v1", "revision: v2")
 
-    process = run_process(world, *arguments)
+    process = run_program(world, *arguments)
 
     assert process.returncode == code, process.stderr
     assert bool(process.stdout) == (code != 3)
@@ -474,7 +455,9 @@ def test_processes_of_all_shards_at_once_leave_what_one_leaves(world: Path) -> N
     subprocess.run(["rm", "-rf", world / "fleet.git"], check=True)
     (world / "kept.git").rename(world / "fleet.git")
 
-    started = [start(world, "sync", "config", "--fleet", "fleet.git", "--shard", item) for item in (*SHARDS, *SHARDS)]
+    started = [
+        start_program(world, "sync", "config", "--fleet", "fleet.git", "--shard", item) for item in (*SHARDS, *SHARDS)
+    ]
     for process in started:
         with process:
             _, err = process.communicate(timeout=120)
@@ -487,17 +470,8 @@ def test_processes_of_all_shards_at_once_leave_what_one_leaves(world: Path) -> N
     assert read_file(world / "fleet.git", "refs/heads/reconciler/status", "summary.yaml") == file
 
 
-def wait_for(process: subprocess.Popen[str], event: str) -> dict[str, object]:
-    assert process.stderr is not None
-    for line in process.stderr:
-        data: dict[str, object] = json.loads(line)
-        if data["event"] == event:
-            return data
-    raise AssertionError(f"the service ended before {event}")
-
-
 def test_a_closed_output_pipe_is_no_error_finding(tmp_path: Path) -> None:
-    with start(tmp_path, "schema", "all") as process:
+    with start_program(tmp_path, "schema", "all") as process:
         assert process.stdout
         process.stdout.close()
         code = process.wait(60)
@@ -520,17 +494,17 @@ def test_a_missing_config_argument(arguments: tuple[str, ...], how: str, tmp_pat
 
 def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
     (world / "reconciler.yaml").write_text("poll_seconds: 3600\n")
-    with start(world, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:
-        first = wait_for(service, "pass_completed")
+    with start_program(world, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:
+        first = wait_for_event(service, "pass_completed")
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
         service.send_signal(signal.SIGUSR1)
-        written = wait_for(service, "draft_pushed")
+        written = wait_for_event(service, "draft_pushed")
         (world / "reconciler.yaml").write_text("poll_second: 1\n")
         service.send_signal(signal.SIGHUP)
-        refused = wait_for(service, "settings_refused")
+        refused = wait_for_event(service, "settings_refused")
         service.send_signal(signal.SIGTERM)
-        stopping = wait_for(service, "daemon_stopping")
-        stopped = wait_for(service, "daemon_stopped")
+        stopping = wait_for_event(service, "daemon_stopping")
+        stopped = wait_for_event(service, "daemon_stopped")
         code = service.wait(60)
 
     assert (first["renders"], first["result"], first["trigger"]) == (0, "success", ["start"])

@@ -10,7 +10,6 @@ import os
 import random
 import shutil
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +18,12 @@ import pytest
 
 from benchmarks.fleet_world import Sizes, build_world
 from tests.support.command_line import run_in
+from tests.support.daemon import ENVIRONMENT, start_program
 from tests.support.git_repositories import assert_sound, read_refs
 
-PROJECT = Path(__file__).resolve().parents[2]
 KILLS = int(os.environ.get("RECONCILER_KILLS", "6"))
 CLUSTERS = 20
 SIZES = Sizes(clusters=CLUSTERS, regions=5, files=5, repositories=1)
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
-    "PYTHONPATH": str(PROJECT)
-}
 SYNC = ("sync", "config", "--fleet", "./fleet-0.git", "--cache", "cache")
 # The start takes a large part of the run time of a process.
 STARTED = 0.4
@@ -42,18 +38,11 @@ class Scene:
     seconds: float
 
 
-def start(world: Path) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "reconciler", *SYNC]
-    return subprocess.Popen(
-        command, cwd=world, env=ENVIRONMENT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
-
-
 def observed(world: Path) -> Scene:
     undisturbed = world.with_name(world.name + "-undisturbed")
     shutil.copytree(world, undisturbed)
     began = time.monotonic()
-    with start(undisturbed) as process:
+    with start_program(undisturbed, *SYNC) as process:
         out, err = process.communicate(timeout=300)
     seconds = time.monotonic() - began
     assert process.returncode == 0, out + err
@@ -100,7 +89,7 @@ def test_a_killed_sync_is_made_good_by_the_next(
     world = tmp_path / "world"
     shutil.copytree(result.world, world)
     moment = random.Random(f"{scene} {seed}").uniform(STARTED, 1) * result.seconds
-    with start(world) as process:
+    with start_program(world, *SYNC) as process:
         try:
             process.wait(moment)
         except subprocess.TimeoutExpired:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
@@ -18,34 +15,21 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.fleet_world import Sizes, build_world
+from tests.support.daemon import start_program, wait_for_event
 
-PROJECT = Path(__file__).resolve().parents[2]
 PACKAGES = 1_000
 TIMEOUT_SECONDS = 120.0
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
-    "PYTHONPATH": str(PROJECT)
-}
 # The number of series must not depend on the number of packages and targets.
 MAX_SERIES = 2_500
 
 
 @contextmanager
 def start_service(world: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "reconciler", "run", "config", "--fleet", "./fleet-0.git", "--cache", "cache"]
-    with subprocess.Popen(command, cwd=world, env=ENVIRONMENT, text=True, stderr=subprocess.PIPE) as service:
+    with start_program(world, "run", "config", "--fleet", "./fleet-0.git", "--cache", "cache") as service:
         try:
             yield service
         finally:
             service.kill()
-
-
-def wait_for(service: subprocess.Popen[str], event: str) -> dict[str, object]:
-    assert service.stderr
-    for line in service.stderr:
-        data: dict[str, object] = json.loads(line)
-        if data["event"] == event:
-            return data
-    raise AssertionError(f"the service ended before {event}")
 
 
 def scrape(port: int) -> str:
@@ -76,7 +60,7 @@ def test_metrics_during_a_pass_with_many_packages(tmp_path: Path) -> None:
     scrapes: list[str] = []
     is_done = Event()
     with start_service(world) as service:
-        port = int(str(wait_for(service, "server_started")["port"]))
+        port = int(str(wait_for_event(service, "server_started")["port"]))
 
         def scrape_until_done() -> None:
             while not is_done.wait(0.5):
@@ -85,7 +69,7 @@ def test_metrics_during_a_pass_with_many_packages(tmp_path: Path) -> None:
         scraper = Thread(target=scrape_until_done)
         scraper.start()
         try:
-            completed = wait_for(service, "pass_completed")
+            completed = wait_for_event(service, "pass_completed")
         finally:
             is_done.set()
             scraper.join(TIMEOUT_SECONDS)

@@ -9,7 +9,8 @@ from threading import Event
 
 import pytest
 
-from tests.end_to_end.test_cli import change, run, start, wait_for
+from tests.end_to_end.test_cli import change, run
+from tests.support.daemon import start_program, wait_for_event
 from tests.support.notification_servers import HttpRecorder, http_server
 
 WAIT_SECONDS = 120
@@ -48,25 +49,25 @@ def test_a_killed_daemon_sends_its_message_once_more_and_a_restarted_daemon_send
 ) -> None:
     service_command = ("run", "config", "--fleet", "fleet.git", "--cache", ".cache")
     http.hangs = Event()
-    with start(world, *service_command) as killed:
+    with start_program(world, *service_command) as killed:
         assert http.arrived.wait(WAIT_SECONDS)
         # The receiver has the message, and the ledger does not contain the delivery yet.
         killed.send_signal(signal.SIGKILL)
         killed.wait(WAIT_SECONDS)
     http.hangs.set()
-    with start(world, *service_command) as stopped:
-        wait_for(stopped, "notification_sent")
+    with start_program(world, *service_command) as stopped:
+        wait_for_event(stopped, "notification_sent")
         stopped.send_signal(signal.SIGTERM)
         stopped.wait(WAIT_SECONDS)
     first, repeated = http.requests
-    with start(world, *service_command) as restarted:
-        wait_for(restarted, "pass_completed")
+    with start_program(world, *service_command) as restarted:
+        wait_for_event(restarted, "pass_completed")
         # The reload hands the ledger to a new thread.
         restarted.send_signal(signal.SIGHUP)
-        wait_for(restarted, "settings_reloaded")
-        wait_for(restarted, "pass_completed")
+        wait_for_event(restarted, "settings_reloaded")
+        wait_for_event(restarted, "pass_completed")
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
-        wait_for(restarted, "notification_sent")
+        wait_for_event(restarted, "notification_sent")
         restarted.send_signal(signal.SIGTERM)
         restarted.wait(WAIT_SECONDS)
 

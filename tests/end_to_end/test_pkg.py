@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +13,11 @@ import pytest
 import yaml
 
 from reconciler.cli.entry import run
+from tests.support.daemon import run_program
 from tests.support.git_repositories import commit_files, git, make_bare
 from tests.support.world import config_map, deployment
 
 MAIN = "refs/heads/main"
-PROJECT = Path(__file__).resolve().parents[2]
 
 
 def kptfile(name: str, more: str = "") -> str:
@@ -512,15 +510,8 @@ def test_render_runs_nothing_that_is_not_listed(pkg: Pkg, tmp_path: Path, functi
 
 
 def test_the_wires_are_connected(upstream: Path, tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))}
-
-    def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "reconciler", "pkg", *arguments]
-        expected = environment | {"PYTHONPATH": str(PROJECT), "RECONCILER_CACHE": str(tmp_path / ".cache")}
-        return subprocess.run(command, cwd=tmp_path, env=expected, text=True, capture_output=True, check=False)
-
-    assert ended("get", f"{upstream}/web@v1").returncode == 0
-    assert ended("diff", "web").returncode == 0
-    assert ended("update").returncode == 1
-    assert ended("fly").returncode == 3
-    assert "Merge upstream changes into a package" in ended("--help").stdout
+    assert run_program(tmp_path, "pkg", "get", f"{upstream}/web@v1").returncode == 0
+    assert run_program(tmp_path, "pkg", "diff", "web").returncode == 0
+    assert run_program(tmp_path, "pkg", "update").returncode == 1
+    assert run_program(tmp_path, "pkg", "fly").returncode == 3
+    assert "Merge upstream changes into a package" in run_program(tmp_path, "pkg", "--help").stdout

@@ -14,6 +14,7 @@ import pytest
 
 from reconciler import process_protection
 from tests.runners.programs import program
+from tests.support.daemon import run_program
 from tests.support.world import World, catalog, package, repository, variant
 
 CANARY = "canary-7f3a9c51"
@@ -70,10 +71,8 @@ def test_a_function_finds_no_secret_of_the_environment(tmp_path: Path, command: 
     }  # fmt: skip
     arguments = [command, str(world.config), "--fleet", str(world.fleet), "--cache", str(tmp_path / "cache")]
 
-    process = subprocess.run(
-        [sys.executable, "-m", "reconciler", *arguments, "--settings", str(tmp_path / "settings.yaml")],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    settings = ("--settings", str(tmp_path / "settings.yaml"))
+    process = run_program(tmp_path, *arguments, *settings, environment=environment)
 
     assert report.exists(), process.stderr
     data = json.loads(report.read_text())

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 
-from tests.end_to_end.test_cli import start, wait_for
+from tests.support.daemon import start_program, wait_for_event
 
 TIMEOUT_SECONDS = 60.0
 
@@ -24,8 +24,8 @@ def start_with_a_hanging_config(folder: Path) -> Iterator[tuple[subprocess.Popen
             f"git: {{allowed_urls: ['{url}', '{folder}'], timeout_seconds: 600}}\nserver: {{listen: '127.0.0.1:0'}}\n"
         )
         remote.settimeout(TIMEOUT_SECONDS)
-        with start(folder, "run", f"{url}/config.git", "--fleet", "fleet.git", "--cache", ".cache") as service:
-            port = int(str(wait_for(service, "server_started")["port"]))
+        with start_program(folder, "run", f"{url}/config.git", "--fleet", "fleet.git", "--cache", ".cache") as service:
+            port = int(str(wait_for_event(service, "server_started")["port"]))
             connection, _ = remote.accept()
             try:
                 yield service, port

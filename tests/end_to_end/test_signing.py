@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.test_cli import run, start, wait_for
+from tests.end_to_end.test_cli import run
+from tests.support.daemon import start_program, wait_for_event
 from tests.support.git_repositories import git, read_refs
 from tests.support.signing_keys import create_ssh_key
 from tests.support.world import World, small_world
@@ -62,9 +63,9 @@ def test_only_commands_that_push_require_the_key(world: World, tmp_path: Path) -
 
 def test_the_service_warns_about_signatures_that_differ(world: World, tmp_path: Path) -> None:
     write_settings(world, create_ssh_key(tmp_path / "keys", "ecdsa"))
-    with start(world.folder, "run", "config", *WHERE[2:6]) as service:
+    with start_program(world.folder, "run", "config", *WHERE[2:6]) as service:
         try:
-            event = wait_for(service, "signatures_not_deterministic")
+            event = wait_for_event(service, "signatures_not_deterministic")
         finally:
             service.kill()
 

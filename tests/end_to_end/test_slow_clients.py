@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.test_cli import ENVIRONMENT, change, run, start, wait_for
+from tests.end_to_end.test_cli import change, run
+from tests.support.daemon import ENVIRONMENT, start_program, wait_for_event
 
 CLIENTS = 1_000
 # The limit of connections of the server.
@@ -49,21 +50,21 @@ def read_to_end(connection: socket.socket) -> bytes:
 
 @pytest.mark.slow
 def test_passes_continue_with_1000_slow_clients(demo: Path) -> None:
-    with start(demo, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:
-        port = int(str(wait_for(service, "server_started")["port"]))
-        wait_for(service, "pass_completed")
+    with start_program(demo, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:
+        port = int(str(wait_for_event(service, "server_started")["port"]))
+        wait_for_event(service, "pass_completed")
         connections = [socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS) for _ in range(CLIENTS)]
         for connection in connections[:MAX_CONNECTIONS]:
             connection.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
         refused = [read_to_end(connection)[:12] for connection in connections[MAX_CONNECTIONS:]]
         change(demo, "regions.yaml", "auth.us-east", "login.us-east")
         service.send_signal(signal.SIGUSR1)
-        pushed = wait_for(service, "draft_pushed")
+        pushed = wait_for_event(service, "draft_pushed")
         # The server closes the slow connections after its limit of 10 seconds.
         slow = [read_to_end(connection) for connection in connections[:MAX_CONNECTIONS]]
         statuses = [get_status(port, path) for path in ("/healthz", "/readyz")]
         service.send_signal(signal.SIGTERM)
-        wait_for(service, "daemon_stopped")
+        wait_for_event(service, "daemon_stopped")
         for connection in connections:
             connection.close()
 
@@ -100,6 +101,6 @@ def test_restart_with_a_socket_of_systemd_refuses_no_connection(demo: Path) -> N
                 ) as service:
                     statuses.append(read_to_end(connection).split()[1])
                     service.send_signal(signal.SIGTERM)
-                    wait_for(service, "daemon_stopped")
+                    wait_for_event(service, "daemon_stopped")
 
     assert statuses == [b"200", b"200"]

@@ -12,7 +12,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,15 +21,12 @@ import pytest
 
 from benchmarks.fleet_world import Sizes, build_world
 from tests.support.command_line import run_in
+from tests.support.daemon import ENVIRONMENT, start_program
 from tests.support.git_repositories import assert_sound, git, read_refs
 
-PROJECT = Path(__file__).resolve().parents[2]
 SECONDS = float(os.environ.get("RECONCILER_SOAK_SECONDS", "180"))
 TIMEOUT_SECONDS = 120.0
 SIZES = Sizes(clusters=12, regions=3, files=4, repositories=1)
-ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
-    "PYTHONPATH": str(PROJECT)
-}
 SERVICES = {
     "shard-1": ("--shard", "1/2"),
     "shard-2": ("--shard", "2/2"),
@@ -45,7 +41,7 @@ class Services:
 
     def __init__(self, world: Path) -> None:
         self.world = world
-        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+        self.processes: dict[str, subprocess.Popen[str]] = {}
         self.starts = 0
 
     def keep_running(self) -> None:
@@ -53,12 +49,9 @@ class Services:
         for name, options in SERVICES.items():
             process = self.processes.get(name)
             if process is None or process.poll() is not None:
-                command = [sys.executable, "-m", "reconciler", "run", "config", "--fleet", f"./{FLEET}"]
-                command += ["--cache", f"cache-{name}", *options]
+                arguments = ("run", "config", "--fleet", f"./{FLEET}", "--cache", f"cache-{name}", *options)
                 with (self.world / f"{name}.log").open("ab") as log:
-                    self.processes[name] = subprocess.Popen(
-                        command, cwd=self.world, env=ENVIRONMENT, stdout=log, stderr=log
-                    )
+                    self.processes[name] = start_program(self.world, *arguments, output=log)
                 self.starts += 1
 
     def stop(self) -> dict[str, int]:
@@ -151,10 +144,8 @@ def test_a_read_only_service_changes_no_ref(tmp_path: Path) -> None:
     build_world(world, SIZES)
     (world / "reconciler.yaml").write_text("server: {listen: '127.0.0.1:0'}\nlog: {format: json}\n")
     before = read_refs(world / FLEET)
-    command = [sys.executable, "-m", "reconciler", "run", "config", "--fleet", f"./{FLEET}", "--read-only"]
-    with subprocess.Popen(
-        [*command, "--cache", "cache"], cwd=world, env=ENVIRONMENT, text=True, stderr=subprocess.PIPE
-    ) as service:
+    arguments = ("run", "config", "--fleet", f"./{FLEET}", "--read-only", "--cache", "cache")
+    with start_program(world, *arguments) as service:
         assert service.stderr
         events = list(itertools.takewhile(lambda line: '"pass_completed"' not in line, service.stderr))
         service.send_signal(signal.SIGTERM)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.end_to_end.test_cli import change, run, start, wait_for
+from tests.end_to_end.test_cli import change, run
+from tests.support.daemon import start_program, wait_for_event
 
 SECRET = b"correct horse battery staple"
 
@@ -56,9 +57,9 @@ def test_a_signed_delivery_makes_a_pass_happen(world: Path) -> None:
     )
     (world / "reconciler.yaml").write_text(settings)
     remote = (world / "config").as_uri()
-    with start(world, "run", remote, "--fleet", "fleet.git", "--cache", ".cache") as service:
-        port = int(str(wait_for(service, "server_started")["port"]))
-        wait_for(service, "pass_completed")
+    with start_program(world, "run", remote, "--fleet", "fleet.git", "--cache", ".cache") as service:
+        port = int(str(wait_for_event(service, "server_started")["port"]))
+        wait_for_event(service, "pass_completed")
         change(world, "regions.yaml", "auth.us-east", "login.us-east")
         commit(world)
         answers = [post(port, b"1", b"a guess"), post(port, b"1"), post(port, b"2"), post(port, b"1")]

@@ -1,4 +1,4 @@
-"""A daemon in a process of its own, with its log events and its HTTP server."""
+"""The program in a process of its own: its log events, its HTTP server and its notifications to systemd."""
 
 from __future__ import annotations
 
@@ -12,10 +12,46 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from urllib.request import urlopen
 
 PROJECT = Path(__file__).resolve().parents[2]
+# The environment of the tests without settings of the program and of Git.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
+    "PYTHONPATH": str(PROJECT),
+    # The tests leave no files in the home folder of the user.
+    "RECONCILER_CACHE": ".cache",
+}
+
+
+def start_program(
+    folder: Path,
+    *arguments: str,
+    environment: Mapping[str, str] = ENVIRONMENT,
+    output: int | IO[bytes] = subprocess.PIPE,
+) -> subprocess.Popen[str]:
+    """Start a command of the program in a folder. `output` receives the standard output and the standard error."""
+    command = [sys.executable, "-m", "reconciler", *arguments]
+    return subprocess.Popen(command, cwd=folder, env=environment, text=True, stdout=output, stderr=output)
+
+
+def run_program(
+    folder: Path, *arguments: str, environment: Mapping[str, str] = ENVIRONMENT
+) -> subprocess.CompletedProcess[str]:
+    """Run a command of the program in a folder until it ends."""
+    with start_program(folder, *arguments, environment=environment) as process:
+        out, err = process.communicate(timeout=120)
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+
+def wait_for_event(process: subprocess.Popen[str], event: str) -> dict[str, Any]:
+    """Read the log of a process until an event, and return the fields of the event."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        data: dict[str, Any] = json.loads(line)
+        if data["event"] == event:
+            return data
+    raise AssertionError(f"the process ended before {event}")
 
 
 @dataclass
@@ -27,12 +63,7 @@ class Daemon:
     url: str = ""
 
     def wait_for(self, event: str) -> dict[str, Any]:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            data: dict[str, Any] = json.loads(line)
-            if data["event"] == event:
-                return data
-        raise AssertionError(f"the daemon ended before {event}")
+        return wait_for_event(self.process, event)
 
     def wait_for_notification(self, line: str) -> None:
         """Wait until the daemon sends a line to systemd, for example READY=1."""
@@ -51,12 +82,11 @@ def run_daemon(arguments: Sequence[str], folder: Path, variables: Mapping[str, s
         "PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(PROJECT), "GIT_CONFIG_GLOBAL": "/dev/null",
         **variables, "NOTIFY_SOCKET": str(folder / "notify"),
     }  # fmt: skip
-    command = [sys.executable, "-m", "reconciler", *arguments]
     (folder / "notify").unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifications:
         notifications.bind(environment["NOTIFY_SOCKET"])
         notifications.settimeout(120)
-        with subprocess.Popen(command, cwd=folder, env=environment, text=True, stderr=subprocess.PIPE) as process:
+        with start_program(folder, *arguments, environment=environment) as process:
             daemon = Daemon(process, notifications)
             try:
                 daemon.url = f"http://127.0.0.1:{daemon.wait_for('server_started')['port']}"
