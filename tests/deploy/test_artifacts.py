@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from reconciler.settings import Settings, load_settings
+from tests.support.tools import Tool
 
 PROJECT = Path(__file__).resolve().parents[2]
 UNIT = PROJECT / "deploy/systemd/reconciler.service"
@@ -24,8 +23,6 @@ COMPOSE = PROJECT / "deploy/compose/compose.yaml"
 DOCKERFILE = PROJECT / "Dockerfile"
 INSTALLED_PROGRAM = "/opt/reconciler/bin/reconciler"
 MAX_EXPOSURE = 2.0
-
-Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def read_unit() -> dict[str, list[str]]:

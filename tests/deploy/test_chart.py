@@ -17,6 +17,7 @@ import yaml
 from jsonschema import Draft7Validator, Draft202012Validator
 
 from reconciler.settings import Settings
+from tests.support.tools import Tool
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -25,7 +26,6 @@ KUBERNETES = "1.37.0"
 DIGEST = f"sha256:{'ab' * 32}"
 CONFIG = "settings.config.url=https://git.example.com/config.git"
 
-Tool = Callable[..., subprocess.CompletedProcess[str]]
 Manifest = Mapping[str, Any]
 
 MATRIX = [

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 
 from reconciler.settings import Settings
+from tests.support.tools import Tool
 
 PROJECT = Path(__file__).resolve().parents[2]
 VM = PROJECT / "docs/how-to/install-on-a-vm.md"
@@ -20,8 +21,6 @@ UNIT = PROJECT / "deploy/systemd/reconciler.service"
 # Folders of the machine, which the test replaces by folders of its own.
 _FOLDERS = re.compile(r"(?<![\w/])/etc/(?=reconciler|systemd)")
 _SECRET = re.compile(r"/run/credentials/reconciler\.service/([\w-]+)")
-
-Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def list_blocks(page: Path, language: str) -> Iterator[str]:

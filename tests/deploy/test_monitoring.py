@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+
+from tests.support.tools import Tool
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONITORING = PROJECT / "deploy/monitoring"
@@ -21,8 +22,6 @@ METRICS = PROJECT / "docs/reference/metrics.md"
 RUNBOOKS = PROJECT / "docs/how-to/runbooks"
 _UNITS = {"m": 60, "h": 3600}
 _VARIABLES = {"$__rate_interval": "5m", "$job": "reconciler", "$shard": ".*"}
-
-Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def list_alerts() -> list[dict[str, Any]]:

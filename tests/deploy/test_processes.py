@@ -9,8 +9,7 @@ import json
 import re
 import shlex
 import signal
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from reconciler.cli.run import command as run_command_line
 from tests.support.daemon import run_daemon
 from tests.support.git_repositories import read_refs
 from tests.support.page_commands import run_command
+from tests.support.tools import Tool
 
 PROJECT = Path(__file__).resolve().parents[2]
 CHART = PROJECT / "deploy/helm/reconciler"
@@ -29,8 +29,6 @@ COMPOSE = PROJECT / "deploy/compose/compose.yaml"
 ADDRESS = "0.0.0.0:8080"
 # A volume in Kubernetes with the group of fsGroup: each user of the group can write to it.
 VOLUME_MODE = 0o2777
-
-Tool = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture

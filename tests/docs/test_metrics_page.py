@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from reconciler.telemetry.metrics import (
     render_metrics,
 )
 from reconciler.telemetry.target_metrics import TARGET_METRICS, TargetNumbers
+from tests.support.tools import make_tool
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/metrics.md"
 _ROW = re.compile(r"^\| `(?P<name>reconciler_\w+)` \| (?P<kind>\w+) \| (?P<labels>.*?) \| .+ \|$", re.MULTILINE)
@@ -78,10 +77,7 @@ def test_names_follow_the_rules_of_prometheus() -> None:
     assert [instrument.name for instrument in REGISTRY.instruments if not is_valid(instrument)] == []
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
 def test_prometheus_accepts_the_exported_text(exposition: str) -> None:
-    process = subprocess.run(
-        ["promtool", "check", "metrics"], input=exposition, text=True, capture_output=True, check=False
-    )
+    process = make_tool("promtool")("check", "metrics", content=exposition)
 
     assert (process.returncode, process.stdout + process.stderr) == (0, "")

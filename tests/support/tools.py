@@ -25,11 +25,13 @@ def find_tool(name: str) -> str:
 
 
 def make_tool(name: str) -> Tool:
-    """Return a function that runs a tool and captures its output."""
+    """Return a function that runs a tool in the folder of the project, with `content` as its standard input."""
     path = find_tool(name)
 
-    def run(*arguments: str | Path, folder: Path = PROJECT) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str | Path, content: str | None = None) -> subprocess.CompletedProcess[str]:
         command = [path, *(str(argument) for argument in arguments)]
-        return subprocess.run(command, cwd=folder, text=True, capture_output=True, check=False, timeout=120)
+        return subprocess.run(
+            command, cwd=PROJECT, input=content, text=True, capture_output=True, check=False, timeout=120
+        )
 
     return run
