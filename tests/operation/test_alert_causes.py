@@ -32,12 +32,13 @@ from reconciler.telemetry.metrics import REGISTRY, SETTINGS_RELOAD_SUCCESS, rend
 from tests.support.certificates import write_certificate
 from tests.support.daemon import PROJECT, run_daemon
 from tests.support.git_repositories import write_hook
-from tests.support.published_fleet import SETTINGS, Fleet, build_environment
+from tests.support.page_commands import build_environment
+from tests.support.published_fleet import SETTINGS, Fleet
 from tests.support.tools import make_tool
 
 RULES = PROJECT / "deploy/monitoring/rules.yaml"
 _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
-# The tests of the rules and of the reference page are fast tests of the same names.
+# tests/deploy/test_monitoring.py and tests/docs/test_metrics_page.py contain the fast tests of the rules and the metrics.
 pytestmark = pytest.mark.slow
 _FIRING = re.compile(r"alertname: ?(\w+), time: ?(\w+)")
 _POD = 'pod="reconciler-1-0"'

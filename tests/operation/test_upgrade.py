@@ -18,7 +18,7 @@ import pytest
 from reconciler.planning.model.state import STATE_FORMAT
 from tests.support.command_line import CommandResult, run_in
 from tests.support.git_repositories import git, read_refs
-from tests.support.published_fleet import build_environment
+from tests.support.page_commands import build_environment
 
 PROJECT = Path(__file__).resolve().parents[2]
 STORED = PROJECT / "fixtures/upgrade"

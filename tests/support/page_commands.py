@@ -80,18 +80,19 @@ def list_blocks(page: Path) -> Iterator[Block]:
 def run_command(command: str, folder: Path, variables: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
     """Run a command of a page in a shell, with a fixed environment."""
     shell = ["bash", "-euc", command]
-    environment = {**_build_environment(folder), **variables}
+    environment = {**build_environment(folder), **variables}
     return subprocess.run(shell, cwd=folder, env=environment, text=True, capture_output=True, timeout=120, check=False)
 
 
-def run_command_fast(command: str, folder: Path) -> CommandOutcome:
-    """Run the program in the test process, and any other command in a shell."""
+def run_command_fast(command: str, folder: Path, variables: Mapping[str, str] = {}) -> CommandOutcome:
+    """Run the program in the test process, and any other command in a shell with these environment variables."""
     if not _PROGRAM_CALL.fullmatch(command):
-        return run_command(command, folder)
-    return run_in(folder, _build_environment(folder), *shlex.split(command)[1:])
+        return run_command(command, folder, variables)
+    return run_in(folder, build_environment(folder), *shlex.split(command)[1:])
 
 
-def _build_environment(folder: Path) -> dict[str, str]:
+def build_environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a command in a folder: a fixed identity, and a cache in the folder."""
     return {
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
         "HOME": str(folder),

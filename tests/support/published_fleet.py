@@ -2,30 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.support.command_line import CommandResult, run_in
-from tests.support.page_commands import run_command
+from tests.support.page_commands import CommandOutcome, run_command_fast
 
 SETTINGS = "config: {url: config.git}\nfleet: {url: fleet.git}\n"
 _VARIABLES = {"FLEET": "fleet.git", "CONFIG": "config.git", "BACKUP": "backup"}
-_SHELL = re.compile(r"""["'$|&;<>]""")
-
-
-def build_environment(folder: Path) -> dict[str, str]:
-    """Return the environment of a command in a folder: a fixed identity, and a cache in the folder."""
-    return {
-        "PATH": os.environ["PATH"], "HOME": str(folder), "RECONCILER_CACHE": str(folder / ".cache"),
-        "GIT_CONFIG_GLOBAL": "/dev/null",
-        "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com",
-        "GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.com",
-    }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,11 +22,8 @@ class Fleet:
     def variables(self) -> dict[str, str]:
         return {name: str(self.folder / path) for name, path in _VARIABLES.items()}
 
-    def run(self, command: str) -> subprocess.CompletedProcess[str] | CommandResult:
-        """Run a command. A command of the program without shell syntax runs in this process."""
-        if command.startswith("reconciler ") and not _SHELL.search(command):
-            return run_in(self.folder, build_environment(self.folder), *shlex.split(command)[1:])
-        return run_command(command, self.folder, self.variables)
+    def run(self, command: str) -> CommandOutcome:
+        return run_command_fast(command, self.folder, self.variables)
 
     def must_run(self, command: str) -> None:
         process = self.run(command)
