@@ -506,7 +506,7 @@ class ReviewWorld:
         if not draft:
             return
         before = self.look().published_tokens
-        parts = self.daemon("desk").parts
+        parts = self.daemon("reviewer").parts
         verb: Any = words.partition(" ")[0]
         act = ReviewAction(verb, ("Grace", "grace@example.com"), should_approve_unproposed=words.endswith("at once"))
         with parts.remotes as remotes, suppress(UnknownTargetError):

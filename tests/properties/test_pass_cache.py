@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reconciler.planning.decide import template_packages
-from reconciler.reconcile import pass_context as desk
+from reconciler.reconcile import pass_context
 from tests.properties.review_world import TEMPLATES, ReviewWorld
 from tests.properties.test_review_machine import CLUSTER, CONFIG, DRAFT, EDIT, MERGE, UPSTREAM, Happening, happening
 
@@ -56,8 +56,8 @@ def test_only_what_moved_is_looked_at(
     world = ReviewWorld.new(tmp_path / "world", TEMPLATES[0])
     world.run("first")
     values = []
-    survey = desk.prepare_target
-    monkeypatch.setattr(desk, "prepare_target", lambda *items: values.append(items[0].name) or survey(*items))
+    survey = pass_context.prepare_target
+    monkeypatch.setattr(pass_context, "prepare_target", lambda *items: values.append(items[0].name) or survey(*items))
     packages = []
     decide = template_packages.decide_package
     monkeypatch.setattr(

@@ -107,7 +107,7 @@ def trees(world: World) -> dict[str, str]:
 
 def copied(world: World, folder: Path) -> World:
     """Return an equal fleet in another folder with a new cache."""
-    shutil.copytree(world.folder, folder, ignore=shutil.ignore_patterns("cache", "desk"))
+    shutil.copytree(world.folder, folder, ignore=shutil.ignore_patterns("cache", "working-clone"))
     return World(folder)
 
 

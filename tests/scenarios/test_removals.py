@@ -1106,7 +1106,7 @@ def test_a_refused_removal_branch_changes_nothing(world: World) -> None:
 
 def test_equal_worlds_propose_equal_removals(world: World, tmp_path: Path) -> None:
     twin = World(tmp_path / "twin")
-    shutil.copytree(world.folder, twin.folder, ignore=shutil.ignore_patterns("cache", "desk", "twin"))
+    shutil.copytree(world.folder, twin.folder, ignore=shutil.ignore_patterns("cache", "working-clone", "twin"))
 
     for item in (world, twin):
         propose_metrics_removal(item)

@@ -115,7 +115,7 @@ def test_a_local_change_in_a_merged_draft_is_reported_with_its_commit_and_merge(
 def test_an_amended_commit_is_a_local_change(world: HistoryWorld) -> None:
     world.change({"regions/north.yaml": config_map("region-north", api="elsewhere")})
     world.sync()
-    clone = world.folder / "desk"
+    clone = world.folder / "working-clone"
     git(world.folder, "clone", "--quiet", "--branch", "drafts/berlin", str(world.fleet), str(clone))
     file = clone / "gateway" / "deployment.yaml"
     file.write_text(file.read_text().replace("replicas: 2", "replicas: 7"))

@@ -135,7 +135,7 @@ def test_a_commit_of_a_merged_branch_is_named_with_the_merge(world: HistoryWorld
     cause = world.change(build_count_policy(7), "seven in Berlin", branch="topic")
     world.change({"noise.yaml": config_map("noise", a="2")}, "after", branch="topic")
     world.change({"other.yaml": config_map("other", a="1")}, "meanwhile")
-    clone = world.folder / "config-desk"
+    clone = world.folder / "config-clone"
     git(world.folder, "clone", "--quiet", "--branch", "main", str(world.repo), str(clone))
     git(clone, "merge", "--quiet", "--no-ff", "-m", "Merge topic", "origin/topic")
     git(clone, "push", "--quiet", "origin", "main")

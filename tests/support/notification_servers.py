@@ -72,7 +72,7 @@ def http_server(tls: ssl.SSLContext | None = None) -> Iterator[HttpRecorder]:
                 self.end_headers()
                 self.wfile.write(content)
 
-        def log_message(self, format: str, *_: object) -> None:  # noqa: A002  the base class calls it so
+        def log_message(self, format: str, *_: object) -> None:  # noqa: A002  name of the base class
             """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -101,7 +101,7 @@ class MailRecorder:
     logins: list[tuple[bytes, bytes]] = field(default_factory=list)
     refusal: str = ""
 
-    async def handle_DATA(self, _server: object, _session: object, envelope: Envelope) -> str:  # noqa: N802  aiosmtpd calls it so
+    async def handle_DATA(self, _server: object, _session: object, envelope: Envelope) -> str:  # noqa: N802  name of aiosmtpd
         if self.refusal:
             return self.refusal
         assert isinstance(envelope.content, bytes)

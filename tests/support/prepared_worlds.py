@@ -33,7 +33,7 @@ def begin(folder: Path, make: Callable[[Path], AnyWorld]) -> AnyWorld:
 def _create_once(folder: Path, make: Callable[[Path], Any]) -> tuple[Any, Path]:
     world = make(folder)
     # Git would refresh the index of a copied work tree.
-    shutil.rmtree(folder / "desk", ignore_errors=True)
+    shutil.rmtree(folder / "working-clone", ignore_errors=True)
     path = Path(mkdtemp(prefix=f"{make.__name__}-", dir=folder.parent)) / "world"
     folder.rename(path)
     return world, path

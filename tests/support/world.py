@@ -394,57 +394,57 @@ class World:
 
     def add_submodule(self, branch: str, path: str) -> str:
         """Commit a submodule with a commit of another repository to a branch of the fleet."""
-        desk = self._clone()
-        git(desk, "checkout", "--quiet", "-B", branch, f"origin/{branch}")
-        git(desk, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
-        git(desk, "commit", "--quiet", "-m", "by hand")
-        git(desk, "push", "--quiet", "origin", branch)
+        clone = self._clone()
+        git(clone, "checkout", "--quiet", "-B", branch, f"origin/{branch}")
+        git(clone, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},{path}")
+        git(clone, "commit", "--quiet", "-m", "by hand")
+        git(clone, "push", "--quiet", "origin", branch)
         return self.head(branch)
 
     def update_branch(self, cluster: str) -> str:
         """Merge the target branch into its draft, as forges do on request; return the new head of the draft."""
-        desk, draft = self._clone(), f"drafts/{cluster}"
-        git(desk, "checkout", "--quiet", "-B", draft, f"origin/{draft}")
-        git(desk, "merge", "--quiet", "--no-edit", f"origin/clusters/{cluster}")
-        git(desk, "push", "--quiet", "origin", draft)
+        clone, draft = self._clone(), f"drafts/{cluster}"
+        git(clone, "checkout", "--quiet", "-B", draft, f"origin/{draft}")
+        git(clone, "merge", "--quiet", "--no-edit", f"origin/clusters/{cluster}")
+        git(clone, "push", "--quiet", "origin", draft)
         return self.head(draft)
 
     def merge(self, cluster: str, how: str = "merge", draft: str = "", delete: bool = False) -> str:
         """Merge the draft of a cluster by `fast-forward`, `merge`, `squash` or `rebase`; return the new head."""
         draft = draft or f"drafts/{cluster}"
         if not merge_descendant(self.fleet, f"clusters/{cluster}", draft, how):
-            desk = self._clone()
-            git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
-            _MERGES[how](desk, draft)
-            git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
+            clone = self._clone()
+            git(clone, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
+            _MERGES[how](clone, draft)
+            git(clone, "push", "--quiet", "origin", f"clusters/{cluster}")
         if delete:
             self.delete(draft)
         return self.head(f"clusters/{cluster}")
 
     def pick(self, cluster: str, package: str, message: str = "") -> str:
         """Cherry-pick the last commit of one package from the draft; return the new head."""
-        desk = self._clone()
-        git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
-        output = git(desk, "log", "-1", "--format=%H", f"origin/drafts/{cluster}", "--", package)
-        git(desk, "-c", "core.editor=true", "cherry-pick", *(("-e",) if message else ()), output)
-        git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
+        clone = self._clone()
+        git(clone, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
+        output = git(clone, "log", "-1", "--format=%H", f"origin/drafts/{cluster}", "--", package)
+        git(clone, "-c", "core.editor=true", "cherry-pick", *(("-e",) if message else ()), output)
+        git(clone, "push", "--quiet", "origin", f"clusters/{cluster}")
         return self.head(f"clusters/{cluster}")
 
     def revert(self, cluster: str, commit: str = "HEAD", *flags: str) -> str:
         """Revert a commit on a target branch; return the new head."""
-        desk = self._clone()
-        git(desk, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
-        git(desk, "revert", "--no-edit", *flags, commit)
-        git(desk, "push", "--quiet", "origin", f"clusters/{cluster}")
+        clone = self._clone()
+        git(clone, "checkout", "--quiet", "-B", f"clusters/{cluster}", f"origin/clusters/{cluster}")
+        git(clone, "revert", "--no-edit", *flags, commit)
+        git(clone, "push", "--quiet", "origin", f"clusters/{cluster}")
         return self.head(f"clusters/{cluster}")
 
     def _clone(self) -> Path:
-        desk = self.folder / "desk"
-        if desk.exists():
-            git(desk, "fetch", "--quiet", "--prune", "origin")
+        clone = self.folder / "working-clone"
+        if clone.exists():
+            git(clone, "fetch", "--quiet", "--prune", "origin")
         else:
-            git(self.folder, "clone", "--quiet", "--shared", "--no-checkout", str(self.fleet), str(desk))
-        return desk
+            git(self.folder, "clone", "--quiet", "--shared", "--no-checkout", str(self.fleet), str(clone))
+        return clone
 
     def delete(self, branch: str) -> None:
         """Delete a branch of the fleet."""
@@ -504,24 +504,24 @@ class World:
         return str({condition["type"]: condition["reason"] for condition in conditions}[condition])
 
 
-def _merge(desk: Path, draft: str) -> None:
-    git(desk, "merge", "--quiet", "--no-ff", "--no-edit", f"origin/{draft}")
+def _merge(clone: Path, draft: str) -> None:
+    git(clone, "merge", "--quiet", "--no-ff", "--no-edit", f"origin/{draft}")
 
 
-def _fast_forward(desk: Path, draft: str) -> None:
-    git(desk, "merge", "--quiet", "--ff-only", f"origin/{draft}")
+def _fast_forward(clone: Path, draft: str) -> None:
+    git(clone, "merge", "--quiet", "--ff-only", f"origin/{draft}")
 
 
-def _squash(desk: Path, draft: str) -> None:
-    git(desk, "merge", "--quiet", "--squash", f"origin/{draft}")
-    git(desk, "commit", "--quiet", "-m", SQUASH_MESSAGE)
+def _squash(clone: Path, draft: str) -> None:
+    git(clone, "merge", "--quiet", "--squash", f"origin/{draft}")
+    git(clone, "commit", "--quiet", "-m", SQUASH_MESSAGE)
 
 
-def _rebase(desk: Path, draft: str) -> None:
-    branch = git(desk, "symbolic-ref", "--short", "HEAD")
-    git(desk, "checkout", "--quiet", "--detach", f"origin/{draft}")
-    git(desk, "rebase", "--quiet", "--force-rebase", branch)
-    git(desk, "checkout", "--quiet", "-B", branch)
+def _rebase(clone: Path, draft: str) -> None:
+    branch = git(clone, "symbolic-ref", "--short", "HEAD")
+    git(clone, "checkout", "--quiet", "--detach", f"origin/{draft}")
+    git(clone, "rebase", "--quiet", "--force-rebase", branch)
+    git(clone, "checkout", "--quiet", "-B", branch)
 
 
 _MERGES = {"merge": _merge, "fast-forward": _fast_forward, "squash": _squash, "rebase": _rebase}
