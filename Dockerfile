@@ -1,14 +1,14 @@
 # syntax=docker/dockerfile:1
 # docs/contributing/releasing.md contains the build command.
 # The digest of python:3.12-slim, as "sha256:…". It has no default: a build without it fails, so that every image names
-# the exact base it was built on. `docker buildx imagetools inspect python:3.12-slim` prints today's.
+# its exact base image. `docker buildx imagetools inspect python:3.12-slim` prints the current digest.
 ARG BASE_DIGEST
 
 FROM python:3.12-slim@${BASE_DIGEST} AS build
 WORKDIR /src
 COPY requirements.lock requirements-build.lock pyproject.toml README.md LICENSE NOTICE ./
 # pip refuses each download whose hash the locks do not name, and compiles the modules. The lock contains the extras
-# forge-app and otel.
+# forge-app, otel and signing.
 RUN pip install --no-cache-dir --require-hashes --requirement requirements-build.lock \
  && python -m venv /opt/reconciler \
  && /opt/reconciler/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock
@@ -35,12 +35,12 @@ RUN apt-get update \
  && apt-get install --yes --no-install-recommends git openssh-client gnupg ca-certificates \
  && rm -rf /var/lib/apt/lists/* \
  && useradd --create-home --uid 10001 reconciler \
- && install --directory --owner=10001 --group=10001 --mode=0700 /var/cache/reconciler /run/reconciler
+ && install --directory --owner=10001 --group=10001 --mode=0700 /var/cache/reconciler
 COPY --from=build /opt/reconciler /opt/reconciler
 COPY LICENSE NOTICE sbom.cdx.json /usr/share/doc/reconciler/
 USER 10001
 WORKDIR /home/reconciler
-# The root file system can be read-only. Only /var/cache/reconciler, /run/reconciler and /tmp must be writable.
+# The root file system can be read-only. Only /var/cache/reconciler and /tmp must be writable.
 ENV PATH=/opt/reconciler/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     RECONCILER_CACHE=/var/cache/reconciler \

@@ -136,7 +136,6 @@ spec:
         - {name: settings, mountPath: /etc/reconciler/settings, readOnly: true}
         - {name: cache, mountPath: /var/cache/reconciler}
         - {name: tmp, mountPath: /tmp}
-        - {name: run, mountPath: /run/reconciler}
         {{- range $use, $secret := .Values.existingSecret }}
         {{- if $secret.name }}
         - {name: secret-{{ $use }}, mountPath: /etc/reconciler/secrets/{{ $use }}, readOnly: true}
@@ -154,8 +153,6 @@ spec:
     {{- end }}
     - name: tmp
       emptyDir: {medium: Memory, sizeLimit: 256Mi}
-    - name: run
-      emptyDir: {medium: Memory, sizeLimit: 16Mi}
     {{- range $use, $secret := .Values.existingSecret }}
     {{- if $secret.name }}
     - name: secret-{{ $use }}
