@@ -7,7 +7,6 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event, Thread
 
@@ -16,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from benchmarks.fleet_world import Sizes, build_world
 from tests.support.daemon import start_program, wait_for_event
+from tests.support.http_connection import get
 
 PACKAGES = 1_000
 TIMEOUT_SECONDS = 120.0
@@ -33,14 +33,9 @@ def start_service(world: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 def scrape(port: int) -> str:
-    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
-    try:
-        connection.request("GET", "/metrics")
-        response = connection.getresponse()
-        assert response.status == 200
-        return response.read().decode()
-    finally:
-        connection.close()
+    response = get(port, "/metrics", TIMEOUT_SECONDS)
+    assert response.status == 200
+    return response.body.decode()
 
 
 def read_values(exposition: str, name: str) -> dict[tuple[str, ...], float]:

@@ -7,10 +7,10 @@ import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.client import HTTPConnection
 from pathlib import Path
 
 from tests.support.daemon import start_program, wait_for_event
+from tests.support.http_connection import get
 
 TIMEOUT_SECONDS = 60.0
 
@@ -35,13 +35,8 @@ def start_with_a_hanging_config(folder: Path) -> Iterator[tuple[subprocess.Popen
 
 
 def get_readiness(port: int) -> tuple[int, list[str]]:
-    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
-    try:
-        connection.request("GET", "/readyz")
-        response = connection.getresponse()
-        return response.status, response.read().decode().split()
-    finally:
-        connection.close()
+    response = get(port, "/readyz", TIMEOUT_SECONDS)
+    return response.status, response.body.decode().split()
 
 
 def test_second_signal_aborts_a_pass(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import signal
 import socket
 import subprocess
 import sys
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.test_cli import change, run
 from tests.support.daemon import ENVIRONMENT, start_program, wait_for_event
+from tests.support.http_connection import get
 
 CLIENTS = 1_000
 # The limit of connections of the server.
@@ -27,15 +27,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert result.returncode == 0, result.stderr
     (folder / "reconciler.yaml").write_text("poll_seconds: 3600\nserver: {listen: '127.0.0.1:0'}\n")
     return folder
-
-
-def get_status(port: int, path: str) -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=TIMEOUT_SECONDS)
-    try:
-        connection.request("GET", path)
-        return connection.getresponse().status
-    finally:
-        connection.close()
 
 
 def read_to_end(connection: socket.socket) -> bytes:
@@ -62,7 +53,7 @@ def test_passes_continue_with_1000_slow_clients(demo: Path) -> None:
         pushed = wait_for_event(service, "draft_pushed")
         # The server closes the slow connections after its limit of 10 seconds.
         slow = [read_to_end(connection) for connection in connections[:MAX_CONNECTIONS]]
-        statuses = [get_status(port, path) for path in ("/healthz", "/readyz")]
+        statuses = [get(port, path, TIMEOUT_SECONDS).status for path in ("/healthz", "/readyz")]
         service.send_signal(signal.SIGTERM)
         wait_for_event(service, "daemon_stopped")
         for connection in connections:

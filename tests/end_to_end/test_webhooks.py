@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import signal
 import socket
 import subprocess
-from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.test_cli import change, run
 from tests.support.daemon import start_program, wait_for_event
-
-SECRET = b"correct horse battery staple"
+from tests.support.http_connection import SECRET, build_webhook, parse, send
 
 
 @pytest.fixture(scope="module")
@@ -29,13 +25,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def post(port: int, body: bytes, secret: bytes = SECRET) -> int:
-    connection = HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        signature = hmac.new(secret, body, hashlib.sha256).hexdigest()
-        connection.request("POST", "/hooks", body, {"X-Hub-Signature-256": f"sha256={signature}"})
-        return connection.getresponse().status
-    finally:
-        connection.close()
+    return parse(send(port, build_webhook(body, secret=secret), timeout=60)).status
 
 
 def read_events(service: subprocess.Popen[str], last: str) -> list[str]:

@@ -20,8 +20,8 @@ class RawResponse:
     body: bytes = b""
 
 
-def connect(port: int) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), TIMEOUT_SECONDS)
+def connect(port: int, timeout: float = TIMEOUT_SECONDS) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port), timeout)
 
 
 def read_to_end(connection: socket.socket) -> bytes:
@@ -32,9 +32,9 @@ def read_to_end(connection: socket.socket) -> bytes:
     return b"".join(pieces)
 
 
-def send(port: int, message: bytes) -> bytes:
+def send(port: int, message: bytes, timeout: float = TIMEOUT_SECONDS) -> bytes:
     """Send a message on a new connection, and return everything that the server sends until it closes."""
-    with connect(port) as connection:
+    with connect(port, timeout) as connection:
         connection.sendall(message)
         return read_to_end(connection)
 
@@ -51,6 +51,11 @@ def build_request(method: str = "GET", path: str = "/", body: bytes = b"", **hea
     fields = {"host": "127.0.0.1", "connection": "close", **headers}
     lines = [f"{method} {path} HTTP/1.1", *(f"{name.replace('_', '-')}: {text}" for name, text in fields.items())]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def get(port: int, path: str, timeout: float) -> RawResponse:
+    """Return the response to a GET request."""
+    return parse(send(port, build_request(path=path), timeout))
 
 
 def build_webhook(
