@@ -118,11 +118,9 @@ def test_services_under_kills_leave_the_refs_of_one_undisturbed_sync(tmp_path: P
             change_config(world, number)
             if chance.random() < 0.6:
                 process = chance.choice([*services.processes.values()])
-                signal_number = chance.choice((signal.SIGKILL, signal.SIGTERM))
-                process.send_signal(signal_number)
-                if signal_number == signal.SIGKILL:
-                    # Wait, so that `keep_running` starts the process again even if this is the last kill.
-                    process.wait(TIMEOUT_SECONDS)
+                process.send_signal(chance.choice((signal.SIGKILL, signal.SIGTERM)))
+                # Wait, so that `keep_running` starts the process again, and no process gets a second TERM.
+                process.wait(TIMEOUT_SECONDS)
                 kills += 1
         statuses = services.stop()
     print(f"{number} changes, {kills} kills, {services.starts} starts")
