@@ -146,10 +146,10 @@ def _count_common_start(text: str, other: str) -> int:
     return next((index for index, (left, right) in enumerate(pairs) if left != right), min(len(text), len(other)))
 
 
-def shorten_id(name: str) -> str:
+def shorten_id(name: str, length: int = _ID_LENGTH) -> str:
     """Return the first characters of a commit ID or tree ID. Keep the prefix `tree:` if the ID has this prefix."""
     prefix = "tree:" if name.startswith("tree:") else ""
-    return prefix + name.removeprefix("tree:")[:_ID_LENGTH]
+    return prefix + name.removeprefix("tree:")[:length]
 
 
 _DIFF_COLORS = {"@": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}

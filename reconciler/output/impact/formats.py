@@ -18,6 +18,7 @@ from reconciler.output.text import (
     format_names,
     list_first_lines,
     shorten,
+    shorten_id,
     to_one_line,
 )
 
@@ -32,7 +33,6 @@ _MAX_TARGETS = 10
 _MAX_CLUSTERS = 5
 _MAX_CAUSES = 5
 _MAX_FINDINGS_PER_CODE = 3
-_CONFIG_CHARACTERS = 12
 _KIND_LABELS: dict[ImpactKind, str] = {
     "removed": "proposed for removal",
     "blocked": "blocked",
@@ -92,7 +92,7 @@ def _format_headline(result: ImpactResult) -> str:
     parts += [f"{format_count(summary.kept, 'removal')} canceled"] if summary.kept else []
     existing = summary.existing_errors
     parts += [f"{format_count(existing, 'error')} that existed before"] if existing else []
-    return f"{'; '.join(parts)}\nConfig: {_shorten_config(summary.base)} → {_shorten_config(summary.head)}"
+    return f"{'; '.join(parts)}\nConfig: {shorten_id(summary.base)} → {shorten_id(summary.head)}"
 
 
 def _format_unknown_clusters(result: ImpactResult) -> str:
@@ -118,11 +118,6 @@ def _list_findings(result: ImpactResult, status: FindingStatus) -> list[Finding]
 def _list_new_warnings(result: ImpactResult) -> list[Finding]:
     """Return the new findings that are not errors. The list of risks contains the new errors."""
     return [finding for finding in _list_findings(result, "new") if finding.severity is not Severity.ERROR]
-
-
-def _shorten_config(config: str) -> str:
-    kind, colon, digits = config.rpartition(":")
-    return f"{kind}{colon}{digits[:_CONFIG_CHARACTERS]}"
 
 
 def _format_change_text(change: ImpactChange, *, has_color: bool) -> str:

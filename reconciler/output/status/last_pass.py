@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from reconciler.krm.times import format_rfc3339, parse_rfc3339_seconds
 from reconciler.output.envelope import OutputModel, Timestamp
-from reconciler.output.text import shorten, to_one_line
+from reconciler.output.text import shorten, shorten_id, to_one_line
 
 _SHORT_COMMIT = 7
 _MAX_TITLE_CHARACTERS = 60
@@ -66,8 +66,7 @@ def _format_age(seconds: int) -> str:
 
 
 def _format_config(last_pass: LastPass) -> str:
-    kind, _, tree = last_pass.config_commit.rpartition(":")
-    commit = f"{kind}:{tree[:_SHORT_COMMIT]}" if kind else tree[:_SHORT_COMMIT]
+    commit = shorten_id(last_pass.config_commit, _SHORT_COMMIT)
     title = f' "{shorten(last_pass.config_title, _MAX_TITLE_CHARACTERS)}"' if last_pass.config_title else ""
     author = f" by {last_pass.config_author}" if last_pass.config_author else ""
     return f"{commit}{title}{author}"
