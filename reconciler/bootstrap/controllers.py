@@ -293,7 +293,10 @@ class CatalogServices:
         )
         placed = run_traced("placement", lambda: self._placement.run(catalog, run_placement, states))
         results = [rules.apply_to_placed(placed)]
-        for tenant in ("", *catalog.tenants.by_name):
+        # Delete the controllers of deleted tenants with their caches.
+        tenants = ("", *catalog.tenants.by_name)
+        self._controllers = {tenant: self._controllers.get(tenant) or TenantControllers() for tenant in tenants}
+        for tenant in tenants:
             result = self._run_for_tenant(tenant, catalog, fleet, remotes, states, now)
             results.append(rules.apply(result, tenant) if tenant else result)
         self._published.end_pass()
@@ -329,7 +332,7 @@ class CatalogServices:
             owned = OwnedPackages(states, COMPONENT_GROUP, BINDING)
             return reconcile_components(part, inventory, self._build_component_inputs(owned, limits), cache)
 
-        view, controllers = catalog.select_visible(tenant), self._controllers.setdefault(tenant, TenantControllers())
+        view, controllers = catalog.select_visible(tenant), self._controllers[tenant]
         result = merge_results(
             [
                 run_traced("package_variants", lambda: controllers.variants.run(view, run_variants, states)),
