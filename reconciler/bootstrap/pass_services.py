@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
+from reconciler.bootstrap.catalog_reader import CatalogReader
 from reconciler.bootstrap.controllers import CatalogServices
-from reconciler.bootstrap.engine import build_tenancy_options, build_yaml_limits
 from reconciler.bootstrap.inputs import SettingsInputs
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.renderer_factory import build_executor
-from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
+from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.cel import load_parser
@@ -28,7 +26,6 @@ from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.services import PassServices
 from reconciler.settings import Settings
 from reconciler.settings.deprecations import list_deprecated_settings
-from reconciler.tenancy.config_rules import apply_config_rules
 
 
 def build_pass_services(
@@ -42,10 +39,14 @@ def build_pass_services(
     """Build the services of a pass. See `build_services` for the arguments."""
     functions = inputs.functions.provider
     catalogs = CatalogServices(settings, inputs.source, functions, inputs.input_verifier, offline=is_offline)
-    forge = settings.forge
+    reader, forge = CatalogReader(settings), settings.forge
     requests = PullRequestOptions(forge.draft, forge.labels, forge.max_open, forge.check, forge.merge or None)
+
+    def read_catalog(snapshot: ConfigSnapshot) -> Catalog:
+        return catalogs.isolate_faulty_objects(reader.read(snapshot.files, snapshot.unreadable))
+
     return PassServices(
-        read_catalog=_CatalogReader(settings, catalogs.isolate_faulty_objects).read,
+        read_catalog=read_catalog,
         preload=_preload,
         list_targets=catalogs.list_targets,
         find_target_conflicts=catalogs.find_target_conflicts,
@@ -83,26 +84,6 @@ def build_pass_services(
         deprecated_settings=tuple(list_deprecated_settings(settings)),
         report_progress=inputs.report_progress,
     )
-
-
-class _CatalogReader:
-    """Reads the objects of a config. It caches parsed files and the last catalog."""
-
-    def __init__(self, settings: Settings, isolate: Callable[[Catalog], Catalog]) -> None:
-        self._limits = build_yaml_limits(settings)
-        self._tenancy = build_tenancy_options(settings)
-        self._isolate = isolate
-        self._parse_cache: ParseCache = {}
-        self._catalog: Catalog | None = None
-
-    def read(self, snapshot: ConfigSnapshot) -> Catalog:
-        catalog = read_catalog(snapshot.files, self._parse_cache, self._limits, snapshot.unreadable, self._catalog)
-        self._catalog = catalog
-        # Remove the parsed files of other commits from the cache, to limit its size.
-        file_ids = {file.id for file in snapshot.files.values()}
-        for file_id in self._parse_cache.keys() - file_ids:
-            del self._parse_cache[file_id]
-        return self._isolate(apply_config_rules(catalog, self._tenancy))
 
 
 def _preload(catalog: Catalog) -> None:

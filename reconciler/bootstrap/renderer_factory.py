@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 
+from reconciler.bootstrap.catalog_reader import CatalogReader
 from reconciler.bootstrap.engine import (
     build_functions,
     build_render_engine,
-    build_tenancy_options,
-    build_yaml_limits,
     count_available_cores,
 )
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS
-from reconciler.catalog.catalog import Catalog, ParseCache, read_catalog
+from reconciler.catalog.catalog import Catalog
 from reconciler.executors.dask_cluster import DaskExecutor
 from reconciler.executors.executor import Executor, RenderContext
 from reconciler.executors.processes import ProcessExecutor
@@ -22,7 +21,6 @@ from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
 from reconciler.planning.render.templates import TemplateMerger
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
-from reconciler.tenancy.config_rules import apply_config_rules
 
 
 @dataclass(frozen=True)
@@ -66,19 +64,12 @@ class _WorkerState:
         relax_gc()
         backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
         self.engine: RenderEngine = build_render_engine(settings, build_functions(settings, backoff))
-        self._limits = build_yaml_limits(settings)
-        self._tenancy = build_tenancy_options(settings)
-        self._parse_cache: ParseCache = {}
-        self._catalog: Catalog | None = None
+        self._reader = CatalogReader(settings)
 
     def read_catalog(self, context: RenderContext) -> Catalog:
         """Read the catalog of a render context. Files that are in the cache are not parsed again."""
-        self._catalog = read_catalog(
-            context.files, self._parse_cache, self._limits, context.unreadable_files, self._catalog
-        )
-        for file_id in self._parse_cache.keys() - {file.id for file in context.files.values()}:
-            del self._parse_cache[file_id]
-        catalog = apply_config_rules(self._catalog, self._tenancy).with_resolution(context.conflict_resolution)
+        catalog = self._reader.read(context.files, context.unreadable_files)
+        catalog = catalog.with_resolution(context.conflict_resolution)
         deletions = context.unproven_deletions
         return replace(catalog, unproven_deletions=deletions) if deletions else catalog
 
