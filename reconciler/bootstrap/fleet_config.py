@@ -1,6 +1,6 @@
 """The fleet config of a catalog: Repositories, clusters, targets, override policies and template merge rules.
 
-`CatalogServices` caches the fleet config. Inputs of single controllers do not belong here.
+`FleetServices` caches the fleet config. Inputs of single controllers do not belong here.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reconciler.bootstrap.catalog_reader import CatalogReader
 from reconciler.bootstrap.controllers import CatalogServices
+from reconciler.bootstrap.fleet_services import FleetServices
 from reconciler.bootstrap.inputs import SettingsInputs
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.renderer_factory import build_executor
@@ -38,34 +39,35 @@ def build_pass_services(
 ) -> PassServices:
     """Build the services of a pass. See `build_services` for the arguments."""
     functions = inputs.functions.provider
-    catalogs = CatalogServices(settings, inputs.source, functions, inputs.input_verifier, offline=is_offline)
+    fleets = FleetServices(settings, inputs.source, offline=is_offline)
+    catalogs = CatalogServices(settings, fleets, functions, inputs.input_verifier)
     reader, forge = CatalogReader(settings), settings.forge
     requests = PullRequestOptions(forge.draft, forge.labels, forge.max_open, forge.check, forge.merge or None)
 
     def read_catalog(snapshot: ConfigSnapshot) -> Catalog:
-        return catalogs.isolate_faulty_objects(reader.read(snapshot.files, snapshot.unreadable))
+        return fleets.isolate_faulty_objects(reader.read(snapshot.files, snapshot.unreadable))
 
     return PassServices(
         read_catalog=read_catalog,
         preload=_preload,
-        list_targets=catalogs.list_targets,
-        find_target_conflicts=catalogs.find_target_conflicts,
-        find_rival_claims=catalogs.find_rival_claims,
-        find_claimed_targets=catalogs.find_claimed_targets,
-        list_urls=catalogs.list_urls,
-        list_settings_urls=catalogs.list_settings_urls,
+        list_targets=fleets.list_targets,
+        find_target_conflicts=fleets.find_target_conflicts,
+        find_rival_claims=fleets.find_rival_claims,
+        find_claimed_targets=fleets.find_claimed_targets,
+        list_urls=fleets.list_urls,
+        list_settings_urls=fleets.list_settings_urls,
         run_controllers=catalogs.run_controllers,
         lint=catalogs.lint,
-        read_cluster_versions=catalogs.read_cluster_versions,
+        read_cluster_versions=fleets.read_cluster_versions,
         create_renderer=catalogs.create_renderer,
         functions=functions,
-        find_locked_tree=catalogs.find_locked_tree,
-        find_upstream_urls=catalogs.find_upstream_urls,
+        find_locked_tree=fleets.find_locked_tree,
+        find_upstream_urls=fleets.find_upstream_urls,
         create_text_writer=_DraftTextWriter,
         state_ref=settings.state_ref,
         draft_template=settings.drafts.branch,
         removal_template=settings.drafts.removals_branch,
-        create_tag_policy=catalogs.create_tag_policy,
+        create_tag_policy=fleets.create_tag_policy,
         list_generated_kinds=catalogs.list_generated_kinds,
         config_proposals=inputs.config_proposals,
         pull_requests=PullRequests(inputs.pull_request_cache, requests, backoff, inputs.get_commit_page),

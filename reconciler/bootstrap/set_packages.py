@@ -8,7 +8,7 @@ from functools import partial
 from reconciler.controllers.keyed_cache import IdentityCache
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.krm.objects import ObjectKey
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 
@@ -26,6 +26,19 @@ class _SetPackage:
     existing_count: int
 
 
+@dataclass(frozen=True)
+class RecordedSetPackages:
+    """The recorded packages of all PackageVariantSets.
+
+    Attributes:
+        by_set: The packages of each set.
+        blocked: The `_SetPackage.existing_count` of each blocked package, by set and package.
+    """
+
+    by_set: Mapping[ObjectKey, Sequence[DownstreamKey]] = field(default_factory=dict)
+    blocked: Mapping[ObjectKey, Mapping[DownstreamKey, int]] = field(default_factory=dict)
+
+
 class SetPackages:
     """Lists the packages of each PackageVariantSet from the recorded states. The results are cached."""
 
@@ -33,10 +46,8 @@ class SetPackages:
         self._packages_by_state: IdentityCache[tuple[_SetPackage, ...]] = IdentityCache()
         self._packages_by_set: dict[ObjectKey, list[DownstreamKey]] = {}
 
-    def list_packages(
-        self, states: Mapping[Target, TargetState]
-    ) -> tuple[Mapping[ObjectKey, Sequence[DownstreamKey]], Mapping[ObjectKey, Mapping[DownstreamKey, int]]]:
-        """Return the packages of each set, and `_SetPackage.existing_count` for each blocked package.
+    def list_packages(self, states: Mapping[Target, TargetState]) -> RecordedSetPackages:
+        """Return the packages of each set.
 
         If the packages of a set did not change, the returned list is the same Python object as in the previous call.
         """
@@ -55,7 +66,7 @@ class SetPackages:
             set_key: previous[set_key] if previous.get(set_key) == packages else packages
             for set_key, packages in children.items()
         }
-        return self._packages_by_set, blocked
+        return RecordedSetPackages(self._packages_by_set, blocked)
 
 
 def _list_set_packages(name: str, state: TargetState) -> tuple[_SetPackage, ...]:

@@ -87,7 +87,7 @@ def test_a_target_that_cannot_be_opened_for_review_leaves_the_others(
 VALIDATION = {
     "a-target": "reconciler.inspect.validate._check_target",
     "settings": "reconciler.inspect.validate.check_settings_repositories",
-    "conflicts": "reconciler.bootstrap.controllers.CatalogServices.find_target_conflicts",
+    "conflicts": "reconciler.bootstrap.fleet_services.FleetServices.find_target_conflicts",
 }
 
 
