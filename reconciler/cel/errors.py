@@ -56,12 +56,6 @@ class ExpressionError(ValueError):
         """Return the constructor and its arguments for pickle, so that the error can be sent to another process."""
         return type(self), (self.code, self.message, self.expression, self._find_offset())
 
-    def format_with_caret(self) -> str:
-        """Return the line with the error. Below the line is a caret (^) at the column of the error, and the message."""
-        line = self.expression.split("\n")[self.line - 1]
-        margin = "".join("\t" if character == "\t" else " " for character in line[: self.column - 1])
-        return f"{line}\n{margin}^ {self.message}"
-
     def _find_offset(self) -> int:
         lines = self.expression.split("\n")[: self.line - 1]
         return sum(len(line) + 1 for line in lines) + self.column - 1

@@ -284,17 +284,6 @@ class ObjectReader:
                 if entry.is_tree
             ]
 
-    def has_object(self, object_id: ObjectId) -> bool:
-        """Return whether the repository contains an object of any type with this ID."""
-        self._request([object_id])
-        try:
-            self._read_answer(object_id)
-        except ObjectMissingError:
-            return False
-        except TooLargeError:
-            return True
-        return True
-
     def _read_object(self, object_id: str, kind: bytes) -> bytes:
         prefetched_kind, content = self._prefetched.pop(object_id, (b"", b""))
         if prefetched_kind == kind:

@@ -400,12 +400,11 @@ def test_errors_can_be_pickled() -> None:
     assert (copy.code, copy.line, copy.column, str(copy)) == (error.code, 2, 2, str(error))
 
 
-def test_error_shows_its_position_with_a_caret() -> None:
+def test_error_shows_its_position() -> None:
     with pytest.raises(ExpressionError) as caught:
         CelEnvironment().compile("[1,\n\tnope]")
 
     assert str(caught.value) == "undeclared variable 'nope'; declared: none (line 2, column 2)"
-    assert caught.value.format_with_caret() == "\tnope]\n\t^ undeclared variable 'nope'; declared: none"
 
 
 def test_error_message_stays_on_one_line() -> None:
