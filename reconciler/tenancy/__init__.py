@@ -1,6 +1,13 @@
 """Tenancy: the rules about which folders of the config may use which repositories, targets, kinds and functions.
 
-The package reads `Tenant` objects and enforces their rules. The model of a tenant is in `catalog/tenants.py`.
+The package reads `Tenant` objects and enforces their rules. It is between the controllers and the planning:
+
+1. `config_rules.py` changes the catalog before the controllers read it.
+2. `package_rules.py` changes the results of the controllers before the planning reads them.
+3. `render_rules.py` checks each package while the planning renders it.
+
+The model of a tenant and the view of a tenant belong to `catalog/`. Do not add rules that read a target, a clock or a
+Git repository: the package computes values from a catalog and from the results of controllers only.
 """
 
 from typing import TYPE_CHECKING

@@ -46,9 +46,10 @@ def format_kind(group: str, kind: str) -> str:
 
 def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
     """Return the catalog with its tenants. Objects that their tenant may not define have no effect."""
-    definitions = [definition for definition in catalog.definitions if definition.key[:2] == TENANT_KIND]
-    if not definitions:
+    has_duplicates = any(key[:2] == TENANT_KIND for key in catalog.duplicates)
+    if not has_duplicates and not catalog.objects_of_kind(*TENANT_KIND):
         return catalog
+    definitions = (definition for definition in catalog.definitions if definition.key[:2] == TENANT_KIND)
     misplaced = [definition for definition in definitions if not is_below(definition.file, options.directory)]
     catalog = catalog.without_definitions(misplaced, ())
     tenants, errors = _read_tenants(catalog.objects_of_kind(*TENANT_KIND))
