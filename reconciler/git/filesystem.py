@@ -97,15 +97,22 @@ def _check_owner(folder: Path, owner: int) -> None:
         )
 
 
-def replace_file(file: Path, text: str) -> None:
+def replace_file(file: Path, text: str, *, is_durable: bool = False) -> None:
     """Write a text file and its folder. Another process reads the old or the new content, and never a part of it.
+
+    Args:
+        is_durable: Whether the file also has the old or the new content after a power failure. This takes longer.
 
     Raises:
         OSError: The file cannot be written.
     """
     file.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
     temporary = file.with_suffix(".new")
-    temporary.write_text(text)
+    with temporary.open("w") as stream:
+        stream.write(text)
+        if is_durable:
+            stream.flush()
+            os.fsync(stream.fileno())
     temporary.replace(file)
 
 

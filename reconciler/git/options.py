@@ -6,7 +6,7 @@ This module does not read the settings.
 from __future__ import annotations
 
 from reconciler.git.remote_credentials import RemoteCredentials
-from reconciler.git.url import GitUrl, matches_location, split_host_and_path
+from reconciler.git.url import GitUrl, get_location, matches_location
 from reconciler.lazy_dataclasses import dataclass, field, replace
 
 
@@ -58,8 +58,8 @@ class GitOptions:
 
 def apply_remote_limits(options: GitOptions, url: GitUrl) -> GitOptions:
     """Return `options` with the limits for the remote `url`. Use the first entry of `options.remotes` that matches."""
-    host, path = split_host_and_path(url)
-    limits = next((entry for entry in options.remotes if matches_location(f"{host}/{path}", entry.url)), None)
+    location = get_location(url)
+    limits = next((entry for entry in options.remotes if matches_location(location, entry.url)), None)
     if limits is None:
         return options
     refs, pushes = limits.max_refs_per_push, limits.max_pushes_per_minute

@@ -6,11 +6,11 @@ If the file is lost, each route sends the conditions that still hold once again,
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from reconciler.git.filesystem import replace_file
 from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.notifications.events import Event
@@ -104,14 +104,8 @@ class Ledger:
             "groups": [_serialize_group(group) for group in self.groups.values()],
             "routes": {route: vars(state) for route, state in self.routes.items()},
         }
-        temporary = self._file.with_suffix(".new")
         try:
-            self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with temporary.open("w") as file:
-                json.dump(data, file)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(self._file)
+            replace_file(self._file, json.dumps(data), is_durable=True)
         except OSError as error:
             log.warning("notification_ledger_failed", file=str(self._file), message=error.strerror)
 

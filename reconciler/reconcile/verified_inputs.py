@@ -18,7 +18,8 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.signature_checks import AllowedSigners, SignatureCheck, check_signature
 from reconciler.telemetry.event_log import log
 
-_MAX_STORED_CHECKS = 20_000
+# The maximal number of results. A pass uses one result for each ref of the config and of upstreams.
+_MAX_CHECKS = 20_000
 
 
 class VerifiedInputs:
@@ -64,15 +65,18 @@ class VerifiedInputs:
 
     def _check_once(self, mirror: Mirror, object_id: ObjectId, commit: CommitId) -> SignatureCheck:
         key = object_id if str(object_id) == str(commit) else f"{object_id} {commit}"
-        problem = self._checks.get(key)
+        problem = self._checks.pop(key, None)
         if problem is None:
             try:
                 problem = check_signature(mirror, object_id, commit, self._signers).problem
             except GitError as error:
                 # Do not store this result, because the next check can succeed.
                 return SignatureCheck(f"cannot be checked: {error.message}")
-            self._checks[key] = problem
             self._has_changed = True
+        # The last entry is the last used one.
+        self._checks[key] = problem
+        if len(self._checks) > _MAX_CHECKS:
+            del self._checks[next(iter(self._checks))]
         return SignatureCheck(problem)
 
     def _record(self, key: str, object_id: ObjectId, commit: CommitId) -> None:
@@ -101,8 +105,7 @@ class VerifiedInputs:
         """Write new results to the cache file. If this fails, log the error and do not raise it."""
         if not self._has_changed:
             return
-        checks = dict([*self._checks.items()][-_MAX_STORED_CHECKS:])
-        data = {"signers": self._digest, "checks": checks, "verified": self._verified}
+        data = {"signers": self._digest, "checks": self._checks, "verified": self._verified}
         try:
             replace_file(self._file, json.dumps(data))
         except OSError as error:

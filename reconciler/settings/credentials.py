@@ -9,7 +9,15 @@ from pydantic import Field, WithJsonSchema, field_validator, model_validator
 
 from reconciler.settings.declaration import SettingsGroup, UrlWithoutCredentials
 
+_SCHEME = re.compile(r"\A[A-Za-z][A-Za-z0-9+.-]*://")
 _LOCATION = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(:(\d{1,5}|\*))?(/[^\s:@]*)?")
+
+
+def check_remote_pattern(value: str) -> str:
+    """Return a pattern of remotes unchanged. Raise ValueError if it is not a host with an optional port and path."""
+    if not _LOCATION.fullmatch(_SCHEME.sub("", value)):
+        raise ValueError("must be a host, or a host and a path or glob, for example github.com/acme/*")
+    return value
 
 
 class GitHubAppSettings(SettingsGroup):
@@ -88,10 +96,7 @@ class CredentialSettings(SettingsGroup):
     @field_validator("url")
     @classmethod
     def _check_location(cls, value: str) -> str:
-        location = re.sub(r"\A[A-Za-z][A-Za-z0-9+.-]*://", "", value)
-        if not _LOCATION.fullmatch(location):
-            raise ValueError("must be a host, or a host and a path or glob, for example github.com/acme/*")
-        return value
+        return check_remote_pattern(value)
 
     @model_validator(mode="after")
     def _check_uses(self) -> CredentialSettings:

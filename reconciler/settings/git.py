@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from reconciler.settings.credentials import CredentialSettings
+from reconciler.settings.credentials import CredentialSettings, check_remote_pattern
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 
@@ -21,10 +21,8 @@ class RemoteSettings(SettingsGroup):
     @field_validator("url")
     @classmethod
     def _check_location(cls, value: str) -> str:
-        location = re.sub(r"\A[A-Za-z][A-Za-z0-9+.-]*://", "", value)
-        if not location.strip("/") or not re.fullmatch(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]*)(/[^\s:@]*)?", location):
-            raise ValueError("must be a host, or a host and a path or glob, for example github.com/acme/*")
-        return value
+        path = value.removeprefix("file://")
+        return value if path.startswith("/") and path.strip("/") else check_remote_pattern(value)
 
     @model_validator(mode="after")
     def _check_limits(self) -> RemoteSettings:
@@ -54,8 +52,9 @@ class GitSettings(SettingsGroup):
     remotes: SettingList[RemoteSettings] = declare(
         (),
         'Different limits for some remotes, for example [{url: "github.com/*", max_pushes_per_minute: 6}, '
-        "{url: gitlab.com, max_refs_per_push: 3}]. The field url is a host, a host with a path, or a glob. "
-        "The first item that matches a remote applies.",
+        "{url: gitlab.com, max_refs_per_push: 3}]. The field url is a host, a host with a path, a path on "
+        "this machine, or a glob. A port that is not the default port is part of the host. The first item that matches "
+        "a remote applies.",
     )
     max_fetches: int = declare(8, "The largest number of remotes that are fetched at the same time.", ge=1, le=256)
     max_pushes: int = declare(8, "The largest number of remotes that are pushed to at the same time.", ge=1, le=256)

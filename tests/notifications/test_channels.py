@@ -10,6 +10,7 @@ import re
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -25,6 +26,7 @@ from reconciler.krm.findings import Severity
 from reconciler.notifications.channel import Channel, ChannelError
 from reconciler.notifications.channel_findings import ChannelFindings
 from reconciler.notifications.channels.email import EmailChannel
+from reconciler.notifications.http import HostPolicy
 from reconciler.notifications.messages import Message
 from reconciler.notifications.samples import SAMPLE_EVENTS, build_sample
 from reconciler.redaction import register_secret
@@ -348,6 +350,40 @@ def test_an_email_is_sent_with_starttls_and_a_login(tmp_path: Path, findings: Ch
     assert mail.logins[0] == (b"ops", b"secret")
     assert set(mail.logins[1:]) == {(b"ops", b"wrong")}
     assert len(mail.mails) == 1
+
+
+@pytest.mark.parametrize("security", ["none", "starttls", "tls"])
+@pytest.mark.parametrize("is_valid", [True, False], ids=["valid-name", "other-name"])
+def test_an_email_uses_the_checked_address_and_the_name_of_the_host(
+    tmp_path: Path, findings: ChannelFindings, monkeypatch: pytest.MonkeyPatch, security: str, is_valid: bool
+) -> None:
+    certificate, key = write_certificate(tmp_path, "mail.example.com" if is_valid else "other.example.com")
+    server_tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    server_tls.load_cert_chain(certificate, key)
+    (tmp_path / "password").write_text("secret\n")
+    login = {"username": "ops", "password_file": str(tmp_path / "password")} if security == "starttls" else {}
+    names = []
+    resolve = socket.getaddrinfo
+
+    def resolve_once(host: str, *arguments: Any, **options: Any) -> Any:
+        """Resolve the name to a local address. A second request for the name returns an address without a server."""
+        names.append(host)
+        address = host if host != "mail.example.com" else "127.0.0.1" if names.count(host) == 1 else "127.0.0.2"
+        return resolve(address, *arguments, **options)
+
+    with mail_server(server_tls if security != "none" else None, has_implicit_tls=security == "tls") as mail:
+        monkeypatch.setattr(socket, "getaddrinfo", resolve_once)
+        channel = email_channel(mail.port, findings, security=security, **login)
+        assert isinstance(channel, EmailChannel)
+        named = replace(
+            channel, host="mail.example.com", hosts=HostPolicy(frozenset({"mail.example.com"})),
+            create_tls_context=lambda: ssl.create_default_context(cafile=certificate),
+        )  # fmt: skip
+        is_accepted = is_valid or security == "none"
+        with nullcontext() if is_accepted else pytest.raises(ChannelError, match="SSLCertVerificationError"):
+            named.send(MESSAGE)
+
+    assert (len(mail.mails), names.count("mail.example.com")) == (is_accepted, 1)
 
 
 def write_certificate(folder: Path, host: str = "127.0.0.1") -> tuple[str, str]:

@@ -176,3 +176,23 @@ def test_a_damaged_cache_file_is_replaced(upstream: Upstream, signatures: Signat
 
 def test_commits_are_checked_with_git(upstream: Upstream) -> None:
     assert UNSIGNED in upstream.check(upstream.open(), upstream.new).problem
+
+
+def test_the_number_of_results_is_limited(
+    upstream: Upstream, signatures: Signatures, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verified_inputs, "_MAX_CHECKS", 2)
+    verifier = upstream.open()
+    tag = ObjectId("f" * 40)
+    upstream.check(verifier, upstream.old)
+    upstream.check(verifier, upstream.new)
+    upstream.check(verifier, upstream.old)
+    verifier.check(upstream.mirror, "refs/tags/v1", tag, upstream.old)
+    signatures.requests.clear()
+    verifier.store()
+    for each in (verifier, upstream.open()):
+        upstream.check(each, upstream.old)
+        each.check(upstream.mirror, "refs/tags/v1", tag, upstream.old)
+    upstream.check(verifier, upstream.new)
+
+    assert signatures.requests == [upstream.new], "the result that was not used for the longest time is gone"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -117,12 +118,21 @@ class _FreePortController(Controller):
 
     def _trigger_server(self) -> None:
         self.port = self.server.sockets[0].getsockname()[1]
-        super()._trigger_server()
+        if not self.ssl_context:
+            super()._trigger_server()
+            return
+        # aiosmtpd uses the context of the server for its own client, which is an error.
+        connection = socket.create_connection((self.hostname, self.port))
+        with ssl._create_unverified_context().wrap_socket(connection) as encrypted:
+            encrypted.recv(1)
 
 
 @contextmanager
-def mail_server(tls: ssl.SSLContext | None = None) -> Iterator[MailRecorder]:
-    """Run a mail server on a free port. With a TLS context, it requires STARTTLS and the login ops/secret."""
+def mail_server(tls: ssl.SSLContext | None = None, *, has_implicit_tls: bool = False) -> Iterator[MailRecorder]:
+    """Run a mail server on a free port. With a TLS context, it requires STARTTLS and the login ops/secret.
+
+    With `has_implicit_tls`, connections use TLS from the start, and need no login.
+    """
     recorder = MailRecorder()
 
     def log_in(_server: object, _session: object, _envelope: object, _mechanism: str, login: object) -> AuthResult:
@@ -130,9 +140,11 @@ def mail_server(tls: ssl.SSLContext | None = None) -> Iterator[MailRecorder]:
         recorder.logins.append((login.login, login.password))
         return AuthResult(success=login.password == b"secret", handled=False)
 
-    options = (
-        {"tls_context": tls, "require_starttls": True, "auth_required": True, "authenticator": log_in} if tls else {}
-    )
+    options: dict[str, Any] = {}
+    if tls and has_implicit_tls:
+        options = {"ssl_context": tls}
+    elif tls:
+        options = {"tls_context": tls, "require_starttls": True, "auth_required": True, "authenticator": log_in}
     controller = _FreePortController(recorder, hostname="127.0.0.1", port=0, **options)
     controller.start()
     recorder.port = controller.port

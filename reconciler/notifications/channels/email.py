@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import smtplib
+import socket
 import ssl
 from collections.abc import Callable, Mapping
 from email.message import EmailMessage
@@ -22,6 +23,22 @@ from reconciler.output.text import to_one_line
 SmtpSecurity = Literal["starttls", "tls", "none"]
 _TIMEOUT_SECONDS = 10.0
 _MAX_SUBJECT = 200
+
+
+class _MailServer(smtplib.SMTP):
+    """A connection to one address of a host. TLS verifies the certificate against the name of the host.
+
+    smtplib connects by name, and the name can change its address after the check of the address.
+    """
+
+    def __init__(self, host: str, port: int, address: str, tls: ssl.SSLContext | None) -> None:
+        self._address = address
+        self._tls = tls
+        super().__init__(host, port, timeout=_TIMEOUT_SECONDS)
+
+    def _get_socket(self, host: str, port: int, timeout: float) -> socket.socket:
+        connection = socket.create_connection((self._address, port), timeout)
+        return self._tls.wrap_socket(connection, server_hostname=host) if self._tls else connection
 
 
 @dataclass(frozen=True)
@@ -46,11 +63,11 @@ class EmailChannel:
 
     def send(self, message: Message) -> Mapping[str, str]:
         """Send a message to all recipients."""
-        self.hosts.resolve(self.host, self.port)
+        address = self.hosts.resolve(self.host, self.port)
         password = read_secret(self.password_file) if self.username else ""
         mail = self._build(message)
         try:
-            with self._connect() as server:
+            with self._connect(address) as server:
                 if self.security == "starttls":
                     server.starttls(context=self.create_tls_context())
                 if self.username:
@@ -68,10 +85,9 @@ class EmailChannel:
         """Return the e-mail as text."""
         return self._build(message).as_string()
 
-    def _connect(self) -> smtplib.SMTP:
-        if self.security == "tls":
-            return smtplib.SMTP_SSL(self.host, self.port, timeout=_TIMEOUT_SECONDS, context=self.create_tls_context())
-        return smtplib.SMTP(self.host, self.port, timeout=_TIMEOUT_SECONDS)
+    def _connect(self, address: str) -> smtplib.SMTP:
+        tls = self.create_tls_context() if self.security == "tls" else None
+        return _MailServer(self.host, self.port, address, tls)
 
     def _build(self, message: Message) -> EmailMessage:
         mail = EmailMessage()

@@ -26,6 +26,9 @@ from reconciler.git.url import parse_url
         pytest.param("/srv/git", "/srv/git/fleet.git", True, id="a-local-folder"),
         pytest.param("file:///srv/git", "/srv/git/fleet.git", True, id="a-local-folder-as-an-address"),
         pytest.param("github.com/Acme", "https://github.com/acme/fleet", False, id="paths-have-case"),
+        pytest.param("github.com", "https://github.com:8443/acme/fleet", False, id="another-port"),
+        pytest.param("github.com:8443", "https://github.com:8443/acme/fleet", True, id="a-port"),
+        pytest.param("github.com:8443/acme", "ssh://git@github.com:8443/acme/fleet", True, id="a-port-of-ssh"),
         pytest.param("[::1]/acme", "https://[::1]/acme/fleet", True, id="a-number-for-a-host"),
     ],
 )
