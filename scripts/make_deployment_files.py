@@ -4,7 +4,8 @@
     python scripts/make_deployment_files.py --check    exit 1 and name each file that differs
 
 The chart contains copies of the alert rules and of the dashboard, and a table of its values. The kustomize base is the
-output of `helm template` with the default values. Needs helm on the PATH or in the folder `.tools/bin`.
+output of `helm template` with the default values. Needs helm, which
+scripts/install_test_programs.sh installs.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import yaml
 
 PROJECT = Path(__file__).resolve().parents[1]
 CHART = PROJECT / "deploy/helm/reconciler"
+TEST_PROGRAMS = Path.home() / ".cache/reconciler-tests/bin"
 # A helm that is built from source assumes Kubernetes 1.20.
 RENDER = ("template", "reconciler", ".", "--skip-tests", "--kube-version", "1.32.0")
 _TABLE = re.compile(r"(?<=<!-- values -->\n).*?(?=<!-- end of values -->)", re.DOTALL)
@@ -34,7 +36,7 @@ def render_chart(*options: str) -> str:
     Raises:
         subprocess.CalledProcessError: The values are invalid.
     """
-    environment = {**os.environ, "PATH": f"{PROJECT / '.tools/bin'}{os.pathsep}{os.environ['PATH']}"}
+    environment = {**os.environ, "PATH": f"{TEST_PROGRAMS}{os.pathsep}{os.environ['PATH']}"}
     process = subprocess.run(
         ["helm", *RENDER, *options], cwd=CHART, env=environment, check=True, text=True, stdout=subprocess.PIPE
     )

@@ -4,34 +4,34 @@ from __future__ import annotations
 
 import pytest
 
-from tests.support.tools import Tool, make_tool
+from tests.support.programs import Program, make_program
 
 
 @pytest.fixture(scope="session")
-def helm() -> Tool:
-    return make_tool("helm")
+def helm() -> Program:
+    return make_program("helm")
 
 
 @pytest.fixture(scope="session")
-def kubectl() -> Tool:
-    return make_tool("kubectl")
+def kubectl() -> Program:
+    return make_program("kubectl")
 
 
 @pytest.fixture(scope="session")
-def promtool() -> Tool:
-    return make_tool("promtool")
+def promtool() -> Program:
+    return make_program("promtool")
 
 
 @pytest.fixture(scope="session")
-def amtool() -> Tool:
-    return make_tool("amtool")
+def amtool() -> Program:
+    return make_program("amtool")
 
 
 @pytest.fixture(scope="session")
-def systemd_analyze() -> Tool:
-    return make_tool("systemd-analyze")
+def systemd_analyze() -> Program:
+    return make_program("systemd-analyze")
 
 
 @pytest.fixture(scope="session")
-def hadolint() -> Tool:
-    return make_tool("hadolint")
+def hadolint() -> Program:
+    return make_program("hadolint")

@@ -15,7 +15,7 @@ import yaml
 from jsonschema import Draft7Validator
 
 from reconciler.settings import Settings, load_settings
-from tests.support.tools import Tool
+from tests.support.programs import Program
 
 PROJECT = Path(__file__).resolve().parents[2]
 UNIT = PROJECT / "deploy/systemd/reconciler.service"
@@ -45,7 +45,7 @@ def read_environment() -> dict[str, str]:
     return dict(pair.split("=", 1) for words in pairs for pair in words)
 
 
-def test_the_unit_is_valid(systemd_analyze: Tool, tmp_path: Path) -> None:
+def test_the_unit_is_valid(systemd_analyze: Program, tmp_path: Path) -> None:
     unit = tmp_path / UNIT.name
     unit.write_text(UNIT.read_text().replace(INSTALLED_PROGRAM, sys.executable))
 
@@ -54,7 +54,7 @@ def test_the_unit_is_valid(systemd_analyze: Tool, tmp_path: Path) -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_the_exposure_of_the_unit_is_low(systemd_analyze: Tool, tmp_path: Path) -> None:
+def test_the_exposure_of_the_unit_is_low(systemd_analyze: Program, tmp_path: Path) -> None:
     process = systemd_analyze("security", "--offline=true", f"--threshold={MAX_EXPOSURE * 10:.0f}", UNIT)
     exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", process.stdout)
 
@@ -107,7 +107,7 @@ def test_the_settings_of_the_compose_file_name_its_secrets() -> None:
     assert compose["secrets"].keys() == {*compose["services"]["reconciler"]["secrets"]}
 
 
-def test_the_dockerfile_has_no_findings(hadolint: Tool) -> None:
+def test_the_dockerfile_has_no_findings(hadolint: Program) -> None:
     process = hadolint(DOCKERFILE)
 
     assert (process.returncode, process.stdout) == (0, "")

@@ -17,7 +17,7 @@ import yaml
 from jsonschema import Draft7Validator, Draft202012Validator
 
 from reconciler.settings import Settings
-from tests.support.tools import Tool
+from tests.support.programs import Program
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -75,7 +75,7 @@ def set_values(values: Sequence[str]) -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def render(helm: Tool) -> Callable[..., list[Manifest]]:
+def render(helm: Program) -> Callable[..., list[Manifest]]:
     def render_manifests(*values: str) -> list[Manifest]:
         process = helm("template", "reconciler", CHART, "--kube-version", KUBERNETES, *set_values(values))
         assert process.returncode == 0, process.stderr
@@ -135,7 +135,7 @@ def validate(manifests: Sequence[Manifest]) -> None:
 
 
 @pytest.mark.parametrize("values", MATRIX)
-def test_manifests_are_valid(values: list[str], helm: Tool, render: Callable[..., list[Manifest]]) -> None:
+def test_manifests_are_valid(values: list[str], helm: Program, render: Callable[..., list[Manifest]]) -> None:
     lint = helm("lint", "--strict", CHART, *set_values(values))
     assert lint.returncode == 0, lint.stdout + lint.stderr
 
@@ -286,7 +286,7 @@ def test_the_chart_never_creates_secrets_and_permissions() -> None:
         pytest.param("image.digest=sha256:1", "image/digest", id="digest"),
     ],
 )
-def test_unusable_values_are_refused(value: str, message: str, helm: Tool) -> None:
+def test_unusable_values_are_refused(value: str, message: str, helm: Program) -> None:
     process = helm("template", "reconciler", CHART, "--kube-version", KUBERNETES, "--set", value)
 
     assert process.returncode != 0
@@ -315,7 +315,7 @@ def test_versions_equal_the_version_of_the_program() -> None:
     assert (str(chart["version"]), str(chart["appVersion"])) == (version, version)
 
 
-def test_generated_files_equal_their_sources(helm: Tool) -> None:
+def test_generated_files_equal_their_sources(helm: Program) -> None:
     assert helm("version").returncode == 0
     process = subprocess.run(
         [sys.executable, "scripts/make_deployment_files.py", "--check"],
@@ -325,7 +325,7 @@ def test_generated_files_equal_their_sources(helm: Tool) -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_rules_of_the_chart_are_valid(render: Callable[..., list[Manifest]], promtool: Tool, tmp_path: Path) -> None:
+def test_rules_of_the_chart_are_valid(render: Callable[..., list[Manifest]], promtool: Program, tmp_path: Path) -> None:
     (rule,) = select(render("prometheusRule.enabled=true"), "PrometheusRule")
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump(rule["spec"]))
 
@@ -346,7 +346,7 @@ def test_rules_of_the_chart_name_the_configured_runbooks(render: Callable[..., l
 
 
 @pytest.mark.parametrize("overlay", ["base", "overlays/minimal", "overlays/sharded"])
-def test_kustomize_manifests_are_valid(overlay: str, kubectl: Tool) -> None:
+def test_kustomize_manifests_are_valid(overlay: str, kubectl: Program) -> None:
     process = kubectl("kustomize", DEPLOY / "kustomize" / overlay)
     assert process.returncode == 0, process.stderr
 
@@ -358,7 +358,7 @@ def test_kustomize_manifests_are_valid(overlay: str, kubectl: Tool) -> None:
 
 
 def test_the_sharded_overlay_equals_the_chart_with_two_shards(
-    kubectl: Tool, render: Callable[..., list[Manifest]]
+    kubectl: Program, render: Callable[..., list[Manifest]]
 ) -> None:
     process = kubectl("kustomize", DEPLOY / "kustomize/overlays/sharded")
     overlay = select([*yaml.safe_load_all(process.stdout)], "StatefulSet")

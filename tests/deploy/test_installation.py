@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from reconciler.settings import Settings
-from tests.support.tools import Tool
+from tests.support.programs import Program
 
 PROJECT = Path(__file__).resolve().parents[2]
 VM = PROJECT / "docs/how-to/install-on-a-vm.md"
@@ -75,7 +75,7 @@ def test_the_commands_for_a_vm_install_the_unit(machine: Path) -> None:
     assert (machine / "systemd/system/reconciler.service").read_text() == UNIT.read_text()
 
 
-def test_directives_for_more_services_are_valid(systemd_analyze: Tool, tmp_path: Path) -> None:
+def test_directives_for_more_services_are_valid(systemd_analyze: Program, tmp_path: Path) -> None:
     blocks = [*list_blocks(VM, "ini")]
     assert len(blocks) == 2
     unit = tmp_path / "reconciler.service"
@@ -89,7 +89,7 @@ def test_directives_for_more_services_are_valid(systemd_analyze: Tool, tmp_path:
     assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_the_values_for_kubernetes_are_valid(helm: Tool, tmp_path: Path) -> None:
+def test_the_values_for_kubernetes_are_valid(helm: Program, tmp_path: Path) -> None:
     (values,) = list_blocks(KUBERNETES, "yaml")
     (tmp_path / "values.yaml").write_text(values)
     chart = PROJECT / "deploy/helm/reconciler"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.support.tools import Tool
+from tests.support.programs import Program
 
 PROJECT = Path(__file__).resolve().parents[2]
 MONITORING = PROJECT / "deploy/monitoring"
@@ -47,19 +47,19 @@ def list_evaluations() -> dict[str, list[list[tuple[int, bool]]]]:
     return evaluations
 
 
-def test_rules_are_valid(promtool: Tool) -> None:
+def test_rules_are_valid(promtool: Program) -> None:
     process = promtool("check", "rules", RULES)
 
     assert process.returncode == 0, process.stdout + process.stderr
 
 
-def test_alerts_fire_and_resolve(promtool: Tool) -> None:
+def test_alerts_fire_and_resolve(promtool: Program) -> None:
     process = promtool("test", "rules", *TESTS)
 
     assert process.returncode == 0, process.stdout + process.stderr
 
 
-def test_a_changed_threshold_fails_the_tests(promtool: Tool, tmp_path: Path) -> None:
+def test_a_changed_threshold_fails_the_tests(promtool: Program, tmp_path: Path) -> None:
     for file in TESTS:
         (tmp_path / file.name).write_text(file.read_text())
     rules = RULES.read_text()
@@ -86,13 +86,13 @@ def test_each_alert_names_its_severity_and_an_existing_runbook(rule: dict[str, A
     assert (RUNBOOKS / page).with_suffix(".md").is_file()
 
 
-def test_the_example_of_alertmanager_is_valid(amtool: Tool) -> None:
+def test_the_example_of_alertmanager_is_valid(amtool: Program) -> None:
     process = amtool("check-config", MONITORING / "alertmanager.yaml")
 
     assert process.returncode == 0, process.stdout + process.stderr
 
 
-def test_expressions_of_the_dashboard_are_valid(promtool: Tool, tmp_path: Path) -> None:
+def test_expressions_of_the_dashboard_are_valid(promtool: Program, tmp_path: Path) -> None:
     rules = []
     for index, (_, expression) in enumerate(list_expressions()):
         for name, value in _VARIABLES.items():

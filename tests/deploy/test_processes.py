@@ -20,7 +20,7 @@ from reconciler.cli.run import command as run_command_line
 from tests.support.daemon import run_daemon
 from tests.support.git_repositories import read_refs
 from tests.support.page_commands import run_command
-from tests.support.tools import Tool
+from tests.support.programs import Program
 
 PROJECT = Path(__file__).resolve().parents[2]
 CHART = PROJECT / "deploy/helm/reconciler"
@@ -37,7 +37,7 @@ def demo(tmp_path: Path) -> Path:
     return tmp_path / "demo"
 
 
-def render(helm: Tool, folder: Path, *values: str) -> list[dict[str, Any]]:
+def render(helm: Program, folder: Path, *values: str) -> list[dict[str, Any]]:
     """Return the manifests of the chart for a fleet in a folder."""
     urls = (f"settings.config.url={folder / 'config'}", f"settings.fleet.url={folder / 'fleet.git'}")
     options = [option for value in (*urls, *values) for option in ("--set", value)]
@@ -72,7 +72,7 @@ def read_health_arguments(manifests: Sequence[Mapping[str, Any]], url: str) -> l
     return [url if argument.startswith("http://") else argument for argument in pod["spec"]["containers"][0]["args"]]
 
 
-def test_the_arguments_of_the_chart_are_valid(helm: Tool, tmp_path: Path) -> None:
+def test_the_arguments_of_the_chart_are_valid(helm: Program, tmp_path: Path) -> None:
     commands = list_commands(render(helm, tmp_path, "shards=2", "readOnlyReplicas=1"), tmp_path)
     contexts = [run_command_line.make_context("run", arguments[1:]) for arguments in commands]
 
@@ -84,7 +84,7 @@ def test_the_arguments_of_the_chart_are_valid(helm: Tool, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_pod_of_the_chart_becomes_ready_and_stops(helm: Tool, demo: Path, tmp_path: Path) -> None:
+def test_a_pod_of_the_chart_becomes_ready_and_stops(helm: Program, demo: Path, tmp_path: Path) -> None:
     manifests = render(helm, demo, "existingSecret.webhooks.name=hooks", "existingSecret.credentials.name=git")
     (arguments,) = list_commands(manifests, tmp_path)
     (tmp_path / "secret-webhooks/webhook-secrets").write_text("secret\n")
@@ -103,7 +103,7 @@ def test_a_pod_of_the_chart_becomes_ready_and_stops(helm: Tool, demo: Path, tmp_
 
 
 @pytest.mark.slow
-def test_the_shards_of_the_chart_process_all_targets(helm: Tool, demo: Path, tmp_path: Path) -> None:
+def test_the_shards_of_the_chart_process_all_targets(helm: Program, demo: Path, tmp_path: Path) -> None:
     run_command(
         "git -C fleet.git for-each-ref --format='delete %(refname)' | git -C fleet.git update-ref --stdin", demo
     )
@@ -116,7 +116,7 @@ def test_the_shards_of_the_chart_process_all_targets(helm: Tool, demo: Path, tmp
 
 
 @pytest.mark.slow
-def test_a_read_only_pod_becomes_ready_and_changes_nothing(helm: Tool, demo: Path, tmp_path: Path) -> None:
+def test_a_read_only_pod_becomes_ready_and_changes_nothing(helm: Program, demo: Path, tmp_path: Path) -> None:
     run_command("sed -i 's/auth[.]eu-west/login.eu-west/' config/regions.yaml", demo)
     before = read_refs(demo / "fleet.git")
     (demo / "token").write_text("token")

@@ -17,7 +17,7 @@ from reconciler.telemetry.metrics import (
     render_metrics,
 )
 from reconciler.telemetry.target_metrics import TARGET_METRICS, TargetNumbers
-from tests.support.tools import make_tool
+from tests.support.programs import make_program
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reference/metrics.md"
 _ROW = re.compile(r"^\| `(?P<name>reconciler_\w+)` \| (?P<kind>\w+) \| (?P<labels>.*?) \| .+ \|$", re.MULTILINE)
@@ -78,6 +78,6 @@ def test_names_follow_the_rules_of_prometheus() -> None:
 
 
 def test_prometheus_accepts_the_exported_text(exposition: str) -> None:
-    process = make_tool("promtool")("check", "metrics", content=exposition)
+    process = make_program("promtool")("check", "metrics", content=exposition)
 
     assert (process.returncode, process.stdout + process.stderr) == (0, "")

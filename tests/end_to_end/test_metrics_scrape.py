@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from benchmarks.fleet_world import Sizes, build_world
 from tests.support.daemon import start_program, wait_for_event
 from tests.support.http_connection import get
+from tests.support.programs import make_program
 
 PACKAGES = 1_000
 TIMEOUT_SECONDS = 120.0
@@ -79,9 +79,7 @@ def test_metrics_during_a_pass_with_many_packages(tmp_path: Path) -> None:
     assert during
     assert read_values(last, "reconciler_packages")[("draft",)] == PACKAGES
     assert sum(not line.startswith("#") for line in last.splitlines()) < MAX_SERIES
-    if shutil.which("promtool"):
-        for text in (during[-1], last):
-            check = subprocess.run(
-                ["promtool", "check", "metrics"], input=text, text=True, capture_output=True, check=False
-            )
-            assert check.returncode == 0, check.stdout + check.stderr
+    promtool = make_program("promtool")
+    for text in (during[-1], last):
+        check = promtool("check", "metrics", content=text)
+        assert check.returncode == 0, check.stdout + check.stderr

@@ -33,8 +33,8 @@ from tests.support.certificates import write_certificate
 from tests.support.daemon import PROJECT, run_daemon
 from tests.support.git_repositories import write_hook
 from tests.support.page_commands import build_environment
+from tests.support.programs import make_program
 from tests.support.published_fleet import SETTINGS, Fleet
-from tests.support.tools import make_tool
 
 RULES = PROJECT / "deploy/monitoring/rules.yaml"
 _SAMPLE = re.compile(r"^(?P<name>\w+)(?:\{(?P<labels>.*)\})? (?P<value>\S+)$", re.MULTILINE)
@@ -78,7 +78,7 @@ def find_firing_alerts(before: Scrape, after: Scrape, minutes: int, folder: Path
     test = {"interval": f"{step}m", "input_series": series, "alert_rule_test": expected}
     file = folder / "test.yaml"
     file.write_text(yaml.safe_dump({"rule_files": [str(RULES)], "evaluation_interval": f"{step}m", "tests": [test]}))
-    process = make_tool("promtool")("test", "rules", file)
+    process = make_program("promtool")("test", "rules", file)
     firing = {alert for alert, _ in _FIRING.findall(process.stdout + process.stderr)}
     assert (process.returncode == 0) == (not firing), process.stdout + process.stderr
     return firing
