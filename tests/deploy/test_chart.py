@@ -36,7 +36,8 @@ MATRIX = [
     pytest.param([CONFIG, "readOnlyReplicas=2", "cache.type=pvc"], id="read-only"),
     pytest.param([CONFIG, "cache.type=pvc", "cache.size=10Gi", "cache.storageClass=fast"], id="persistent-cache"),
     pytest.param(
-        [CONFIG, "existingSecret.credentials.name=git", "existingSecret.webhooks.name=hooks", "existingSecret.signing.name=key"],
+        [CONFIG, "existingSecret.credentials.name=git", "existingSecret.webhooks.name=hooks",
+         "existingSecret.signing.name=key", "existingSecret.metrics.name=scrape"],
         id="secrets",
     ),
     pytest.param(
@@ -53,7 +54,7 @@ MATRIX = [
     ),
     pytest.param(
         [CONFIG, "serviceMonitor.enabled=true", "serviceMonitor.labels.release=p", "prometheusRule.enabled=true",
-         "prometheusRule.labels.release=p", "dashboard.enabled=true"],
+         "existingSecret.metrics.name=scrape", "prometheusRule.labels.release=p", "dashboard.enabled=true"],
         id="monitoring",
     ),
     pytest.param(
@@ -100,8 +101,12 @@ def list_pods(manifests: Sequence[Manifest]) -> list[Manifest]:
     return [*pods, *(manifest["spec"]["template"]["spec"] for manifest in sets)]
 
 
-def describe_object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "additionalProperties": False, "required": [*properties], "properties": properties}
+def describe_object(optional: Mapping[str, Any] | None = None, **properties: Any) -> dict[str, Any]:
+    """Return the JSON Schema of an object that has all `properties`, and can have those of `optional`."""
+    return {
+        "type": "object", "additionalProperties": False, "required": [*properties],
+        "properties": {**properties, **(optional or {})},
+    }  # fmt: skip
 
 
 def describe_list(items: Any) -> dict[str, Any]:
@@ -117,6 +122,7 @@ OPERATOR_SPECS = {
         selector=describe_object(matchLabels=TEXTS),
         endpoints=describe_list(
             describe_object(
+                optional={"authorization": describe_object(credentials=describe_object(name=TEXT, key=TEXT))},
                 port=TEXT, path=TEXT, interval=TEXT,
                 relabelings=describe_list(describe_object(sourceLabels=describe_list(TEXT), targetLabel=TEXT)),
             )
@@ -239,7 +245,7 @@ def test_changed_settings_restart_the_pods(render: Callable[..., list[Manifest]]
 def test_secrets_are_mounted_as_folders_and_named_in_the_settings(render: Callable[..., list[Manifest]]) -> None:
     manifests = render(
         "existingSecret.credentials.name=git", "existingSecret.webhooks.name=hooks",
-        "existingSecret.webhooks.key=key", "existingSecret.signing.name=signer",
+        "existingSecret.webhooks.key=key", "existingSecret.signing.name=signer", "existingSecret.metrics.name=scrape",
     )  # fmt: skip
     settings = read_settings(manifests)
     (pod,) = (pod for pod in list_pods(manifests) if pod["containers"][0]["name"] == "reconciler")
@@ -248,15 +254,37 @@ def test_secrets_are_mounted_as_folders_and_named_in_the_settings(render: Callab
         "credentials": "/etc/reconciler/secrets/credentials/git-credentials",
         "webhooks": "/etc/reconciler/secrets/webhooks/key",
         "signing": "/etc/reconciler/secrets/signing/signing-key",
+        "metrics": "/etc/reconciler/secrets/metrics/metrics-tokens",
     }
     git = {"credentials_file": files["credentials"]}
 
     assert settings["git"] == {"credentials": [{"url": "*", "read": git, "write": git}]}
     assert settings["webhooks"] == {"secret_file": files["webhooks"]}
     assert settings["signing"] == {"format": "ssh", "key_file": files["signing"]}
+    assert settings["metrics"] == {"token_file": files["metrics"]}
     # Kubernetes does not update a file that is mounted with subPath, so that a rotated secret would have no effect.
     assert [mount["mountPath"] for mount in mounts.values() if "subPath" in mount] == []
     assert {mounts[file.rpartition("/")[0]]["readOnly"] for file in files.values()} == {True}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        pytest.param([], None, id="no-secret"),
+        pytest.param(["existingSecret.metrics.name=scrape"], {"name": "scrape", "key": "metrics-tokens"}, id="one-token"),
+        pytest.param(
+            ["existingSecret.metrics.name=scrape", "serviceMonitor.tokenKey=current"],
+            {"name": "scrape", "key": "current"}, id="two-tokens",
+        ),
+    ],
+)  # fmt: skip
+def test_prometheus_sends_the_token_of_the_secret(
+    values: list[str], expected: dict[str, str] | None, render: Callable[..., list[Manifest]]
+) -> None:
+    (monitor,) = select(render("serviceMonitor.enabled=true", *values), "ServiceMonitor")
+    (endpoint,) = monitor["spec"]["endpoints"]
+
+    assert endpoint.get("authorization", {}).get("credentials") == expected
 
 
 def test_own_credentials_replace_those_of_the_chart(render: Callable[..., list[Manifest]]) -> None:

@@ -61,6 +61,9 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.existingSecret.signing.name -}}
 {{- $_ := set $computed "signing" (dict "format" "ssh" "key_file" (include "reconciler.secretFile" (dict "context" . "use" "signing"))) -}}
 {{- end -}}
+{{- if .Values.existingSecret.metrics.name -}}
+{{- $_ := set $computed "metrics" (dict "token_file" (include "reconciler.secretFile" (dict "context" . "use" "metrics"))) -}}
+{{- end -}}
 {{- mergeOverwrite $computed (deepCopy .Values.settings) | toYaml -}}
 {{- end -}}
 
