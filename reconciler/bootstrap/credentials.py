@@ -59,7 +59,7 @@ def _build_source(setting: str, source: ReadCredentials, push_url: str = "") -> 
 class GitAppTokens:
     """Tokens of GitHub Apps for Git. Implements the Protocol `AppTokens` of Git.
 
-    A token is valid for one repository. It has only the permission to read, or to read and write, its contents.
+    A token has only the permission to read, or to read and write, its contents.
     """
 
     def __init__(self, forges: ForgeRegistry) -> None:
@@ -90,7 +90,7 @@ class GitAppTokens:
             raise AccessDeniedError(f"{url.text} must be https://HOST/OWNER/NAME, because its entry has a GitHub App")
         request = TokenRequest(
             self._forges.get_github_api(url), app.app_id, app.key_file, repository, app.installation,
-            (("contents", use),), has_one_repository=True,
+            (("contents", use),),
         )  # fmt: skip
         return self._forges.app_tokens.get(request)
 

@@ -155,10 +155,8 @@ class Hosts:
                 return None
 
     def _get_client(self, host: Host, credentials: ApiCredentials, repository: str) -> ForgeClient:
-        # For a GitHub App, use one client per repository owner, because each owner installs the App separately. A token
-        # file is valid for all owners.
-        has_owner = credentials.app_id and not credentials.app_installation
-        key = (host, credentials, repository.partition("/")[0] if has_owner else "")
+        # For a GitHub App, use one client per repository, because a token of an App is only valid for one repository.
+        key = (host, credentials, repository if credentials.app_id else "")
         if key not in self._clients:
             authorize = self._build_authorize(host, credentials, repository)
             self._clients[key] = ForgeClient(host.root, authorize, self._rate_limiters[host], self._clock)

@@ -27,7 +27,7 @@ _RENEW_SECONDS = 300
 
 @dataclass(frozen=True)
 class TokenRequest:
-    """The properties of a token of one installation of a GitHub App.
+    """The properties of a token of a GitHub App. The token is only valid for one repository.
 
     Attributes:
         api: The URL of the API.
@@ -36,7 +36,6 @@ class TokenRequest:
         repository: A repository of the installation, as "owner/name".
         installation: The ID of the installation. 0 means that it is requested from GitHub for `repository`.
         permissions: The names and levels of the permissions of the token. () means all permissions of the App.
-        has_one_repository: Whether the token is only valid for `repository`, and not for the whole installation.
     """
 
     api: str
@@ -45,7 +44,6 @@ class TokenRequest:
     repository: str
     installation: int = 0
     permissions: tuple[tuple[str, str], ...] = ()
-    has_one_repository: bool = False
 
 
 class AppTokens:
@@ -69,7 +67,7 @@ class _Token:
 
 
 class AppToken:
-    """A token of one installation of a GitHub App. It implements `Authorize`, which builds a header with the token.
+    """A token of a GitHub App for one repository. It implements `Authorize`, which builds a header with the token.
 
     A token is renewed five minutes before it expires. The object is thread-safe.
     """
@@ -120,9 +118,9 @@ class AppToken:
         request = self._request
         installation = request.installation or self._find_installation()
         path = f"/app/installations/{installation}/access_tokens"
-        body: dict[str, object] = {"permissions": dict(request.permissions)} if request.permissions else {}
-        if request.has_one_repository:
-            body["repositories"] = [request.repository.partition("/")[2]]
+        body: dict[str, object] = {"repositories": [request.repository.partition("/")[2]]}
+        if request.permissions:
+            body["permissions"] = dict(request.permissions)
         answer = ResponseFields(self._client.send("POST", path, body), f"POST {path}")
         token = answer.get_text("token")
         if not is_token(token):

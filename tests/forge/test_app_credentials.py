@@ -114,7 +114,22 @@ def test_pull_requests_use_the_credentials_of_the_api(
     assert client is not None
     client.list_open_requests()
 
-    assert world.app.limits == [{"permissions": permissions}]
+    assert world.app.limits == [{"permissions": permissions, "repositories": ["fleet"]}]
+    registry.close()
+
+
+def test_each_repository_of_an_installation_has_its_own_token(world: World) -> None:
+    world.forge.create_repository("acme/stores")
+    app = {"github_app": {"app_id": APP, "key_file": str(world.key_file), "installation": 4711}}
+    registry = ForgeRegistry(read_settings(world, {"api": app}), world.clock)
+
+    for url in (FLEET, "https://github.com/acme/stores.git", FLEET):
+        client = registry.get_forge(url)
+        assert client is not None
+        # GitHub answers "Not Found" for a token of another repository.
+        client.list_open_requests()
+
+    assert [limits["repositories"] for limits in world.app.limits] == [["fleet"], ["stores"]]
     registry.close()
 
 

@@ -180,9 +180,7 @@ def test_nothing_shows_a_token(world: World) -> None:
 
 
 def test_a_token_is_limited_to_its_permissions_and_repository(world: World) -> None:
-    request = TokenRequest(
-        world.url, APP, str(world.key_file), "acme/fleet", 4711, (("contents", "read"),), has_one_repository=True
-    )
+    request = TokenRequest(world.url, APP, str(world.key_file), "acme/fleet", 4711, (("contents", "read"),))
 
     AppToken(request, world.clock).get_secret()
 

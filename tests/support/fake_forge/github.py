@@ -164,9 +164,17 @@ class GitHubWire:
     def _repository(self, asked: ApiRequest, actual_match: re.Match[str]) -> FakeRepository:
         self._check_token(asked)
         repository = self._forge.repositories.get(f"{actual_match['owner']}/{actual_match['name']}")
-        if repository is None:
+        if repository is None or not self._is_permitted(asked, actual_match["name"]):
             raise _RefusedError(404, {"message": "Not Found", "documentation_url": _DOCS, "status": "404"})
         return repository
+
+    def _is_permitted(self, asked: ApiRequest, name: str) -> bool:
+        """Return whether the token is valid for a repository. GitHub does not report repositories of other tokens."""
+        _, _, token = asked.headers.get("authorization", "").partition(" ")
+        if self._app is None or token not in self._app.issued:
+            return True
+        limits = self._app.limits[[*self._app.issued].index(token)]
+        return name in limits.get("repositories", [name])
 
     # Apps.
 
