@@ -14,11 +14,15 @@ from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import SHARD_COUNT, SHARD_INDEX
 
 
-def log_start(settings: Settings, settings_file: str | None) -> None:
-    """Log the versions and the most important settings, and export them as metrics."""
+def record_shard(settings: Settings) -> None:
+    """Export the shard of this process as metrics."""
     shard = parse_shard(settings.shard)
     SHARD_INDEX.set(shard.index)
     SHARD_COUNT.set(shard.count)
+
+
+def log_start(settings: Settings, settings_file: str | None) -> None:
+    """Log the versions and the most important settings, and export them as metrics."""
     revision = build_info.find_revision()
     build_info.record_build_info(revision)
     log.info(

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import settings as reconciler_settings
 from reconciler.bootstrap import health as bootstrap_health
 from reconciler.bootstrap import notifications as bootstrap_notifications
 from reconciler.bootstrap import options as bootstrap_options
-from reconciler.bootstrap import publishers, start_event
+from reconciler.bootstrap import publishers, settings_changes, start_event
 from reconciler.bootstrap import server as bootstrap_server
 from reconciler.bootstrap import services as bootstrap_services
 from reconciler.bootstrap import tracing as bootstrap_tracing
 from reconciler.cli.errors import report_errors
-from reconciler.cli.exit_codes import SUCCESS
+from reconciler.cli.exit_codes import SUCCESS, CannotRunError
 from reconciler.cli.options import (
     cache_option,
     config_argument,
@@ -29,7 +28,6 @@ from reconciler.cli.options import (
     settings_option,
     shard_option,
 )
-from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile import pass_runner
 from reconciler.service import health, loop, pass_reporter, signals, systemd
@@ -42,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from reconciler.bootstrap.server import ServiceServer
+    from reconciler.bootstrap.tracing import TraceExport
     from reconciler.service.loop import ServiceWork, Wakeup, WakeupQueue
     from reconciler.service.pass_reporter import PassReporter
     from reconciler.service.state import ServiceState
@@ -85,14 +84,14 @@ def command(
         with report_errors():
             server = bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK))
             stack.enter_context(server)
-            parts = _Parts(server, state, wakeups, pass_reporter.PassReporter(), notifier)
+            traces = stack.enter_context(bootstrap_tracing.TraceExport())
+            parts = _Parts(server, state, wakeups, pass_reporter.PassReporter(), notifier, traces)
             settings = load_settings()
+            set_up_logs(settings, service=True)
             # Invalid settings end the command. If settings become invalid later, the service continues with the
             # previous settings.
             first_work = _build_work(settings, parts)
         start_event.log_start(settings, settings_file)
-        with report_errors():
-            stack.enter_context(bootstrap_tracing.trace_passes(settings))
         stack.enter_context(notifier.keep_watchdog(lambda: health.is_stuck(state)))
         loop.serve(first_work, lambda: _reload(load_settings, parts), wakeups)
         notifier.send("STOPPING=1")
@@ -100,22 +99,25 @@ def command(
     return SUCCESS
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Parts:
-    """The parts of the service that a reload of the settings does not replace."""
+    """The parts of the service that a reload of the settings does not replace, and the current settings."""
 
     server: ServiceServer
     state: ServiceState
     wakeups: WakeupQueue
     reporter: PassReporter
     notifier: SystemdNotifier
+    traces: TraceExport
+    settings: Settings | None = None
 
 
 def _reload(load_settings: Callable[[], Settings], parts: _Parts) -> ServiceWork:
     with parts.notifier.report_reload():
         try:
-            work = _build_work(load_settings(), parts)
-        except (reconciler_settings.SettingsError, publishers.NoStatusRepositoryError, GitError) as error:
+            with report_errors():
+                work = _build_work(load_settings(), parts)
+        except (CannotRunError, click.UsageError) as error:
             parts.state.record_reload(str(error))
             raise loop.UnusableSettingsError(str(error)) from error
         parts.state.record_reload("")
@@ -123,6 +125,7 @@ def _reload(load_settings: Callable[[], Settings], parts: _Parts) -> ServiceWork
 
 
 def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
+    """Build the work, and then apply the settings to all parts. If the work cannot be built, no part changes."""
     state, wakeups, reporter = parts.state, parts.wakeups, parts.reporter
 
     def report_progress(stage: str, _done: int, _total: int) -> None:
@@ -131,7 +134,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
         if stage == "planning" and state.stopping_since is not None:
             raise loop.StopRequested
 
-    set_up_logs(settings, service=True)
+    bootstrap_tracing.check_libraries(settings)
     publisher = publishers.build_service_publisher(settings, is_read_only=state.is_read_only)
     services = bootstrap_services.build_services(
         settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE),
@@ -143,6 +146,11 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
         services.source, services.remotes, services.pass_services, publisher, observe=notifications.observe
     )
     parts.server.apply(settings)
+    set_up_logs(settings, service=True)
+    start_event.record_shard(settings)
+    parts.traces.apply(settings)
+    changed = settings_changes.list_changed_settings(parts.settings, settings) if parts.settings else ()
+    parts.settings = settings
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
     state.limits, state.shard = bootstrap_health.build_health_limits(settings), settings.shard
     recorder = bootstrap_health.PassRecorder(state, passes, services)
@@ -166,5 +174,5 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
 
     return loop.ServiceWork(
         run, services.backoff.retry_now, schedule, folders, lambda: passes.seconds_until_due, gather_seconds,
-        remotes.collect_late_results, close, reporter.report_failure,
+        remotes.collect_late_results, close, reporter.report_failure, changed,
     )  # fmt: skip

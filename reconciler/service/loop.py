@@ -151,6 +151,7 @@ class ServiceWork:
             wait for. The next pass does not fetch other remotes.
         close: Ends all work in background threads.
         report_failure: Receives the error of a failed pass, and the seconds until the next pass.
+        changed_settings: The names of the settings that differ from the settings of the previous work.
     """
 
     run_pass: Callable[[frozenset[Wakeup]], bool]
@@ -162,6 +163,7 @@ class ServiceWork:
     collect_late_results: Callable[[], None] = lambda: None
     close: Callable[[], None] = lambda: None
     report_failure: Callable[[GitError, float], None] = lambda error, seconds: None
+    changed_settings: Sequence[str] = ()
 
 
 def serve(
@@ -242,7 +244,7 @@ def _rebuild(rebuild: Callable[[], ServiceWork], work: ServiceWork) -> ServiceWo
         SETTINGS_RELOAD_SUCCESS.set(0)
         return work
     work.close()
-    log.info("settings_reloaded")
+    log.info("settings_reloaded", changed=list(rebuilt.changed_settings))
     _record_settings_read()
     return rebuilt
 

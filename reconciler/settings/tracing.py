@@ -6,7 +6,7 @@ from reconciler.settings.declaration import SettingsGroup, declare
 
 
 class TracingSettings(SettingsGroup):
-    """Settings of traces with OpenTelemetry. They need the extra `otel`, and apply after a restart of the service."""
+    """Settings of traces with OpenTelemetry. They need the extra `otel`."""
 
     endpoint: str = declare(
         "",

@@ -218,10 +218,12 @@ def test_background_work_ends_with_the_service_work() -> None:
 
 def test_a_reload_builds_the_work_anew() -> None:
     first, second = Passes(), Passes()
-    works = [first.work(), second.work()]
-    serve(lambda: works.pop(0), Scripted({Wakeup.RELOAD}, {Wakeup.STOP}), lambda: 0.5)
+    works = [first.work(), replace(second.work(), changed_settings=("shard",))]
+    with capture_logs() as events:
+        serve(lambda: works.pop(0), Scripted({Wakeup.RELOAD}, {Wakeup.STOP}), lambda: 0.5)
 
     assert (first.ran, second.ran) == (1, 1)
+    assert [event["changed"] for event in events if event["event"] == "settings_reloaded"] == [["shard"]]
 
 
 def test_a_reload_that_cannot_be_used_keeps_what_there_is() -> None:

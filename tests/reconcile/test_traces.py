@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from structlog.testing import capture_logs
 
 from reconciler.bootstrap import tracing
-from reconciler.bootstrap.tracing import trace_passes
+from reconciler.bootstrap.tracing import TraceExport, check_libraries, trace_passes
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.service.pass_reporter import PassReporter
 from reconciler.settings import Settings, SettingsError
@@ -186,11 +186,20 @@ def test_traces_arrive_at_a_collector(collector: Collector, source: str, monkeyp
 def test_missing_libraries_are_an_error_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracing, "_LIBRARIES", ("opentelemetry_missing.sdk",))
 
-    with (
-        pytest.raises(SettingsError, match=r"tracing.endpoint: traces need .* install reconciler\[otel\]"),
-        trace_passes(Settings(tracing=TracingSettings(endpoint="http://localhost:4318"))),
-    ):
-        pass
+    with pytest.raises(SettingsError, match=r"tracing.endpoint: traces need .* install reconciler\[otel\]"):
+        check_libraries(Settings(tracing=TracingSettings(endpoint="http://localhost:4318")))
+
+
+def test_a_reload_changes_the_collector(collector: Collector) -> None:
+    with TraceExport() as export:
+        for endpoint in ("", collector.url, collector.url, ""):
+            export.apply(Settings(tracing=TracingSettings(endpoint=endpoint)))
+            with pass_span({"pass.id": endpoint or "not-traced"}):
+                pass
+
+    # The end of an export sends all its spans in one request.
+    ((path, body),) = collector.requests
+    assert (path, body.count(b"reconciler.pass"), b"not-traced" in body) == ("/v1/traces", 2, False)
 
 
 def test_without_an_endpoint_no_library_is_imported() -> None:
