@@ -86,6 +86,10 @@ PACKAGE_TRAILER = "Reconciler-Package"
 """The trailer with the package path, in each commit and tag of one package."""
 WORKSPACE_TRAILER = "Reconciler-Workspace"
 """The trailer that contains the workspace name in the tag of a published revision."""
+APPROVED_BY_TRAILER = "Reconciler-Approved-By"
+"""The trailer with the person who approved a draft."""
+APPROVED_VIA_TRAILER = "Reconciler-Approved-Via"
+"""The trailer with the way of an approval, such as `cli`."""
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.*)")
 # Find the signature of a signed tag, because no empty line separates the signature from the trailers.
 _SIGNATURE = re.compile(r"^-----BEGIN ", re.MULTILINE)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reconciler.catalog.files import CommitId
+from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import parse_yaml
 from reconciler.lazy_dataclasses import dataclass
@@ -226,8 +227,8 @@ def format_publish_message(
 
 def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | None) -> Iterator[str]:
     if person:
-        yield f"Reconciler-Approved-By: {to_one_line(person[0])} <{to_one_line(person[1])}>"
-    yield f"Reconciler-Approved-Via: {via}"
+        yield f"{APPROVED_BY_TRAILER}: {to_one_line(person[0])} <{to_one_line(person[1])}>"
+    yield f"{APPROVED_VIA_TRAILER}: {via}"
     yield from _list_reason_trailers(reason)
 
 

@@ -43,6 +43,7 @@ from reconciler.planning.model.outcomes import Draft
 from reconciler.planning.model.state import DraftBranch, TargetState, serialize_state, serialize_state_changes
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
+from reconciler.reconcile.publication_approval import find_approval
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, kept_ref, proposed_ref
@@ -451,7 +452,7 @@ class RevisionTagger:
         key = _format_key(remote, request)
         match outcome:
             case PushDone():
-                log.info("revision_tagged", target=request.target.name, tag=request.tag.name)
+                _log_tag(remote, request)
                 self._backoff.record_success(key)
             case PushRefused(message):
                 self._failures[key] = _TagFailure(PassCodes.REVISION_TAG_REFUSED, message)
@@ -488,6 +489,20 @@ def _has_commit(remote: Remote, commit: CommitId) -> bool:
     except ObjectMissingError:
         return False
     return True
+
+
+def _log_tag(remote: Remote, request: _TagRequest) -> None:
+    tag, approval = request.tag, find_approval(remote.read_commit(request.tag.revision.commit))
+    log.info(
+        "revision_tagged",
+        target=request.target.name,
+        tag=tag.name,
+        package=tag.package,
+        revision=tag.revision.number,
+        commit=tag.revision.commit,
+        source=approval.source,
+        author=approval.author,
+    )
 
 
 def _build_tag(remote: Remote, request: _TagRequest) -> NewTag:

@@ -38,7 +38,6 @@ from reconciler.planning.decide.fleet_plan import FleetPlan
 from reconciler.planning.layout.config_proposal import ConfigProposal
 from reconciler.planning.layout.refs import DeleteBranch, PushCommits, ResetBranch
 from reconciler.planning.model.codes import PlanningCodes
-from reconciler.planning.model.outcomes import Draft, Unchanged
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.cache_files import FirstSeenTimes, KnownHeads
 from reconciler.reconcile.codes import PassCodes
@@ -52,6 +51,7 @@ from reconciler.reconcile.commits import (
 )
 from reconciler.reconcile.config_proposals import ConfigProposals
 from reconciler.reconcile.config_source import ConfigSnapshot
+from reconciler.reconcile.publication_log import log_push_outcomes
 from reconciler.reconcile.pull_requests.synchronizer import PullRequests, PullRequestSummary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
@@ -60,8 +60,6 @@ from reconciler.reconcile.review_actions import AnnotationApprovals, ApprovalRes
 from reconciler.telemetry.event_log import log
 
 MAX_STATUS_ATTEMPTS = 5
-# An event names at most this number of packages and reasons, because one branch can contain thousands of packages.
-_MAX_NAMES_IN_EVENT = 20
 StatusFiles = Callable[[FleetPlan, Mapping[str, bytes], Callable[[Finding], None]], Mapping[str, bytes]]
 
 
@@ -115,9 +113,7 @@ class PushPublisher:
             isinstance(self.status_outcome, PushPostponed) and remote.mirror.url == self._status_display_url
         )
         outcomes = push_plans_of_remote(remote.mirror, new, self._state_ref, self._announce, reserved_pushes)
-        for written in new:
-            _log_outcome(written, outcomes[written.name])
-        _log_created_branches(remote, [written for written in new if isinstance(outcomes[written.name], PushDone)])
+        log_push_outcomes(remote, [(written, outcomes[written.name]) for written in new])
         if not remote.mirror.can_use_push_options:
             # Log a warning, because the drafts are pushed, but the host has opened no pull requests for them.
             log.warning("push_options_unsupported", remote=remote.mirror.url)
@@ -263,58 +259,6 @@ def _is_reset(plan: FleetPlan, url: str) -> bool:
     )
     status_repository = parse_url(url).identity
     return any(target.repository_id == status_repository for target in reset_targets)
-
-
-def _log_outcome(written: WrittenPlan, outcome: PushOutcome) -> None:
-    target = written.plan.target.name
-    if isinstance(outcome, PushDone):
-        _log_pushed(written)
-    elif isinstance(outcome, PushPostponed):
-        log.info("push_postponed", target=target, message=outcome.reason)
-    elif not isinstance(outcome, PushStale):
-        log.error("push_failed", target=target, message=describe_push_outcome(outcome))
-
-
-def _log_created_branches(remote: Remote, pushed: Sequence[WrittenPlan]) -> None:
-    """Log the target branches that a push has created. A misspelled branch name also creates a branch."""
-    created = [written.plan.target for written in pushed if written.plan.heads.is_absent and written.draft_heads]
-    if created:
-        log.warning(
-            "target_branch_created",
-            remote=remote.mirror.url,
-            count=len(created),
-            targets=[target.name for target in created[:_MAX_NAMES_IN_EVENT]],
-            branches=[target.branch for target in created[:_MAX_NAMES_IN_EVENT]],
-        )
-
-
-def _log_pushed(written: WrittenPlan) -> None:
-    """Log the pushed draft branches and the withdrawn packages of one target."""
-    plan = written.plan
-    target = plan.target
-    drafts: dict[str, list[Draft]] = {branch: [] for branch in written.draft_heads}
-    for outcome in plan.outcomes:
-        if isinstance(outcome, Draft):
-            record = plan.next_state.packages[outcome.variant.target.package]
-            drafts.setdefault(record.draft_branch, []).append(outcome)
-        elif isinstance(outcome, Unchanged) and outcome.should_withdraw:
-            package = outcome.variant.target.package
-            log.info("draft_withdrawn", target=target.name, package=package, reason=outcome.reason)
-    for removal in plan.removals:
-        if removal.kind == "withdrawn":
-            log.info("draft_withdrawn", target=target.name, package=removal.package, reason=removal.reason)
-    for branch, head in written.draft_heads.items():
-        members = drafts[branch]
-        log.info(
-            "draft_pushed",
-            target=target.name,
-            branch=branch,
-            commit=head,
-            packages=sorted(draft.variant.target.package for draft in members)[:_MAX_NAMES_IN_EVENT],
-            tasks=sorted({draft.task for draft in members}),
-            reasons=sorted({cause for draft in members for cause in draft.causes})[:_MAX_NAMES_IN_EVENT],
-            conflicts=sum(len(draft.rendered.conflicts) for draft in members),
-        )
 
 
 class _LocalPublisher:

@@ -327,9 +327,6 @@ class AnnotationApprovals:
     def _record_outcome(self, approvals: _TargetApprovals, outcome: PushOutcome) -> None:
         assert approvals.commit
         match outcome:
-            case PushDone():
-                name, packages = approvals.target.name, list(approvals.packages)
-                log.info("package_published", target=name, packages=packages, commit=approvals.commit)
             case PushRefused():
                 self._refused[approvals.commit] = outcome
             case PushStale():

@@ -23,6 +23,7 @@ DRAFT_STATES = ("draft", "proposed")
 SEVERITIES = ("error", "warning", "info")
 NOTIFICATION_RESULTS = ("sent", "deduplicated", "limited", "failed")
 DRAFT_ACTIONS = ("created", "updated", "withdrawn")
+PUBLICATION_SOURCES = ("forge", "command", "annotation", "git")
 GIT_OPERATIONS = ("fetch", "push", "ls_remote")
 GIT_RESULTS = ("ok", "auth", "not_found", "timeout", "refused", "stale", "other")
 PUSH_RESULTS = ("pushed", "lost_race", "refused", "postponed", "failed")
@@ -100,6 +101,12 @@ FINDINGS = REGISTRY.gauge(
 )
 DRAFT_CHANGES = REGISTRY.counter(
     "reconciler_draft_changes_total", "The number of packages that passes drafted or withdrew.", action=DRAFT_ACTIONS
+)
+PUBLICATIONS = REGISTRY.counter(
+    "reconciler_publications_total",
+    "The number of published packages. `command` is `approve`, `forge` is a pull request that `approve` merged, and "
+    "`git` is any other push or merge.",
+    source=PUBLICATION_SOURCES,
 )
 NOTIFICATIONS = REGISTRY.counter(
     "reconciler_notifications_total",

@@ -13,6 +13,8 @@ from reconciler.planning.decide import fleet_plan
 from reconciler.reconcile.pass_runner import PassRunner
 from reconciler.service.pass_reporter import PassReporter
 from reconciler.telemetry import metrics
+from tests.support.git_repositories import delete_ref
+from tests.support.metric_samples import read_metric
 from tests.support.world import World, small_world, variant
 
 SET = """\
@@ -97,6 +99,44 @@ def test_the_events_of_drafts_name_their_packages(world: World) -> None:
     assert (pushed["packages"], pushed["tasks"], pushed["conflicts"]) == (["gateway", "metrics"], ["clone"], 0)
     assert (created["log_level"], created["targets"], created["count"]) == ("warning", ["berlin", "lisbon"], 2)
     assert second["draft_withdrawn"]["package"] == "metrics"
+
+
+def test_the_events_of_publications_name_the_person_and_the_way(tmp_path: Path) -> None:
+    world = small_world(tmp_path, git={"revision_tags": "all"})
+    service = Service(world)
+    with metrics.REGISTRY.export():
+        service.run()
+        world.run_review_action("propose", "berlin/gateway")
+        world.run_review_action("approve", "berlin/gateway")
+        by_command = service.run()
+        head = world.merge("lisbon")
+        by_merge = service.run()
+        counts = read_metric("reconciler_publications_total")
+    published = [event for event in (*by_command, *by_merge) if event["event"] == "package_published"]
+    tagged = [event for event in (*by_command, *by_merge) if event["event"] == "revision_tagged"]
+
+    assert [(event["target"], event["packages"], event["revisions"], event["source"]) for event in published] == [
+        ("berlin", ["gateway"], [1], "command"), ("lisbon", ["gateway"], [1], "git")
+    ]  # fmt: skip
+    assert published[1]["commit"] == head
+    assert counts == {'{source="command"}': 1, '{source="git"}': 1}
+    assert [event["author"] for event in published] == ["Grace <grace@example.com>", "Ada <ada@example.com>"]
+    assert [(event["package"], event["revision"], event["tag"]) for event in tagged] == [
+        ("gateway", 1, "berlin/gateway/v1"), ("gateway", 1, "lisbon/gateway/v1")
+    ]  # fmt: skip
+    assert [(event["commit"], event["author"], event["source"]) for event in tagged] == [
+        (event["commit"], event["author"], event["source"]) for event in published
+    ]
+
+
+def test_lost_states_are_not_publications(world: World) -> None:
+    service = Service(world)
+    service.run()
+    world.merge("berlin")
+    service.run()
+    delete_ref(world.fleet, "refs/reconciler/state/berlin")
+
+    assert "package_published" not in {event["event"] for event in Service(world).run()}
 
 
 def test_the_states_of_packages_follow_a_review(world: World) -> None:
