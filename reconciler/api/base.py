@@ -108,7 +108,8 @@ class Deprecation:
     type: Any = None
 
 
-_UNSUPPORTED_CODE = "FeatureNotSupported"
+UNSUPPORTED_CODE = "FeatureNotSupported"
+"""Name of the finding code for fields and values of features that the reconciler does not support."""
 
 
 class ApiModel(BaseModel):
@@ -142,8 +143,10 @@ class ApiModel(BaseModel):
     """Name of the finding code for unknown fields. "" means the default code of the kind."""
     unknown_field_hint: ClassVar[str] = ""
     """The next step for an unknown field that is not similar to a known field."""
-    unsupported_fields: ClassVar[tuple[str, ...]] = ()
-    """Names of API fields for features that the reconciler does not support. Such a field in a manifest is an error."""
+    unsupported_fields: ClassVar[Mapping[str, str]] = {}
+    """API fields for features that the reconciler does not support, each with the next step for the user. Such a field
+    in a manifest is an error.
+    """
     extension_prefix: ClassVar[str] = ""
     """Prefix of the unknown fields that are allowed and ignored. "" means that all unknown fields are errors."""
     nullable_fields: ClassVar[frozenset[str]] = frozenset()
@@ -304,11 +307,12 @@ class ApiModel(BaseModel):
             "allowed": cls.field_names, "is_last": True, "code": cls.unknown_field_code, "hint": cls.unknown_field_hint,
         }  # fmt: skip
         unknown = PydanticCustomError(UNKNOWN_FIELD, "unknown", context)
-        unsupported = issue("{path} is not supported; remove the field", _UNSUPPORTED_CODE)
+        unsupported = {
+            name: issue(f"{{path}} is not supported; {next_step}", UNSUPPORTED_CODE)
+            for name, next_step in cls.unsupported_fields.items()
+        }
         return [
-            InitErrorDetails(
-                type=unsupported if name in cls.unsupported_fields else unknown, loc=(str(name),), input=value
-            )
+            InitErrorDetails(type=unsupported.get(name, unknown), loc=(str(name),), input=value)
             for name, value in fields.items()
             if name not in cls._known and not (cls.extension_prefix and str(name).startswith(cls.extension_prefix))
         ]

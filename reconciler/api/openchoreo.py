@@ -494,7 +494,7 @@ class AddonSpec(ExtensibleModel):
     """The schema of the parameters, and the templates of the objects."""
 
     subtree_codes: ClassVar = {"schema": "ShorthandFieldType", "targets": "TargetInvalid"}
-    unsupported_fields: ClassVar = ("outputs",)
+    unsupported_fields: ClassVar = {"outputs": "remove the field"}
 
     display_name: str = Field("", description="Display name.")
     description: str = Field("", description="Description.")
@@ -559,7 +559,7 @@ class PlatformAddon(AddonUse):
 class AllowedAddon(ExtensibleModel):
     """An addon that developers can add."""
 
-    unsupported_fields: ClassVar = ("presets",)
+    unsupported_fields: ClassVar = {"presets": "remove the field"}
 
     name: NonEmptyText = Field(description="Name of the addon.")
     description: str = Field("", description="Purpose of the addon in this component type.")

@@ -217,6 +217,7 @@ class CommonCodes(CodeTable):
     """Finding codes that all parts of the program use."""
 
     CREDENTIAL_IN_URL = error("The URL of a repository contains a user name, a password or a token.")
+    FEATURE_NOT_SUPPORTED = error("A field belongs to a feature that is not supported.")
     INTERNAL_ERROR = error(
         "An unexpected exception stopped one file, object, package, target or remote. The log has the traceback."
     )

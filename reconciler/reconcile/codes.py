@@ -13,6 +13,7 @@ from reconciler.controllers.placement.codes import PlacementCodes
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.krm.findings import CodeTable, CommonCodes, FindingScope, error, info, warning
 from reconciler.packages.codes import PackageCodes
+from reconciler.packages.source_codes import SourceCodes
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.tenancy.codes import TenancyCodes
 
@@ -102,8 +103,8 @@ class PassCodes(CodeTable):
 
 
 CODE_TABLES: tuple[type[CodeTable], ...] = (
-    CommonCodes, CelCodes, CatalogCodes, PackageCodes, ControllerCodes, VariantCodes, PolicyCodes, PlacementCodes,
-    PluginCodes, ComponentCodes, TemplateCodes, PlanningCodes, TenancyCodes, PassCodes,
+    CommonCodes, CelCodes, CatalogCodes, PackageCodes, SourceCodes, ControllerCodes, VariantCodes, PolicyCodes,
+    PlacementCodes, PluginCodes, ComponentCodes, TemplateCodes, PlanningCodes, TenancyCodes, PassCodes,
 )  # fmt: skip
 ALL_CODES = tuple(code for table in CODE_TABLES for code in table.by_name.values())
 """All finding codes of the program."""

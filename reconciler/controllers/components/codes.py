@@ -56,7 +56,6 @@ class ComponentCodes(CodeTable):
     ENV_BINDING_OWNER_UNRESOLVED = error(
         "An EnvBinding names no existing component, or its component is ambiguous or not usable."
     )
-    FEATURE_NOT_SUPPORTED = error("A field belongs to a feature that is not supported.")
     FOR_EACH_TYPE = error("The value of `forEach` is neither a list nor a map.", PACKAGE)
     GENERATED_KIND_COLLISION = error("Two component types generate the same kind.")
     GENERATED_KIND_RESERVED = error("A component type would generate a reserved kind.")

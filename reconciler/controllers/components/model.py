@@ -19,7 +19,7 @@ from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import MAX_FINDINGS_PER_OBJECT
 from reconciler.controllers.components.names import COMPONENT
 from reconciler.controllers.validation import create_field_findings
-from reconciler.krm.findings import Finding, FindingCode
+from reconciler.krm.findings import CommonCodes, Finding, FindingCode
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.yaml import DataPath
@@ -27,7 +27,7 @@ from reconciler.lazy_dataclasses import dataclass
 
 AddonRole = Literal["platform", "developer"]
 Values = Mapping[str, Any]
-CODES_BY_NAME = {**ControllerCodes.by_name, **ComponentCodes.by_name}
+CODES_BY_NAME = {**CommonCodes.by_name, **ControllerCodes.by_name, **ComponentCodes.by_name}
 """Finding codes that the models can name."""
 
 _Manifest = TypeVar("_Manifest", bound=CheckedManifest)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from reconciler.controllers.codes import ControllerCodes
-from reconciler.krm.findings import CodeTable, FindingScope, error, info, warning
+from reconciler.krm.findings import CodeTable, CommonCodes, FindingScope, error, info, warning
+from reconciler.packages.source_codes import SourceCodes
 
 PACKAGE = FindingScope.PACKAGE
 
@@ -51,6 +52,9 @@ BY_REASON = {
     "DeletionHeld": ControllerCodes.DELETION_HELD,
     "UnverifiedCommit": ControllerCodes.UNVERIFIED_COMMIT,
 }
+
+FIELD_CODES = {**CommonCodes.by_name, **SourceCodes.by_name}
+"""Finding codes that the models of PackageVariants and PackageVariantSets can name."""
 
 # Findings about an upstream that are reported in every pass, because the recorded state of a package contains only the
 # findings of its last render.

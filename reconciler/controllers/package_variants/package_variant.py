@@ -13,7 +13,7 @@ from reconciler.api.porch import PackageVariant, PackageVariantSpec
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.package_variants import status
-from reconciler.controllers.package_variants.codes import BY_REASON, VariantCodes
+from reconciler.controllers.package_variants.codes import BY_REASON, FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
 from reconciler.controllers.package_variants.mutation import build_mutation
 from reconciler.controllers.package_variants.upstream_resolution import (
@@ -58,7 +58,7 @@ def process_variant(
         else ()
     )
     if result.model is None:
-        findings = create_field_findings(manifest, result.errors, VariantCodes.VALIDATION_ERROR)
+        findings = create_field_findings(manifest, result.errors, VariantCodes.VALIDATION_ERROR, FIELD_CODES)
         conditions = status.build_invalid_conditions(result.error_texts)
         variant: Variant | StalledVariant = StalledVariant(owner, conditions, findings, _find_written_target(manifest))
     else:

@@ -26,7 +26,7 @@ from reconciler.controllers.deletion_guards import (
 )
 from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.package_variants import status
-from reconciler.controllers.package_variants.codes import BY_REASON, VariantCodes
+from reconciler.controllers.package_variants.codes import BY_REASON, FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamResolver
 from reconciler.controllers.package_variants.package_variant import resolve_variant
 from reconciler.controllers.package_variants.read_set import read_package_variant_set
@@ -161,7 +161,7 @@ def process_set(
         result = _build_failed_result(
             manifest,
             status.build_invalid_set_conditions(read.error_texts),
-            create_field_findings(manifest, read.errors, VariantCodes.VALIDATION_ERROR),
+            create_field_findings(manifest, read.errors, VariantCodes.VALIDATION_ERROR, FIELD_CODES),
         )
     else:
         spec = read.model.spec

@@ -291,7 +291,7 @@ class Extended(ApiModel):
 
     extension_prefix: ClassVar = "x-"
     unknown_field_code: ClassVar = "Unknown"
-    unsupported_fields: ClassVar = ("outputs",)
+    unsupported_fields: ClassVar = {"outputs": "remove the field"}
 
     name: str = Field("", description="Name.")
     ports: tuple[Port, ...] = Field((), description="Ports.")

@@ -21,6 +21,7 @@ from reconciler.controllers.components.schema.field_expressions import (
 )
 from reconciler.controllers.components.schema.openapi import LIST_TYPE, Schema
 from reconciler.krm.field_text import quote_value
+from reconciler.krm.findings import CommonCodes
 from reconciler.lazy_dataclasses import dataclass
 
 _IGNORED_PREFIXES = ("oc:", "x-")
@@ -136,7 +137,7 @@ def _find_rule(marker: Marker, schema: Schema) -> _MarkerRule | None:
     if marker.key.startswith(_IGNORED_PREFIXES) or marker.key == "required":
         return None
     if marker.key == "immutable":
-        raise ShorthandError(ComponentCodes.FEATURE_NOT_SUPPORTED, f"{marker.message_prefix}, which is not supported")
+        raise ShorthandError(CommonCodes.FEATURE_NOT_SUPPORTED, f"{marker.message_prefix}, which is not supported")
     rule = _MARKER_RULES.get(marker.key)
     if rule is None:
         allowed = (*_MARKER_RULES, "required")
