@@ -57,6 +57,7 @@ from reconciler.planning.attribution.validation import (
     lint_repositories,
 )
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
+from reconciler.planning.model.config_completeness import build_config_completeness
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import PackageRenderer
@@ -146,8 +147,10 @@ class CatalogServices:
         inputs = _PassInputs(catalog, fleet, remotes, states, self._set_packages.list_packages(states), now)
         percent, engine = self._settings.guards.max_delete_percent, self._engine_fingerprint
 
+        completeness = build_config_completeness(catalog, self._settings.config.directory.strip("/"))
+
         def run_placement(part: Catalog, _: None) -> ControllerResult:
-            before, inventory = PlacedPackages(states, remotes), fleet.inventory
+            before, inventory = PlacedPackages(states, remotes, completeness), fleet.inventory
             return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.get_held_counts()))
 
         list_existing = partial(_list_existing_packages, states)

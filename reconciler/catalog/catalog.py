@@ -91,7 +91,10 @@ class ConfigObject:
 
 @dataclass(frozen=True)
 class UnreadableFile:
-    """A config file that cannot be read or parsed. While such a file exists, no object is considered deleted."""
+    """A config file that cannot be read or parsed.
+
+    While such a file exists, no object of the file's tenant is considered deleted.
+    """
 
     file: str
     finding: Finding
@@ -158,7 +161,7 @@ class Catalog:
         copies: All definitions of each object that is defined several times.
         package_folders: Config folders that contain a Kptfile. Each of these folders is a package.
         unproven_deletions: Errors about files that no longer define an object of an earlier pass, but do not prove
-            its deletion. While there are such errors, no object is considered deleted.
+            its deletion. While there are such errors, no object of the file's tenant is considered deleted.
         resolution: The resolution of conflicts between objects that define the same object, cluster or target.
         tenants: The tenants of the config.
         _excluded: The definitions that `without_definitions` excluded, which `_files` still contains.
@@ -185,8 +188,27 @@ class Catalog:
 
         If not, an absent object is not considered deleted, because an unreadable file may contain the object.
         """
-        has_unnamed = any(finding.code == CatalogCodes.NAME_MISSING.name for finding in self.findings)
-        return not (self.unreadable or self.unproven_deletions or has_unnamed)
+        return not self.uncertain_tenants
+
+    @cached_property
+    def uncertain_tenants(self) -> frozenset[str]:
+        """The tenants whose absent objects may exist in an unreadable file.
+
+        If the absent objects of all tenants may exist, the name "" is included.
+        """
+        return frozenset(map(self._find_owner_of_unknown_objects, self._list_uncertain_paths()))
+
+    def _list_uncertain_paths(self) -> Iterator[str]:
+        yield from (file.file for file in self.unreadable)
+        yield from (finding.location.file for finding in self.unproven_deletions)
+        yield from (
+            finding.location.file for finding in self.findings if finding.code == CatalogCodes.NAME_MISSING.name
+        )
+
+    def _find_owner_of_unknown_objects(self, path: str) -> str:
+        # Some errors are about the whole config. Their location is not a config file.
+        can_belong_to_tenant = is_config_path(path) or path.endswith(("/", ".krmignore"))
+        return self.tenants.find_owner_of_unknown_objects(path) if can_belong_to_tenant else ""
 
     def contains(self, key: ObjectKey) -> bool:
         """Return whether the config contains an object, even if the object is rejected or defined several times."""
@@ -316,10 +338,24 @@ class Catalog:
         return replace(
             self,
             objects=objects,
+            unreadable=tuple(file for file in self.unreadable if self._may_hide_visible_objects(file.file, tenant)),
+            findings=tuple(
+                finding for finding in self.findings if self._may_hide_visible_objects(finding.location.file, tenant)
+            ),
             duplicates=self.duplicates & copies.keys(),
             copies=copies,
+            unproven_deletions=tuple(
+                finding
+                for finding in self.unproven_deletions
+                if self._may_hide_visible_objects(finding.location.file, tenant)
+            ),
             _by_kind=_group_by_kind(objects),
         )
+
+    def _may_hide_visible_objects(self, path: str, tenant: str) -> bool:
+        """Return whether an unreadable file may contain an object that a tenant can see."""
+        owner, reader = self._find_owner_of_unknown_objects(path), self.tenants.by_name.get(tenant)
+        return owner in ("", tenant) or (reader is not None and reader.may_reference_tenant(owner))
 
     def _is_visible(self, config_object: ConfigObject, tenant: str) -> bool:
         owner = self.tenants.find_owner(config_object.file)

@@ -17,7 +17,9 @@ class CatalogCodes(CodeTable):
         "An object is defined several times, and no record shows which definition came first. No definition applies."
     )
     FILE_UNREADABLE = error(
-        "A file of the config cannot be read. While this error exists, no object is treated as deleted.", FILE
+        "A file of the config cannot be read. While this error exists, no object that may be in this file is treated as"
+        " deleted.",
+        FILE,
     )
     NAME_MISSING = error("An object has no name. While this error exists, no package is removed.")
     UNKNOWN_KIND = warning(

@@ -11,7 +11,7 @@ from functools import cached_property
 from reconciler.api.tenancy import TenantSpec
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.krm.findings import SourceLocation
-from reconciler.krm.globs import matches_any_glob
+from reconciler.krm.globs import can_match_with_prefix, matches_all_with_prefix, matches_any_glob
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field
 
@@ -51,6 +51,18 @@ class Tenant:
         """Return whether a config file is in a folder of the tenant."""
         return matches_any_glob(path, self.spec.directories)
 
+    def owns_folder(self, folder: str) -> bool:
+        """Return whether all files in a folder belong to the tenant. The path of the folder ends in "/"."""
+        return any(matches_all_with_prefix(folder, pattern) for pattern in self.spec.directories)
+
+    def may_own_in_folder(self, folder: str) -> bool:
+        """Return whether a file in a folder may belong to the tenant. The path of the folder ends in "/"."""
+        return any(can_match_with_prefix(folder, pattern) for pattern in self.spec.directories)
+
+    def may_reference_tenant(self, tenant: str) -> bool:
+        """Return whether the tenant may use any exported object of another tenant."""
+        return any(can_match_with_prefix(f"{tenant}.", pattern) for pattern in self.spec.allow.reference)
+
     def may_reference(self, tenant: str, name: str) -> bool:
         """Return whether the tenant may use an exported object of another tenant."""
         return matches_any_glob(f"{tenant}.{name}", self.spec.allow.reference)
@@ -58,21 +70,41 @@ class Tenant:
 
 @dataclass(frozen=True)
 class Tenants:
-    """All tenants of a config, by name. The platform team, which owns all other files, has the name "".
-
-    Attributes:
-        owners: The name of the tenant of each config file. Files of the platform team are absent.
-    """
+    """All tenants of a config, by name. The platform team, which owns all other files, has the name ""."""
 
     by_name: Mapping[str, Tenant] = field(default_factory=dict)
-    owners: Mapping[str, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.by_name)
 
     def find_owner(self, path: str) -> str:
         """Return the name of the tenant that owns a config file. Return "" for a file of the platform team."""
-        return self.owners.get(path, "")
+        if not self.by_name:
+            return ""
+        if path not in self._owners:
+            self._owners[path] = next((tenant.name for tenant in self.list_matching(path)), "")
+        return self._owners[path]
+
+    @cached_property
+    def _owners(self) -> dict[str, str]:
+        return {}
+
+    def find_owner_of_unknown_objects(self, path: str) -> str:
+        """Return the only tenant that may own an object in an unreadable file or folder.
+
+        Return "" if the platform team or several tenants may own such an object.
+
+        Args:
+            path: The path of a file, or the path of a folder with "/" at its end. An unreadable `.krmignore` hides the
+                files of its folder.
+        """
+        folder = path.removesuffix(".krmignore")
+        if folder and not folder.endswith("/"):
+            matching = list(self.list_matching(path))
+            return matching[0].name if len(matching) == 1 else ""
+        folder = folder.removeprefix("./")
+        candidates = [tenant for tenant in self.by_name.values() if tenant.may_own_in_folder(folder)]
+        return candidates[0].name if len(candidates) == 1 and candidates[0].owns_folder(folder) else ""
 
     def find_owners(self, paths: Iterable[str]) -> frozenset[str]:
         """Return the names of the tenants that own the files."""

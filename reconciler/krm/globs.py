@@ -29,6 +29,17 @@ def matches_glob(text: str, pattern: str) -> bool:
     return _compile(pattern).fullmatch(text) is not None
 
 
+def matches_all_with_prefix(prefix: str, pattern: str) -> bool:
+    """Return whether a pattern is known to match every text that starts with `prefix`."""
+    return pattern.endswith("**") and matches_glob(prefix, pattern)
+
+
+def can_match_with_prefix(prefix: str, pattern: str) -> bool:
+    """Return whether a pattern may match a text that starts with `prefix`. False means that there is no such text."""
+    fixed_text = _TOKEN.split(pattern, maxsplit=1)[0]
+    return fixed_text.startswith(prefix) or prefix.startswith(fixed_text)
+
+
 def matches_any_glob(text: str, patterns: Iterable[str]) -> bool:
     """Return whether one of the patterns matches the whole text."""
     return any(matches_glob(text, pattern) for pattern in patterns)

@@ -66,6 +66,7 @@ from reconciler.planning.decide.target_plan import (
 from reconciler.planning.layout.refs import BranchAction, find_missing_tags, format_tag_prefix
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.codes import PlanningCodes
+from reconciler.planning.model.config_completeness import ConfigCompleteness, build_config_completeness
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.model.state import TargetState
@@ -587,7 +588,7 @@ class PassContext:
         definition, desired = self._catalog.get(target.key), self._desired
         return TargetClaims(
             desired.variants_by_target.get(name, ()), self._existing_owners, self._unresolved_owners,
-            self._is_complete, desired.stalled_packages.get(name, frozenset()), desired.targets_by_owner,
+            self._completeness, desired.stalled_packages.get(name, frozenset()), desired.targets_by_owner,
             desired.multi_target_owners, self._controller_result.guards, desired.dependents_by_target.get(name, {}),
             self._similar_objects, self._has_no_owners, self._unready_owners,
             read_acknowledged_hashes(definition.annotations) if definition else frozenset(),
@@ -618,8 +619,8 @@ class PassContext:
         )
 
     @cached_property
-    def _is_complete(self) -> bool:
-        return self._catalog.is_complete
+    def _completeness(self) -> ConfigCompleteness:
+        return build_config_completeness(self._catalog, self.config.directory)
 
     @cached_property
     def _similar_objects(self) -> Mapping[tuple[str, str], ObjectKey]:

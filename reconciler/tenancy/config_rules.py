@@ -56,8 +56,8 @@ def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
     # The folders of an invalid Tenant are unknown. Do not treat its files as files of the platform team.
     is_uncertain = bool(errors) or any(key[:2] == TENANT_KIND for key in catalog.duplicates)
     options = replace(options, denies_other_files=options.denies_other_files or is_uncertain)
-    owners, overlaps = _assign_files({definition.file for definition in catalog.definitions}, Tenants(tenants))
-    catalog = replace(catalog, tenants=Tenants(tenants, owners))
+    catalog = replace(catalog, tenants=Tenants(tenants))
+    overlaps = _find_overlaps({definition.file for definition in catalog.definitions}, catalog.tenants)
     rules = _ConfigRules(catalog.tenants, options, frozenset(overlaps))
     refused = [(value, reason) for value in catalog.definitions if (reason := rules.find_violation(value))]
     # A refused Repository or cluster never defined a target, so that its name must not affect other targets.
@@ -112,14 +112,11 @@ def _read_tenants(definitions: Iterable[ConfigObject]) -> tuple[dict[str, Tenant
     return tenants, errors
 
 
-def _assign_files(paths: Iterable[str], tenants: Tenants) -> tuple[dict[str, str], dict[str, Finding]]:
-    """Return the tenant of each file, and an error for each file that several tenants contain."""
-    owners: dict[str, str] = {}
+def _find_overlaps(paths: Iterable[str], tenants: Tenants) -> dict[str, Finding]:
+    """Return an error for each file that several tenants contain."""
     overlaps: dict[str, Finding] = {}
     for path in sorted(paths):
         matching = list(tenants.list_matching(path))
-        if matching:
-            owners[path] = matching[0].name
         if len(matching) > 1:
             names = " and ".join(tenant.name for tenant in matching)
             message = (
@@ -127,7 +124,7 @@ def _assign_files(paths: Iterable[str], tenants: Tenants) -> tuple[dict[str, str
                 " `spec.directories` of one of them"
             )
             overlaps[path] = TenancyCodes.TENANT_INVALID.finding(message, matching[1].location)
-    return owners, overlaps
+    return overlaps
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog
-from reconciler.catalog.tenants import Tenant
+from reconciler.catalog.tenants import TENANT_DEPENDENCY, Tenant
 from reconciler.controllers.keyed_cache import IdentityCache
 from reconciler.controllers.package_variants.status import build_stalled_conditions
 from reconciler.controllers.results import (
@@ -185,7 +185,7 @@ class PackageRules:
 
 
 def _assign(variant: Variant, tenant: Tenant) -> Variant:
-    dependencies = {**variant.dependencies, "tenant": tenant.digest}
+    dependencies = {**variant.dependencies, TENANT_DEPENDENCY: f"{tenant.name} {tenant.digest}"}
     return replace(variant, tenant=tenant.name, dependencies=dependencies)
 
 

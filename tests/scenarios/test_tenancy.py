@@ -84,7 +84,7 @@ def test_published_package_stays_when_the_right_is_withdrawn(world: World) -> No
 
     assert len(list_messages(result)) == 1
     assert world.head("clusters/berlin") == published
-    assert "drafts/berlin" not in result.after
+    assert "refs/heads/drafts/berlin" not in result.after
 
 
 @pytest.mark.parametrize("content", [repository("berlin", branch="stolen"), repository("new"), tenant("mine")])
@@ -335,3 +335,43 @@ def test_package_of_another_owner_cannot_be_taken(world: World) -> None:
 
     assert "DownstreamConflict" in result.codes
     assert result.changed_branches == set()
+
+
+SHOP = {
+    "tenants/shop.yaml": tenant("shop", "['teams/shop/**']", packages="['shop/**']"),
+    "teams/shop/api.yaml": variant("shop", "berlin", "shop/api", upstream="metrics"),
+}
+BROKEN = "a: [\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "is_held"),
+    [
+        ({"teams/shop/broken.yaml": BROKEN}, False),
+        ({"teams/payments/broken.yaml": BROKEN}, True),
+        ({"platform.yaml": BROKEN}, True),
+        ({"tenants/shop.yaml": BROKEN}, True),
+        # The tenant moves to another folder, and the moved file is unreadable.
+        (
+            {
+                "tenants/payments.yaml": tenant(directories="['teams/pay/**']"),
+                "teams/pay/api.yaml": BROKEN,
+            },
+            True,
+        ),
+    ],
+    ids=["another-tenant", "the-same-tenant", "platform", "unreadable-tenant", "moved-folder"],
+)
+def test_unreadable_file_holds_only_the_deletions_of_its_tenant(
+    world: World, files: dict[str, str], is_held: bool
+) -> None:
+    world.write({**SHOP, "teams/payments/api.yaml": REQUEST})
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    world.write({**files, "teams/payments/api.yaml": None})
+
+    result = world.sync()
+
+    assert ("refs/heads/removals/berlin" in result.after) is not is_held
+    assert ("DeletionHeld" in result.codes) is is_held

@@ -58,7 +58,7 @@ class OverridePolicies:
     is_complete: bool = True
     selectors: Mapping[ObjectKey, tuple[ResourceSelector, ...]] = field(default_factory=dict)
 
-    def select(self, keys: Collection[ObjectKey]) -> OverridePolicies:
+    def select(self, keys: Collection[ObjectKey], *, is_complete: bool) -> OverridePolicies:
         """Return only the policies with these identities, without findings."""
         return replace(
             self,
@@ -66,6 +66,7 @@ class OverridePolicies:
             invalid=self.invalid.intersection(keys),
             duplicates=self.duplicates.intersection(keys),
             findings=(),
+            is_complete=is_complete,
             selectors={key: selectors for key, selectors in self.selectors.items() if key in keys},
         )
 

@@ -62,7 +62,7 @@ def place_resources(catalog: Catalog, inventory: ClusterInventory, inputs: Place
     propagations = read_propagation_policies(catalog)
     clusters_by_policy = select_policy_clusters(propagations, inventory)
     resources = read_placed_resources(catalog, inventory, propagations, clusters_by_policy)
-    decider = RetentionDecider(catalog, inventory, resources.ambiguous, inputs.state)
+    decider = RetentionDecider(inventory, resources.ambiguous, inputs.state)
     placements = [
         _place_namespace(namespace, namespace_resources, propagations, inventory, decider, inputs)
         for namespace, namespace_resources in _group_by_namespace(resources, decider)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from reconciler.catalog.catalog import Catalog, read_catalog
+from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.controllers.cluster_packages import build_deletion_guard, get_package_target
 from reconciler.controllers.clusters.inventory import ClusterInventory
@@ -41,10 +41,7 @@ class RetainedFiles:
 class RetentionDecider:
     """Decides which files are kept because it is uncertain whether they must be deleted."""
 
-    def __init__(
-        self, catalog: Catalog, inventory: ClusterInventory, ambiguous: frozenset[ObjectKey], state: PlacementState
-    ) -> None:
-        self._is_config_complete = catalog.is_complete
+    def __init__(self, inventory: ClusterInventory, ambiguous: frozenset[ObjectKey], state: PlacementState) -> None:
         self._inventory = inventory
         self._state = state
         self._ambiguous_by_namespace: dict[str, set[ObjectKey]] = {}
@@ -70,7 +67,8 @@ class RetentionDecider:
         - A resource in `resources` whose clusters are unknown is kept on its current clusters, with its new content.
         - A resource is kept with its earlier content if it is ambiguous or if its placement names an unknown cluster. A
           resource is ambiguous if it is defined twice or has the file name of another resource.
-        - If a file of the config is unreadable, all files of the packages are kept.
+        - If a file of the config is unreadable that may define a resource of a package, all files of the package are
+          kept.
         """
         undecided = {resource.key: resource.file for resource in resources if resource.clusters is None}
         requested = {resource.key: resource.clusters for resource in resources if resource.clusters is not None}
@@ -83,7 +81,8 @@ class RetentionDecider:
         # still have files of a package whose removal is not published yet.
         new_clusters = {cluster for clusters in requested.values() for cluster in clusters}.difference(current_clusters)
         for cluster in sorted({*current_clusters, *new_clusters}):
-            keep_all = not self._is_config_complete or cluster in self._inventory.uncertain_names
+            is_known = self._state.is_config_complete(cluster, build_package_path(namespace))
+            keep_all = not is_known or cluster in self._inventory.uncertain_names
             if not (keep_all or undecided or ambiguous or with_unknown_clusters):
                 continue
             earlier_files = (

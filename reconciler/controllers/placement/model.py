@@ -29,6 +29,13 @@ class PlacementState(Protocol):
         """Return the clusters on which the package of placed resources exists now, by owner of the package."""
         ...
 
+    def is_config_complete(self, cluster: str, package: str) -> bool:
+        """Return whether the config contains all resources that may belong to a package.
+
+        If not, a missing resource may be in an unreadable file.
+        """
+        ...
+
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
         """Return the files of the last draft of a package as they were rendered, without later local changes.
 

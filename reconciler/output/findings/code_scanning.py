@@ -33,7 +33,10 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 # Use this name for the fingerprint, because GitHub recognizes a known result only by a fingerprint with this name.
 _FINGERPRINT = "primaryLocationLineHash"
 _EFFECTS = {
-    FindingScope.FILE: "nothing is read from the file, and no object is treated as deleted while the error exists",
+    FindingScope.FILE: (
+        "nothing is read from the file, and no object that may be in the file is treated as deleted while the error"
+        " exists"
+    ),
     FindingScope.OBJECT: "the object creates no packages, and its existing packages do not change",
     FindingScope.PACKAGE: "the package on this cluster does not change",
     FindingScope.TARGET: "nothing is written to the target",

@@ -82,7 +82,7 @@ def decide_removals(
         for package, record in snapshot.state.packages.items()
         if record.is_owned and not claims.is_requested(package) and not claims.is_unresolved(record.owner)
     }
-    doubt = _find_uncertainty(unrequested, snapshot, claims)
+    doubt = _explain_missing_owners(unrequested, snapshot, claims)
     outcomes = [
         _decide_removal(_UnrequestedPackage(package, record, snapshot, claims), doubt, reconciled)
         for package, record in unrequested.items()
@@ -174,10 +174,10 @@ def _hold_on_target(removal: RemovalOutcome, snapshot: TargetSnapshot, reason: s
     return HeldRemoval(removal.package, snapshot.state.packages[removal.package], finding)
 
 
-def _find_uncertainty(unrequested: Mapping[str, PackageRecord], snapshot: TargetSnapshot, claims: TargetClaims) -> str:
-    """Return the reason why there is no evidence of any deletion. Return "" if there is evidence."""
-    if claims.uncertainty_reason:
-        return f"it is unknown whether the package is still requested: {claims.uncertainty_reason}"
+def _explain_missing_owners(
+    unrequested: Mapping[str, PackageRecord], snapshot: TargetSnapshot, claims: TargetClaims
+) -> str:
+    """Return the reason why all removals are held if the config has no owners. Return "" if there is no such reason."""
     new = [
         DownstreamKey(snapshot.target.name, package)
         for package, record in unrequested.items()
@@ -227,10 +227,13 @@ def _decide_removal(
     package: _UnrequestedPackage, doubt: str, reconciled: Collection[ObjectKey]
 ) -> HeldRemoval | RemovalOutcome:
     owner = package.record.owner
-    if reason := doubt or package.claims.explain_similar_object(owner):
-        held = package.hold(ControllerCodes.DELETION_HELD, f"package {package.name} is kept: {reason}")
+    if reason := package.claims.explain_uncertainty(package.record):
+        message = f"package {package.name} is kept: it is unknown whether the package is still requested: {reason}"
+        held = package.hold(ControllerCodes.DELETION_HELD, message)
         # Report only a warning, because another finding reports the config error that makes the owner unknown.
-        return replace(held, finding=downgrade_to_warning(held.finding)) if package.claims.uncertainty_reason else held
+        return replace(held, finding=downgrade_to_warning(held.finding))
+    if reason := doubt or package.claims.explain_similar_object(owner):
+        return package.hold(ControllerCodes.DELETION_HELD, f"package {package.name} is kept: {reason}")
     observed = package.snapshot.observe_package(package.package)
     exists = observed.published is not None or is_on_draft(package.record, observed)
     # Skip the deletion limit and the dependents if the removal was proposed before: both were checked then, and a

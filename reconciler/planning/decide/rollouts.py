@@ -214,7 +214,8 @@ def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Coll
             or claims.is_unresolved(record.owner)
             or bool(claims.explain_similar_object(record.owner))
         )
-        if record.is_owned and package not in winners and has_policy and (may_be_requested or not claims.is_complete):
+        is_deleted = not may_be_requested and claims.completeness.includes(record)
+        if record.is_owned and package not in winners and has_policy and not is_deleted:
             yield package
 
 

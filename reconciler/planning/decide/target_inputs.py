@@ -19,9 +19,10 @@ from reconciler.planning.decide.drafts import DraftTextWriter
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.package_decision import DecisionInput, RenderFunction, block_stalled
 from reconciler.planning.model.codes import PlanningCodes
+from reconciler.planning.model.config_completeness import ConfigCompleteness
 from reconciler.planning.model.outcomes import Blocked, PackageOutcome
 from reconciler.planning.model.sources import PackageContentStore
-from reconciler.planning.model.state import ObservedPackage, TargetState
+from reconciler.planning.model.state import ObservedPackage, PackageRecord, TargetState
 from reconciler.planning.model.targets import PackagePathIndex, Target, list_folders_above
 from reconciler.planning.observe.state_recovery import recover_state
 from reconciler.planning.observe.target_snapshot import (
@@ -146,7 +147,7 @@ class TargetClaims:
     Attributes:
         existing_owners: All owners in the config.
         unresolved_owners: The owners and sets in the config whose packages cannot be computed.
-        is_complete: Whether all config files can be read. If not, a missing object is not evidence of a deletion.
+        completeness: The decision whether a missing object is evidence of a deletion.
         stalled_packages: The requested packages that cannot be computed now.
         multi_target_owners: The owners that can have several packages.
         dependents: For each upstream package, an owner that uses the package.
@@ -160,7 +161,7 @@ class TargetClaims:
     variants: tuple[Variant, ...]
     existing_owners: Set[ObjectKey]
     unresolved_owners: frozenset[ObjectKey]
-    is_complete: bool
+    completeness: ConfigCompleteness = field(default_factory=ConfigCompleteness)
     stalled_packages: frozenset[str] = frozenset()
     targets_by_owner: Mapping[ObjectKey, frozenset[PackageTarget]] = field(default_factory=dict)
     multi_target_owners: frozenset[ObjectKey] = frozenset()
@@ -187,10 +188,11 @@ class TargetClaims:
     def _requested_packages(self) -> frozenset[str]:
         return self.stalled_packages | {variant.target.package for variant in self.variants}
 
-    @property
-    def uncertainty_reason(self) -> str:
-        """The reason why a missing object is not evidence of a deletion. "" if a missing object is evidence."""
-        return "" if self.is_complete else "the list of objects is incomplete because of an error in the config"
+    def explain_uncertainty(self, record: PackageRecord) -> str:
+        """Return the reason why a missing owner is not evidence of a deletion. Return "" if it is evidence."""
+        if self.completeness.includes(record):
+            return ""
+        return "the list of objects is incomplete because of an error in the config"
 
     def is_owner_gone(self, owner: PackageOwner) -> bool:
         """Return whether the config contains neither the owner nor its set."""
@@ -260,7 +262,11 @@ def build_decision_input(variant: Variant, claims: TargetClaims, snapshot: Targe
     package = variant.target.package
     record = snapshot.state.packages.get(package)
     nested = () if record and record.is_owned else _find_nested_packages(package, snapshot)
-    is_owner_gone = record is not None and claims.is_complete and claims.is_released_by(record.owner, variant.target)
+    is_owner_gone = (
+        record is not None
+        and claims.completeness.includes(record)
+        and claims.is_released_by(record.owner, variant.target)
+    )
     return DecisionInput(
         variant, record, snapshot.observe_package(package), nested, is_owner_gone, snapshot.find_obstacle(package)
     )

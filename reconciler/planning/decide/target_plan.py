@@ -205,9 +205,11 @@ def _build_next_state(
             continue
         if not _has_other_owner(outcome) and not (isinstance(outcome, Blocked) and outcome.should_retry):
             record = _record_outcome(outcome, texts.get(package), snapshot.find_draft_branch(package))
-            records[package] = replace(
-                record, config_sources=_prefix_config_paths(outcome.variant.sources, record.config_sources, decided)
+            is_complete = decided.claims.completeness.includes(record)
+            sources = _prefix_config_paths(
+                outcome.variant.sources, record.config_sources, decided, is_complete=is_complete
             )
+            records[package] = replace(record, config_sources=sources)
     records |= {held.package: _record_held_removal(held) for held in decisions.held}
     for removal in decisions.removals:
         records[removal.package] = (
@@ -222,7 +224,8 @@ def _build_next_state(
     packages = dict(sorted(records.items()))
     # Record no config files for a target without packages and drafts, because such a target needs no state.
     definition = decided.target.definition_sources if records or drafts else {}
-    definition = _prefix_config_paths(definition, snapshot.state.definition_sources, decided)
+    is_complete = decided.claims.completeness.includes_platform
+    definition = _prefix_config_paths(definition, snapshot.state.definition_sources, decided, is_complete=is_complete)
     return replace(
         snapshot.state,
         observed_commit=head,
@@ -233,7 +236,9 @@ def _build_next_state(
     )
 
 
-def _prefix_config_paths(sources: ConfigSources, recorded: ConfigSources, decided: DecidedTarget) -> ConfigSources:
+def _prefix_config_paths(
+    sources: ConfigSources, recorded: ConfigSources, decided: DecidedTarget, *, is_complete: bool
+) -> ConfigSources:
     """Return the config files with paths relative to the root of the config repository.
 
     If the config is incomplete, recorded files are kept, because their objects may still exist.
@@ -241,7 +246,7 @@ def _prefix_config_paths(sources: ConfigSources, recorded: ConfigSources, decide
     origin = decided.context.config_origin
     # Copy the mapping only if the config is in a subfolder, because many packages share one mapping.
     current = {origin.get_repository_path(path): ids for path, ids in sources.items()} if origin.directory else sources
-    if decided.claims.is_complete or recorded.items() <= current.items():
+    if is_complete or recorded.items() <= current.items():
         return current
     return {**recorded, **current}
 

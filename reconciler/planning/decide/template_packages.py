@@ -291,7 +291,7 @@ class _TemplateRound:
 
     def _may_be_requested(self, package: str, record: PackageRecord) -> bool:
         """Return whether a package is or may be requested. If not, this pass can delete its draft."""
-        if self.claims.is_requested(package) or not self.claims.is_complete:
+        if self.claims.is_requested(package) or not self.claims.completeness.includes(record):
             return True
         return self.claims.is_unresolved(record.owner) or bool(self.claims.explain_similar_object(record.owner))
 

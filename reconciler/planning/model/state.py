@@ -18,6 +18,7 @@ from typing import Any
 
 from reconciler.api.porch import DeletionPolicy
 from reconciler.catalog.files import BlobId, CommitId, TreeId
+from reconciler.catalog.tenants import TENANT_DEPENDENCY
 from reconciler.controllers.override_policies.rollout import RuleId, parse_rule_id
 from reconciler.controllers.results import ConfigSources, PackageOwner, parse_object_id
 from reconciler.krm.internal_errors import ExpectedError
@@ -226,6 +227,11 @@ class PackageRecord:
     policy_usage: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rule_texts: Mapping[RuleId, str] = field(default_factory=dict)
     config_sources: ConfigSources = field(default_factory=dict)
+
+    @property
+    def tenant(self) -> str:
+        """The tenant of the package at its last render. "" if the package has no tenant or was never rendered."""
+        return self.trace.get(TENANT_DEPENDENCY, "").partition(" ")[0]
 
     def to_tombstone(self) -> PackageRecord:
         """Return a record with only the workspace and revision numbers, because they must never be used again."""

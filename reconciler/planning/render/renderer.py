@@ -153,7 +153,8 @@ class PackageRenderer:
         if tenant not in self._tenant_renderers:
             catalog = self.catalog.select_visible(tenant)
             keys = catalog.objects.keys() | catalog.duplicates
-            overrides = replace(self.cluster_overrides, policies=self.cluster_overrides.policies.select(keys))
+            policies = self.cluster_overrides.policies.select(keys, is_complete=catalog.is_complete)
+            overrides = replace(self.cluster_overrides, policies=policies)
             renderer = replace(self, catalog=catalog, cluster_overrides=overrides, is_tenant_view=True)
             self._tenant_renderers[tenant] = renderer
         return self._tenant_renderers[tenant]

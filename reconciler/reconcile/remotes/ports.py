@@ -31,6 +31,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.parsing import parse_cached
+from reconciler.planning.model.config_completeness import ConfigCompleteness
 from reconciler.planning.model.sources import PackageMalformedError, PackageTooLargeError
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
@@ -267,8 +268,9 @@ class PlacedPackages(OwnedPackages):
     Placed resources are config objects that a propagation policy copies to clusters.
     """
 
-    def __init__(self, states: TargetStates, remotes: Remotes) -> None:
+    def __init__(self, states: TargetStates, remotes: Remotes, completeness: ConfigCompleteness) -> None:
         super().__init__(states, OWNER_GROUP, OWNER_KIND)
+        self._completeness = completeness
         self._targets = {target.name: (target, state) for target, state in states.items() if target.is_deployment}
         self._remotes = remotes
 
@@ -278,6 +280,12 @@ class PlacedPackages(OwnedPackages):
         for (cluster, _), owner in self.get_owned_packages().items():
             clusters.setdefault(owner.key, []).append(cluster)
         return clusters
+
+    def is_config_complete(self, cluster: str, package: str) -> bool:
+        """Return whether the config contains all resources that may belong to a package."""
+        _, state = self._targets.get(cluster, (None, None))
+        record = state.packages.get(package) if state else None
+        return self._completeness.includes(record) if record else self._completeness.includes_all
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
         """Return the source files of the last draft of a package. Return None if these files cannot be read."""

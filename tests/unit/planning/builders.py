@@ -19,11 +19,13 @@ from reconciler.controllers.results import (
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.planning.layout.refs import DraftCommit, TaggedRevision
+from reconciler.planning.model.config_completeness import ConfigCompleteness
 from reconciler.planning.model.state import PackageRecord, RenderedVersion, TargetState
 from reconciler.planning.model.targets import Target
 
 GROUP = "config.porch.kpt.dev"
 API = f"{GROUP}/v1alpha1"
+INCOMPLETE_CONFIG = ConfigCompleteness(frozenset({""}))
 
 
 def build_tree_id(name: str) -> TreeId:

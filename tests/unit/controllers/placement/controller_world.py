@@ -88,6 +88,7 @@ class FakeBranches:
     requested: list[tuple[str, str]] = field(default_factory=list)
     unreadable_clusters: Collection[str] = ()
     deleting_clusters: Collection[str] = ()
+    has_complete_config: bool = True
 
     @classmethod
     def of(cls, result: ControllerResult) -> FakeBranches:
@@ -104,6 +105,9 @@ class FakeBranches:
             owner = ObjectKey("reconciler.dev", "Placement", "", package.rpartition("/")[2])
             mapping.setdefault(owner, []).append(name)
         return mapping
+
+    def is_config_complete(self, cluster: str, package: str) -> bool:
+        return self.has_complete_config
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
         self.requested.append((cluster, package))
@@ -127,7 +131,9 @@ def run_controller(
 ) -> ControllerResult:
     catalog = build_catalog({**fleet, **files})
     inventory = read_inventory(catalog, read_repositories(catalog)[0])
-    return place_resources(catalog, inventory, PlacementInputs(branches or FakeBranches(), 30, "engine-1", held or {}))
+    branches = branches or FakeBranches()
+    branches.has_complete_config = catalog.is_complete
+    return place_resources(catalog, inventory, PlacementInputs(branches, 30, "engine-1", held or {}))
 
 
 def build_single_file(*texts: str) -> dict[str, str]:

@@ -46,7 +46,7 @@ def build_decided_target(*outcomes: Any, claims: TargetClaims | None = None, **m
 
 
 def build_claims(*variants: Variant, **more: Any) -> TargetClaims:
-    return TargetClaims(variants or (build_variant(),), frozenset(), frozenset(), is_complete=True, **more)
+    return TargetClaims(variants or (build_variant(),), frozenset(), frozenset(), **more)
 
 
 def build_unchanged(text: str = "x", **more: str) -> Unchanged:

@@ -7,9 +7,9 @@ from reconciler.planning.decide.target_inputs import TargetClaims, resolve_claim
 from tests.unit.planning.builders import build_owner, build_record, build_state, build_variant
 
 
-def build_claims(*variants: Variant, alive: str = "", unplaced: str = "", complete: bool = True) -> TargetClaims:
+def build_claims(*variants: Variant, alive: str = "", unplaced: str = "") -> TargetClaims:
     keys = [frozenset(build_owner(name).key for name in names.split()) for names in (alive, unplaced)]
-    return TargetClaims(variants, keys[0], keys[1], complete)
+    return TargetClaims(variants, keys[0], keys[1])
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_existing_and_unresolved_owners(value: object, has: bool, keeps: bool) -
 def test_children_of_a_failed_set_count_as_existing() -> None:
     package_owner = build_owner("made", made_by="maker")
     assert package_owner.parent
-    failed = TargetClaims((), frozenset(), frozenset({package_owner.parent}), is_complete=True)
+    failed = TargetClaims((), frozenset(), frozenset({package_owner.parent}))
 
     assert failed.has_owner(package_owner)
     assert failed.is_unresolved(package_owner)

@@ -25,6 +25,7 @@ from reconciler.planning.model.state import DraftBranch, PackageRecord, Proposed
 from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnapshot
 from tests.unit.planning.builders import (
     GROUP,
+    INCOMPLETE_CONFIG,
     FakeRepository,
     build_commit_id,
     build_owner,
@@ -52,9 +53,8 @@ HASH = compute_deletion_hash([DownstreamKey("berlin", "gw")])
 
 
 def build_claims(*variants: Any, **fields: Any) -> TargetClaims:
-    complete = fields.pop("is_complete", True)
     unplaced = frozenset(fields.pop("unresolved_owners", ()))
-    return TargetClaims(variants, frozenset(), unplaced, complete, **fields)
+    return TargetClaims(variants, frozenset(), unplaced, **fields)
 
 
 def build_snapshot(
@@ -124,7 +124,7 @@ def test_removal_follows_the_deletion_policy_and_the_branch_content(
         pytest.param(build_claims(build_variant("other")), "", id="wanted-by-another"),
         pytest.param(build_claims(stalled_packages=frozenset({"gw"})), "", id="wanted-by-one-that-stalls"),
         pytest.param(build_claims(unresolved_owners=[build_owner().key]), "", id="its-owner-stalls"),
-        pytest.param(build_claims(is_complete=False), "DeletionHeld", id="a-file-is-unreadable"),
+        pytest.param(build_claims(completeness=INCOMPLETE_CONFIG), "DeletionHeld", id="a-file-is-unreadable"),
         pytest.param(build_claims(has_no_owners=True), "DeletionHeld", id="no-owner-at-all"),
         pytest.param(
             build_claims(has_no_owners=True, acknowledged_hashes=frozenset({HASH})),
@@ -194,7 +194,7 @@ def test_guard_of_an_existing_set_holds_the_removal(
 
 
 def test_incomplete_object_list_holds_the_removal_with_a_warning() -> None:
-    (held,) = decide_removals(build_snapshot(PUBLISHED), build_claims(is_complete=False), ()).held
+    (held,) = decide_removals(build_snapshot(PUBLISHED), build_claims(completeness=INCOMPLETE_CONFIG), ()).held
 
     assert held.finding.severity is Severity.WARNING
     assert "the list of objects is incomplete" in held.finding.message
@@ -266,7 +266,9 @@ def test_removal_is_one_commit_on_the_target_branch() -> None:
             DeleteBranch(BRANCH, build_commit_id("r1")),
             id="wanted-again",
         ),
-        pytest.param(PROPOSED, "v1", build_claims(is_complete=False), KeepBranch(BRANCH), id="nothing-is-known"),
+        pytest.param(
+            PROPOSED, "v1", build_claims(completeness=INCOMPLETE_CONFIG), KeepBranch(BRANCH), id="nothing-is-known"
+        ),
         pytest.param(
             PROPOSED,
             "v1",

@@ -26,6 +26,7 @@ from reconciler.planning.model.outcomes import HeldRemoval, RemovalOutcome
 from reconciler.planning.model.state import DraftBranch, PackageRecord, ProposedRemoval
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
 from tests.unit.planning.builders import (
+    INCOMPLETE_CONFIG,
     FakeRepository,
     build_commit_id,
     build_owner,
@@ -187,7 +188,7 @@ SET_GONE = "PackageVariantSet/default/fleet does not select it any more"
         ),
         pytest.param(
             build_snapshot(PUBLISHED),
-            build_claims(is_complete=False),
+            build_claims(completeness=INCOMPLETE_CONFIG),
             "DeletionHeld",
             "warning",
             "package berlin/gw is kept: it is unknown whether the package is still requested: the list of objects is"

@@ -20,6 +20,7 @@ from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.state import PackageRecord, PublishedRevision
 from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnapshot
 from tests.unit.planning.builders import (
+    INCOMPLETE_CONFIG,
     FakeRepository,
     build_commit_id,
     build_owner,
@@ -68,7 +69,7 @@ def build_prepared_target(known: PackageRecord | None, published: str | None, va
     ground = TargetSnapshot(
         place, build_state(packages=packages), TargetHeads(build_commit_id("b1")), objects, "drafts/{repository}"
     )  # type: ignore[arg-type]
-    claims = TargetClaims((value,), frozenset({value.owner.key}), frozenset(), is_complete=True)
+    claims = TargetClaims((value,), frozenset({value.owner.key}), frozenset())
     render: RenderFunction = lambda variant, render_inputs: pytest.fail("nothing is rendered")  # noqa: E731
     shop = PlanningContext(ANSWERS, UnusedContents(), render, UnusedContents(), "drafts/{repository}", 0)  # type: ignore[arg-type]
     return PreparedTarget(place, claims, ground.state, ground, shop)
@@ -222,14 +223,16 @@ def test_drafted_version_does_not_replace_the_published_rule_text() -> None:
 
 DOUBTFUL = build_published_record(TODAY, policy_usage={"OverridePolicy/shop/sizing": {"resources": {}, "rules": [0]}})
 OWNER = DOUBTFUL.owner.key
-NO_CLAIMS = TargetClaims((), frozenset(), frozenset(), is_complete=True)
+NO_CLAIMS = TargetClaims((), frozenset(), frozenset())
 
 
 @pytest.mark.parametrize(
     ("claims", "known", "expected"),
     [
         pytest.param(NO_CLAIMS, DOUBTFUL, ["berlin", "lisbon"], id="not-requested"),
-        pytest.param(replace(NO_CLAIMS, is_complete=False), DOUBTFUL, ["berlin"], id="a-file-cannot-be-read"),
+        pytest.param(
+            replace(NO_CLAIMS, completeness=INCOMPLETE_CONFIG), DOUBTFUL, ["berlin"], id="a-file-cannot-be-read"
+        ),
         pytest.param(
             replace(NO_CLAIMS, stalled_packages=frozenset({"gw"})), DOUBTFUL, ["berlin"], id="stalled-package"
         ),
@@ -243,13 +246,16 @@ NO_CLAIMS = TargetClaims((), frozenset(), frozenset(), is_complete=True)
             id="its-owner-may-be-misspelt",
         ),
         pytest.param(
-            replace(NO_CLAIMS, is_complete=False),
+            replace(NO_CLAIMS, completeness=INCOMPLETE_CONFIG),
             build_published_record(TODAY),
             ["berlin", "lisbon"],
             id="without-the-policy",
         ),
         pytest.param(
-            replace(NO_CLAIMS, is_complete=False), build_record(), ["berlin"], id="found-again-with-unknown-content"
+            replace(NO_CLAIMS, completeness=INCOMPLETE_CONFIG),
+            build_record(),
+            ["berlin"],
+            id="found-again-with-unknown-content",
         ),
     ],
 )

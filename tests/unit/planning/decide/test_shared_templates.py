@@ -84,7 +84,7 @@ class TemplateWorld:
         shop = PlanningContext(
             self.renderer.dependency_reader, self.trees, self.render, None, "drafts/{repository}", 0,  # type: ignore[arg-type]
         )  # fmt: skip
-        claims = TargetClaims((), frozenset(), frozenset(), is_complete=True)
+        claims = TargetClaims((), frozenset(), frozenset())
         return decide_packages(self.build_inputs(), claims, ground, shop, {})
 
     def decide_separately(self) -> dict[str, PackageOutcome]:

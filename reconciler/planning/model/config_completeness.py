@@ -1,0 +1,65 @@
+"""The decision whether the absence of an object in the config is evidence that a person deleted the object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.catalog.catalog import Catalog
+from reconciler.catalog.tenants import NO_TENANTS, Tenants
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.planning.model.state import PackageRecord
+
+
+@dataclass(frozen=True)
+class ConfigCompleteness:
+    """The parts of the config whose objects are all known.
+
+    An unreadable file of a tenant can contain only objects of this tenant. Therefore, it has no effect on the deletion
+    of other packages. An unreadable file of the platform team, or of an unknown tenant, has an effect on all packages.
+
+    Attributes:
+        uncertain_tenants: The tenants with unknown objects. The name "" means that objects of any tenant are unknown.
+        directory: The folder in the config repository that contains the config.
+    """
+
+    uncertain_tenants: frozenset[str] = frozenset()
+    tenants: Tenants = NO_TENANTS
+    directory: str = ""
+
+    @property
+    def includes_all(self) -> bool:
+        """Whether all objects are known."""
+        return not self.uncertain_tenants
+
+    @property
+    def includes_platform(self) -> bool:
+        """Whether all objects of the platform team are known."""
+        return "" not in self.uncertain_tenants
+
+    def includes(self, record: PackageRecord) -> bool:
+        """Return whether all objects are known that can request a recorded package.
+
+        Return False if some objects are unknown and the tenant of the package is unknown too.
+        """
+        if self.includes_all:
+            return True
+        if not self.includes_platform or not record.config_sources:
+            return False
+        owners = frozenset(self._list_tenants(record))
+        return None not in owners and self.uncertain_tenants.isdisjoint(owners)
+
+    def _list_tenants(self, record: PackageRecord) -> Iterator[str | None]:
+        """Yield the tenants that own the package or its config files. Yield None for an unknown tenant."""
+        if name := record.tenant:
+            yield name if name in self.tenants.by_name else None
+        start = f"{self.directory}/" if self.directory else ""
+        for path in record.config_sources:
+            yield self.tenants.find_owner(path.removeprefix(start)) if path.startswith(start) else None
+
+
+def build_config_completeness(catalog: Catalog, directory: str) -> ConfigCompleteness:
+    """Return the completeness of a catalog, whose files are in a folder of the config repository."""
+    if not catalog.uncertain_tenants:
+        # Return an equal value for all complete catalogs, so that results of earlier passes can be reused.
+        return ConfigCompleteness()
+    return ConfigCompleteness(catalog.uncertain_tenants, catalog.tenants, directory)
