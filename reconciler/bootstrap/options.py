@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,20 +32,24 @@ def get_cache_file(settings: Settings, name: str) -> Path:
     return Path(settings.cache).expanduser() / f"{name}{suffix}.json"
 
 
-def build_signer(settings: Settings) -> git_signing.Signer | None:
+def build_signer(settings: Settings, should_stop: Callable[[], bool] | None = None) -> git_signing.Signer | None:
     """Build the signer of new commits and tags. Return None if nothing is signed."""
+    options = build_signing_options(settings)
+    return git_signing.Signer(options, should_stop or git_signing.never_stop) if options else None
+
+
+def build_signing_options(settings: Settings) -> git_signing.SigningOptions | None:
+    """Convert the settings group `signing` to SigningOptions. Return None if nothing is signed."""
     signing = settings.signing
     if not signing.format:
         return None
-    return git_signing.Signer(
-        git_signing.SigningOptions(
-            signing.format,
-            str(Path(signing.key_file).expanduser()),
-            signing.key_id,
-            find_gnupg_home(settings),
-            frozenset(signing.sign),
-            settings.git.timeout_seconds,
-        )
+    return git_signing.SigningOptions(
+        signing.format,
+        str(Path(signing.key_file).expanduser()),
+        signing.key_id,
+        find_gnupg_home(settings),
+        frozenset(signing.sign),
+        settings.git.timeout_seconds,
     )
 
 
@@ -53,13 +58,17 @@ def build_input_verifier(settings: Settings) -> InputVerifier:
     signing = settings.signing
     if signing.verify_inputs == "off":
         return UncheckedInputs()
+    cache_file = get_cache_file(settings, "signatures")
+    return verified_inputs.VerifiedInputs(signing.verify_inputs, build_allowed_signers(settings), cache_file)
+
+
+def build_allowed_signers(settings: Settings) -> signature_checks.AllowedSigners:
+    """Return the keys whose signatures of inputs are valid."""
+    signing = settings.signing
     file = str(Path(signing.allowed_signers_file).expanduser()) if signing.allowed_signers_file else ""
     # Do not use the default folder of gpg here, because all keys in it would be allowed.
     home = find_gnupg_home(settings) or "" if signing.gnupg_home else ""
-    cache_file = get_cache_file(settings, "signatures")
-    return verified_inputs.VerifiedInputs(
-        signing.verify_inputs, signature_checks.AllowedSigners(file, home), cache_file
-    )
+    return signature_checks.AllowedSigners(file, home)
 
 
 def find_gnupg_home(settings: Settings) -> str | None:

@@ -75,6 +75,7 @@ def build_services(
     monotonic_clock: Callable[[], float] = time.monotonic,
     wake_up: Callable[[], None] | None = None,
     should_sign: bool = False,
+    should_stop: Callable[[], bool] | None = None,
 ) -> Services:
     """Build the services of a pass over `config`.
 
@@ -93,6 +94,7 @@ def build_services(
             remotes.
         should_sign: Whether new commits and tags are signed, if the settings contain a key. Commands that push nothing
             need no key.
+        should_stop: Returns whether the process must end soon. A long batch of signatures then ends.
 
     Raises:
         GitError: The URL of the config cannot be used.
@@ -113,7 +115,7 @@ def build_services(
     rate_limiters = PushRateLimiters(
         limits.max_wait_seconds, _report_push_wait(report_progress) if report_progress else None, monotonic_clock
     )
-    signer = build_signer(settings) if should_sign else None
+    signer = build_signer(settings, should_stop) if should_sign else None
     if signer:
         # Read the key now, so that an unreadable key ends the command before it changes a remote.
         signer.load_key()

@@ -139,6 +139,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     services = bootstrap_services.build_services(
         settings, require_config_url(settings), wake_up=lambda: wakeups.add(loop.Wakeup.REMOTE),
         should_sign=not state.is_read_only, can_call_forges=not state.is_read_only, report_progress=report_progress,
+        should_stop=lambda: state.stopping_since is not None,
     )  # fmt: skip
     bootstrap_services.warn_about_signatures(services.inputs.signer)
     notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)

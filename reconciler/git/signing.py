@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +18,7 @@ from threading import Lock
 from typing import Literal, Protocol
 
 from reconciler.credential_files import get_file_version
-from reconciler.git.errors import SigningFailedError
+from reconciler.git.errors import InterruptedGitError, SigningFailedError
 from reconciler.git.ssh_signatures import (
     SSH_NAMESPACE,
     RawSigner,
@@ -31,7 +33,16 @@ from reconciler.telemetry.progress import progress
 
 SignedKind = Literal["commits", "tags"]
 _MAX_CACHED_SIGNATURES = 20_000
-_INHERITED_VARIABLES = ("PATH", "HOME", "SSH_AUTH_SOCK", "GNUPGHOME")
+_INHERITED_VARIABLES = ("PATH", "HOME", "SSH_AUTH_SOCK", "SSH_SK_PROVIDER", "GNUPGHOME")
+# A program can wait minutes for the touch of a hardware key. This is the time between two checks of `should_stop`.
+_STOP_CHECK_SECONDS = 0.5
+ShouldStop = Callable[[], bool]
+"""Returns whether the process must end soon. Keys that need one program per signature then sign nothing more."""
+
+
+def never_stop() -> bool:
+    """Return False. Commands that a signal ends immediately need no other implementation of `ShouldStop`."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -80,8 +91,9 @@ class SigningKey(Protocol):
 class Signer:
     """Gives access to the signing key. A changed key file is read again. Several threads can use one object."""
 
-    def __init__(self, options: SigningOptions) -> None:
+    def __init__(self, options: SigningOptions, should_stop: ShouldStop = never_stop) -> None:
         self.options = options
+        self._should_stop = should_stop
         self._lock = Lock()
         self._key: SigningKey | None = None
         self._version: tuple[int, ...] = ()
@@ -95,7 +107,7 @@ class Signer:
         with self._lock:
             version = self._read_version()
             if self._key is None or version != self._version:
-                self._key, self._version = _load_key(self.options), version
+                self._key, self._version = _load_key(self.options, self._should_stop), version
             return self._key
 
     def _read_version(self) -> tuple[int, ...]:
@@ -117,16 +129,16 @@ def _key_file_errors(file: str) -> Iterator[None]:
         raise SigningFailedError(f"{name} {error}") from error
 
 
-def _load_key(options: SigningOptions) -> SigningKey:
+def _load_key(options: SigningOptions, should_stop: ShouldStop) -> SigningKey:
     if options.format == "openpgp":
-        return _GpgKey(options)
+        return _GpgKey(options, should_stop)
     with _key_file_errors(options.key_file):
         data = Path(options.key_file).read_bytes()
         key_file = parse_ssh_key_file(data)
         if key_file.is_private and not key_file.is_encrypted and key_file.is_deterministic:
             with suppress(ImportError):
                 return _InProcessSshKey(key_file, load_raw_signer(data))
-    return _SshKeygenKey(key_file, options)
+    return _SshKeygenKey(key_file, options, should_stop)
 
 
 class _InProcessSshKey:
@@ -152,18 +164,24 @@ class _ProcessKey:
     again, because signatures of some keys differ for equal data.
     """
 
-    def __init__(self, command: Sequence[str], options: SigningOptions) -> None:
+    def __init__(self, command: Sequence[str], options: SigningOptions, should_stop: ShouldStop) -> None:
         self._command = command
         self._options = options
+        self._should_stop = should_stop
         self._signatures: OrderedDict[bytes, bytes] = OrderedDict()
         self._lock = Lock()
 
     def sign(self, payload: bytes) -> bytes:
-        """Return the armored signature of a payload."""
+        """Return the armored signature of a payload.
+
+        Raises:
+            InterruptedGitError: The process must end, and the payload has no signature yet.
+        """
         digest = sha256(payload).digest()
         with self._lock:
             if digest not in self._signatures:
-                self._signatures[digest] = _run_signing_program(self._command, payload, self._options)
+                output = _run_signing_program(self._command, payload, self._options, self._should_stop)
+                self._signatures[digest] = output
                 if len(self._signatures) > _MAX_CACHED_SIGNATURES:
                     self._signatures.popitem(last=False)
             return self._signatures[digest]
@@ -172,8 +190,9 @@ class _ProcessKey:
 class _SshKeygenKey(_ProcessKey):
     """A key that only `ssh-keygen` can use: a hardware key, or a key with a passphrase whose agent has the key."""
 
-    def __init__(self, key_file: SshKeyFile, options: SigningOptions) -> None:
-        super().__init__(["ssh-keygen", "-q", "-Y", "sign", "-n", SSH_NAMESPACE, "-f", options.key_file], options)
+    def __init__(self, key_file: SshKeyFile, options: SigningOptions, should_stop: ShouldStop) -> None:
+        command = ["ssh-keygen", "-q", "-Y", "sign", "-n", SSH_NAMESPACE, "-f", options.key_file]
+        super().__init__(command, options, should_stop)
         self.is_deterministic = key_file.is_deterministic
         self.description = key_file.key_type
         self.allowed_signers = key_file.allowed_signers_line
@@ -186,30 +205,59 @@ class _GpgKey(_ProcessKey):
     description = "openpgp"
     allowed_signers = ""
 
-    def __init__(self, options: SigningOptions) -> None:
-        super().__init__(
-            ["gpg", "--batch", "--no-tty", "--quiet", "--detach-sign", "--armor", "--local-user", options.key_id],
-            options,
-        )
+    def __init__(self, options: SigningOptions, should_stop: ShouldStop) -> None:
+        command = ["gpg", "--batch", "--no-tty", "--quiet", "--detach-sign", "--armor", "--local-user", options.key_id]
+        super().__init__(command, options, should_stop)
 
 
-def _run_signing_program(command: Sequence[str], payload: bytes, options: SigningOptions) -> bytes:
+def _run_signing_program(
+    command: Sequence[str], payload: bytes, options: SigningOptions, should_stop: ShouldStop
+) -> bytes:
     # Report progress, because the signatures of a large batch take minutes.
     progress.update(command[0])
+    if should_stop():
+        raise InterruptedGitError(f"{command[0]} was not started, because the process must end")
     environment = {name: value for name in _INHERITED_VARIABLES if (value := os.environ.get(name))}
     environment |= {"LC_ALL": "C", **({"GNUPGHOME": options.gnupg_home} if options.gnupg_home else {})}
     try:
         # Start the program in its own session, so that it cannot ask for a passphrase on a terminal.
-        process = subprocess.run(
-            command, input=payload, capture_output=True, env=environment, timeout=options.timeout_seconds,
-            check=False, start_new_session=True,
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment,
+            start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         raise SigningFailedError(f"the program {command[0]} cannot be started: {error.strerror}") from error
-    except subprocess.TimeoutExpired as error:
-        raise SigningFailedError(f"{command[0]} took longer than {options.timeout_seconds:g} seconds") from error
-    if process.returncode != 0 or b"-----BEGIN" not in process.stdout:
-        lines = redact(process.stderr.decode(errors="replace")).split("\n")
+    with process:
+        try:
+            output, error_output = _communicate(process, payload, options.timeout_seconds, should_stop)
+        finally:
+            if process.poll() is None:
+                # Also end the programs that it has started, such as the helper for hardware keys.
+                os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode != 0 or b"-----BEGIN" not in output:
+        lines = redact(error_output.decode(errors="replace")).split("\n")
         reason = "; ".join(line.strip() for line in lines if line.strip()) or "no reason given"
         raise SigningFailedError(f"{command[0]} could not sign: {reason}")
-    return process.stdout
+    return output
+
+
+def _communicate(
+    process: subprocess.Popen[bytes], payload: bytes, timeout_seconds: float, should_stop: ShouldStop
+) -> tuple[bytes, bytes]:
+    """Return the output and the error output of a program that signs.
+
+    Raises:
+        SigningFailedError: The program took too long.
+        InterruptedGitError: The process must end.
+    """
+    program = str(process.args[0]) if isinstance(process.args, list) else ""
+    end, data = time.monotonic() + timeout_seconds, payload
+    while (remaining := end - time.monotonic()) > 0:
+        try:
+            return process.communicate(data, timeout=min(remaining, _STOP_CHECK_SECONDS))
+        except subprocess.TimeoutExpired:
+            # The next call continues to write the payload.
+            data = b""
+        if should_stop():
+            raise InterruptedGitError(f"{program} was ended, because the process must end")
+    raise SigningFailedError(f"{program} took longer than {timeout_seconds:g} seconds")

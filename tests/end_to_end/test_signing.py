@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.end_to_end.test_cli import run
-from tests.support.daemon import start_program, wait_for_event
+from tests.support.daemon import ENVIRONMENT, start_program, wait_for_event
 from tests.support.git_repositories import git, read_refs
-from tests.support.signing_keys import create_ssh_key
+from tests.support.signing_keys import create_ssh_key, write_program
 from tests.support.world import World, small_world
 
 pytestmark = pytest.mark.real_git
@@ -70,3 +72,24 @@ def test_the_service_warns_about_signatures_that_differ(world: World, tmp_path: 
             service.kill()
 
     assert (event["level"], event["key_type"]) == ("warning", "ecdsa-sha2-nistp256")
+
+
+def test_term_ends_a_batch_of_signatures_before_a_push(world: World, tmp_path: Path) -> None:
+    (world.folder / "reconciler.yaml").write_text(
+        "signing: {format: openpgp, key_id: robot@example.com}\nserver: {listen: ''}\n"
+    )
+    is_signing = tmp_path / "signing"
+    os.mkfifo(is_signing)
+    # The program never ends, like a program that waits for the touch of a security key.
+    programs = write_program(tmp_path / "bin", "gpg", f"#!/bin/sh\necho >{is_signing}\nexec sleep 600\n")
+    refs = read_refs(world.fleet)
+    environment = {**ENVIRONMENT, "PATH": f"{programs}:{os.environ['PATH']}"}
+    with start_program(world.folder, "run", "config", *WHERE[2:6], environment=environment) as service:
+        is_signing.read_text()
+        service.send_signal(signal.SIGTERM)
+        _, log = service.communicate(timeout=60)
+
+    assert service.returncode == 0, log
+    assert '"daemon_stopped"' in log
+    assert '"signing_failed"' not in log
+    assert read_refs(world.fleet) == refs
