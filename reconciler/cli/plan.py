@@ -97,11 +97,21 @@ class _PlanFormat:
 
 def _run_plan(settings: Settings) -> FleetPlan | CompletedPass:
     """Plan without pushing. If the last pass changed nothing and no input has changed since, return the last pass."""
+    last = services.build_pass_cache(settings, require_config_url(settings)).load()
+    return _plan_unless_unchanged(settings, last if last and last.plan_texts else None)
+
+
+def run_new_plan(settings: Settings) -> FleetPlan:
+    """Plan without pushing, also if no input has changed since the last pass."""
+    plan = _plan_unless_unchanged(settings, None)
+    assert not isinstance(plan, cache_files.CompletedPass)
+    return plan
+
+
+def _plan_unless_unchanged(settings: Settings, last: CompletedPass | None) -> FleetPlan | CompletedPass:
     with show_progress() as show:
         config = require_config_url(settings)
         context = services.build_services(settings, config, should_treat_missing_as_empty=True, report_progress=show)
-        last = services.build_pass_cache(settings, config).load()
-        last = last if last and last.plan_texts else None
         with context.remotes as remotes:
             inputs = pass_inputs.read_inputs_if_changed(context.source, remotes, context.inputs, last)
             return inputs if isinstance(inputs, cache_files.CompletedPass) else _plan(inputs, context)

@@ -30,8 +30,9 @@ from reconciler.output.findings import code_scanning
 from reconciler.reconcile import codes
 
 if TYPE_CHECKING:
-    from reconciler.inspect.validate import ConformanceOptions
+    from reconciler.inspect.validate import ConformanceOptions, ValidatedConfig
     from reconciler.output.findings.code_scanning import LocatedFinding
+    from reconciler.settings import Settings
 
 _FORMATS = ["text", "json", "sarif", "gitlab"]
 
@@ -79,21 +80,34 @@ def command(
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
         options = _build_conformance_options(schemas, kubernetes_version, is_rendered=rendered)
-        location = config_location.locate_config(settings, require_config_url(settings), settings_file)
-        with show_progress() as show:
-            services = bootstrap_services.build_services(
-                settings, require_config_url(settings), should_treat_missing_as_empty=rendered, report_progress=show
-            )
-            with services.remotes as remotes:
-                validated = (
-                    inspect_validate.validate_rendered(services.source, remotes, services.pass_services, options)
-                    if options
-                    else inspect_validate.validate(services.source, remotes, services.pass_services)
-                )
-    locator = code_scanning.FindingLocator(validated.objects.values(), validated.owner_sets)
-    findings = code_scanning.locate_findings(validated.findings, locator, location.root, location.settings)
+        validated, findings = validate_config(settings, settings_file, options)
     click.echo(_format_findings(findings, validated.config, output, "validate-rendered" if rendered else "validate"))
     return _exit_status(validated.findings, Severity(fail_on))
+
+
+def validate_config(
+    settings: Settings, settings_file: str | None, options: ConformanceOptions | None = None
+) -> tuple[ValidatedConfig, Sequence[LocatedFinding]]:
+    """Validate the config of the settings. Return it with its findings and their lines in the repository.
+
+    Args:
+        options: The options for the check of rendered packages. If the value is None, no package is rendered.
+    """
+    config = require_config_url(settings)
+    location = config_location.locate_config(settings, config, settings_file)
+    with show_progress() as show:
+        services = bootstrap_services.build_services(
+            settings, config, should_treat_missing_as_empty=options is not None, report_progress=show
+        )
+        with services.remotes as remotes:
+            validated = (
+                inspect_validate.validate_rendered(services.source, remotes, services.pass_services, options)
+                if options
+                else inspect_validate.validate(services.source, remotes, services.pass_services)
+            )
+    locator = code_scanning.FindingLocator(validated.objects.values(), validated.owner_sets)
+    findings = code_scanning.locate_findings(validated.findings, locator, location.root, location.settings)
+    return validated, findings
 
 
 def _build_conformance_options(

@@ -16,6 +16,7 @@ from reconciler.git.options import GitOptions
 from reconciler.git.url import parse_url
 
 _GIT_FILE_PREFIX = "gitdir: "
+_BRANCH_PREFIX = "ref: refs/heads/"
 _MISSING_OBJECT_EXIT_CODE = 128
 _TIMEOUT_SECONDS = 10
 _IDENTITY = re.compile(r"(?P<name>[^<>\n]*[^<>\s]) <(?P<mail>[^<>\s]+)>")
@@ -44,6 +45,15 @@ def find_path_in_work_tree(path: Path) -> str | None:
     """
     repository = find_enclosing_repository(path.resolve())
     return None if repository is None else "" if repository[1] == "." else repository[1]
+
+
+def find_checked_out_branch(folder: Path) -> str:
+    """Return the branch of the work tree that contains `folder`. Return "" without a work tree or without a branch."""
+    repository = find_enclosing_repository(folder.resolve())
+    if repository is None:
+        return ""
+    head = (repository[0] / "HEAD").read_text(errors="replace").strip()
+    return head.removeprefix(_BRANCH_PREFIX) if head.startswith(_BRANCH_PREFIX) else ""
 
 
 def find_enclosing_repository(folder: Path) -> tuple[Path, str] | None:

@@ -21,6 +21,7 @@ from reconciler.output.remote_checks import RemoteCheckResult
 from reconciler.output.report.result import ReportResult
 from reconciler.output.review.action_results import ReviewResult
 from reconciler.output.review.models import DraftListResult
+from reconciler.output.scaffold.result import ScaffoldResult
 from reconciler.output.schemas.json_schemas import Kind
 from reconciler.output.status.result import StatusResult
 
@@ -51,7 +52,7 @@ class KindListResult(CommandResult):
 RESULTS: tuple[type[CommandResult], ...] = (
     PlanResult, ImpactResult, SyncResult, RenderResult, ValidationResult, StatusResult, DraftListResult, ReviewResult,
     ExplanationResult, ValueChangeResult, VerificationResult, ReportResult, RemoteCheckResult, PackageResult,
-    KindListResult,
+    KindListResult, ScaffoldResult,
 )  # fmt: skip
 """The results of all commands."""
 

@@ -1,0 +1,139 @@
+"""The files of a new config as text. Equal content gives equal bytes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reconciler.api.porch import PORCH_API_VERSION
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm import yaml
+from reconciler.krm.yaml.emit import format_scalar
+from reconciler.output.scaffold.entries import CatalogEntry, ClusterEntry, PackageEntry, Scaffold, build_upstream
+
+CONFIG_FOLDER = "config"
+SETTINGS_FILE = "reconciler.yaml"
+CLUSTER_LABEL = "reconciler.dev/cluster"
+"""The label of all clusters. A selector without labels would also select the catalogs."""
+_SET_API_VERSION = "config.porch.kpt.dev/v1alpha2"
+_MAX_COLUMNS = 120
+_README = """\
+# Config of the fleet
+
+This folder contains the config of the fleet `{fleet}`: {contents}.
+
+| file | content |
+|---|---|
+{rows}
+
+Run these commands in this folder:
+
+```sh
+reconciler validate
+reconciler plan
+reconciler sync
+reconciler show {cluster}
+reconciler propose {cluster} && reconciler approve {cluster}
+```
+
+1. `validate` lists all errors of the config.
+2. `plan` shows the drafts that `sync` creates. It pushes nothing.
+3. `sync` pushes one draft branch per cluster to the fleet repository.
+4. `show` prints the draft of a cluster with its reasons.
+5. `propose` and `approve` publish the draft on the branch `clusters/{cluster}`, which Argo CD or Flux applies.
+"""
+
+
+def build_files(scaffold: Scaffold, setting_descriptions: Mapping[str, str]) -> FileTree:
+    """Return the files of a new config.
+
+    Args:
+        setting_descriptions: The description of each setting in the file of the settings, by its path.
+    """
+    texts = {
+        f"{CONFIG_FOLDER}/repositories.yaml": _format_documents(map(_build_catalog, scaffold.catalogs)),
+        f"{CONFIG_FOLDER}/clusters.yaml": _format_documents(
+            _build_cluster(cluster, scaffold.fleet_url) for cluster in scaffold.clusters
+        ),
+        SETTINGS_FILE: _format_settings(scaffold, setting_descriptions),
+        "README.md": _format_readme(scaffold),
+    }
+    catalogs = {catalog.name: catalog for catalog in scaffold.catalogs}
+    for package in scaffold.packages:
+        document = _build_set(package, catalogs[package.catalog], scaffold.selector)
+        texts[f"{CONFIG_FOLDER}/{package.name}.yaml"] = _format_documents([document])
+    return FileTree({path: File(text.encode()) for path, text in texts.items()})
+
+
+def _format_documents(documents: Iterable[Mapping[str, Any]]) -> str:
+    return "---\n".join(map(yaml.emit, documents))
+
+
+def _build_catalog(catalog: CatalogEntry) -> dict[str, Any]:
+    return _build_repository(catalog.name, {}, {"type": catalog.type, catalog.type: _build_location(catalog)})
+
+
+def _build_location(catalog: CatalogEntry) -> dict[str, Any]:
+    match catalog.type:
+        case "helm":
+            return {"url": catalog.url}
+        case "oci":
+            return {"registry": catalog.url.removeprefix("oci://")}
+        case _:
+            return {"repo": catalog.url, "branch": catalog.branch or "main"}
+
+
+def _build_cluster(cluster: ClusterEntry, fleet_url: str) -> dict[str, Any]:
+    location = {"repo": fleet_url, "branch": f"clusters/{cluster.name}"}
+    labels = {CLUSTER_LABEL: "true", **cluster.labels}
+    return _build_repository(cluster.name, labels, {"type": "git", "deployment": True, "git": location})
+
+
+def _build_repository(name: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
+    metadata = {"name": name, "labels": dict(labels)} if labels else {"name": name}
+    return {"apiVersion": PORCH_API_VERSION, "kind": "Repository", "metadata": metadata, "spec": dict(spec)}
+
+
+def _build_set(package: PackageEntry, catalog: CatalogEntry, selector: Mapping[str, str]) -> dict[str, Any]:
+    target: dict[str, Any] = {"repositorySelector": {"matchLabels": dict(selector) or {CLUSTER_LABEL: "true"}}}
+    if catalog.type == "helm":
+        target["template"] = {"helm": {"namespace": package.name}}
+    return {
+        "apiVersion": _SET_API_VERSION,
+        "kind": "PackageVariantSet",
+        "metadata": {"name": package.name},
+        "spec": {"upstream": build_upstream(package, catalog), "targets": [target]},
+    }
+
+
+def _format_settings(scaffold: Scaffold, descriptions: Mapping[str, str]) -> str:
+    values = {"config.url": CONFIG_FOLDER, "fleet.url": scaffold.fleet_url}
+    lines = ["# The settings that differ from the defaults."]
+    for path, value in values.items():
+        group, _, name = path.partition(".")
+        lines.append(f"{group}:")
+        lines += textwrap.wrap(
+            descriptions[path], _MAX_COLUMNS, initial_indent="  # ", subsequent_indent="  # ",
+            break_long_words=False, break_on_hyphens=False,
+        )  # fmt: skip
+        lines.append(f"  {name}: {format_scalar(value, flow=False)}")
+    return "\n".join(lines) + "\n"
+
+
+def _format_readme(scaffold: Scaffold) -> str:
+    counts = (("catalog", len(scaffold.catalogs)), ("cluster", len(scaffold.clusters)))
+    contents = [f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts]
+    contents += [f"the package {package.path}" for package in scaffold.packages]
+    rows = {
+        f"{CONFIG_FOLDER}/repositories.yaml": "the repositories with packages",
+        f"{CONFIG_FOLDER}/clusters.yaml": "the clusters with their labels",
+        **{f"{CONFIG_FOLDER}/{package.name}.yaml": f"the package {package.path}" for package in scaffold.packages},
+        SETTINGS_FILE: "the settings that differ from the defaults",
+    }
+    return _README.format(
+        fleet=scaffold.fleet_url,
+        contents=", ".join(contents),
+        rows="\n".join(f"| `{path}` | {meaning} |" for path, meaning in rows.items()),
+        cluster=scaffold.selected_clusters[0].name,
+    )
