@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.output.plan.overview import build_plan_result
 from tests.support.git_repositories import assert_sound, git
 from tests.support.world import MERGES, World, config_map, package, repository, small_world, variant
 
@@ -221,3 +222,12 @@ def test_packages_are_written_below_the_directory_of_the_repository(tmp_path: Pa
     assert world.text("drafts/berlin", "sites/berlin/.reconciler/metrics.yaml")
     world.merge("berlin", "rebase")
     assert world.sync_until_unchanged().outcomes["berlin/gateway"] == "published"
+
+
+def test_a_plan_lists_the_target_branches_of_the_first_push(world: World) -> None:
+    before = build_plan_result(world.plan().report.plan, 0)
+    world.sync()
+    after = build_plan_result(world.plan().report.plan, 0)
+
+    assert {branch.branch for branch in before.new_branches} == {"clusters/berlin", "clusters/lisbon"}
+    assert after.new_branches == ()

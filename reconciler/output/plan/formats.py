@@ -12,6 +12,7 @@ from reconciler.output.plan.models import (
     BlockedPackage,
     ChangeCounts,
     ConfigProposalEntry,
+    NewTargetBranch,
     PlannedChange,
     PlannedRemoval,
     PlanResult,
@@ -55,6 +56,7 @@ def format_plan_text(result: PlanResult, *, has_color: bool = False) -> str:
         f"{format_plan_headline(result)}\nConfig: {result.metadata.config}",
         "\n".join(_format_findings(result)),
         _format_proposal_text(result.proposal, has_color=has_color),
+        _format_new_branches(result.new_branches),
         "\n".join(
             line
             for removal in result.new_removals
@@ -79,6 +81,7 @@ def format_plan_markdown(result: PlanResult) -> str:
         f"# {format_plan_headline(result)}\n\nConfig: `{result.metadata.config}`",
         _format_list("Findings", _format_findings(result)),
         _format_proposal_markdown(result.proposal),
+        format_code(branches) if (branches := _format_new_branches(result.new_branches)) else "",
         _format_list("Removals", removals),
         *map(_format_change_markdown, result.changes),
     ]
@@ -139,6 +142,14 @@ def _format_proposal_markdown(proposal: ConfigProposalEntry | None) -> str:
     title = f"## {format_code(format_proposal_title(proposal))}"
     items = [f"- {format_code(format_edit(edit))}" for edit in proposal.edits]
     return "\n".join([title, "", *items, *format_folded_diffs(_list_diffs(proposal.diffs))])
+
+
+def _format_new_branches(branches: Sequence[NewTargetBranch]) -> str:
+    """Return the new target branches on one line, because a misspelled branch name also creates a branch."""
+    if not branches:
+        return ""
+    names = format_names([f"{each.branch} ({each.target})" for each in branches], _MAX_TARGETS)
+    return f"new target {'branch' if len(branches) == 1 else 'branches'}: {names}"
 
 
 def _format_removal_title(removal: PlannedRemoval) -> str:

@@ -153,7 +153,16 @@ class ConfigProposalEntry(OutputModel):
     diffs: tuple[FileDiff, ...] = ()
 
 
-PlanItem = PlannedChange | PlannedRemoval | BlockedPackage | ConfigProposalEntry
+class NewTargetBranch(OutputModel):
+    """A target branch that does not exist. The first push of a draft for this target creates it."""
+
+    type: Literal["targetBranch"]
+    target: str
+    remote: str = Field(description="The URL of the repository.")
+    branch: str
+
+
+PlanItem = PlannedChange | PlannedRemoval | BlockedPackage | ConfigProposalEntry | NewTargetBranch
 
 
 class ChangeCounts(OutputModel):
@@ -203,6 +212,11 @@ class PlanResult(CommandResult):
     def blocked(self) -> tuple[BlockedPackage, ...]:
         """The blocked items: blocked packages, then stalled owners, then held packages."""
         return tuple(item for item in self.items if isinstance(item, BlockedPackage))
+
+    @property
+    def new_branches(self) -> tuple[NewTargetBranch, ...]:
+        """The target branches that a sync would create."""
+        return tuple(item for item in self.items if isinstance(item, NewTargetBranch))
 
     @property
     def proposal(self) -> ConfigProposalEntry | None:

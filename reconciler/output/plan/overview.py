@@ -21,6 +21,7 @@ from reconciler.output.plan.models import (
     BlockedPackage,
     BlockedState,
     ChangeCounts,
+    NewTargetBranch,
     PlannedChange,
     PlannedPackage,
     PlannedRemoval,
@@ -38,6 +39,7 @@ from reconciler.output.status.package_sections import (
 from reconciler.output.status.removals import PackageRemoval, list_removals
 from reconciler.output.text import format_object
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
+from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.model.outcomes import Blocked, Draft, Unchanged
 from reconciler.planning.model.sources import serialize_conflict
 from reconciler.planning.model.targets import Target
@@ -91,6 +93,7 @@ def build_plan_result(plan: FleetPlan, max_diff_lines: int) -> PlanResult:
         metadata=create_cli_metadata(plan.config_id),
         items=(
             *((proposal,) if proposal else ()),
+            *_list_new_branches(plan),
             *map(_build_removal, list_removals(plan)),
             *(_build_change(group, max_diff_lines) for group in _group_drafts(drafts)),
             *build_blocked_packages(plan),
@@ -98,6 +101,15 @@ def build_plan_result(plan: FleetPlan, max_diff_lines: int) -> PlanResult:
         findings=build_finding_entries(plan.list_findings()),
         summary=count_changes(plan),
     )
+
+
+def _list_new_branches(plan: FleetPlan) -> Iterator[NewTargetBranch]:
+    for target_plan in plan.targets:
+        if target_plan.heads.is_absent and list_pushes(target_plan):
+            target = target_plan.target
+            yield NewTargetBranch(
+                type="targetBranch", target=target.name, remote=target.display_url, branch=target.branch
+            )
 
 
 def count_changes(plan: FleetPlan) -> ChangeCounts:

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from reconciler.catalog.files import FileTree
+from reconciler.catalog.files import CommitId, FileTree
 from reconciler.controllers.results import ControllerResult, StalledVariant
 from reconciler.krm.findings import Finding, Severity, SourceLocation
 from reconciler.krm.objects import Condition
 from reconciler.output.changes.diffs import MAX_DIFF_LINES
 from reconciler.output.plan import formats
 from reconciler.output.plan.overview import build_plan_result
-from reconciler.planning.decide.fleet_plan import FleetPlan
+from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
+from reconciler.planning.layout.refs import PushCommits
 from reconciler.planning.model.outcomes import Draft, PackageRender
 from tests.unit.output.builders import (
     COMMIT,
@@ -404,3 +405,27 @@ def test_data_contains_all_removals_with_their_state(plan_with_removals: FleetPl
         ("waiting", "proposed", "removals/eu-1"),
     ]
     assert [removal["package"] for removal in removals if removal["isNew"]] == ["free", "new", "unborn"]
+
+
+def build_new_target(name: str) -> TargetPlan:
+    """Return the plan of a target whose branch does not exist, with a draft of one package."""
+    push = PushCommits(f"drafts/{name}", None, CommitId(COMMIT), CommitId(COMMIT), ())
+    plan = build_target_plan(build_update(repository=name), name=name)
+    return replace(plan, heads=replace(plan.heads, is_absent=True), branch_actions=(push,))
+
+
+def test_a_plan_lists_new_target_branches() -> None:
+    nothing_to_push = replace(build_new_target("idle"), outcomes=(), branch_actions=())
+    plan = build_fleet_plan(*(build_new_target(f"eu-{number}") for number in range(7)), nothing_to_push)
+    line = (
+        "new target branches: clusters/eu-0 (eu-0), clusters/eu-1 (eu-1), clusters/eu-2 (eu-2), clusters/eu-3 (eu-3), "
+        "clusters/eu-4 (eu-4) and 2 more"
+    )
+    entries = [item for item in build_plan_data(plan)["items"] if item["type"] == "targetBranch"]
+
+    assert line in format_plan_text(plan).splitlines()
+    assert f"`{line}`" in format_plan_markdown(plan).splitlines()
+    assert len(entries) == 7
+    assert entries[0] == {
+        "type": "targetBranch", "target": "eu-0", "remote": "https://git.example/fleet.git", "branch": "clusters/eu-0"
+    }  # fmt: skip
