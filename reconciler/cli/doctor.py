@@ -1,4 +1,4 @@
-"""`reconciler doctor`: check the credentials of all remotes and the APIs of their forges."""
+"""`reconciler doctor`: check the credentials of all remotes, the APIs of their forges, and the signing key."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ from reconciler.output import remote_checks
 @cache_option
 @output_option("text", "json")
 def command(config: str | None, fleet: str | None, settings_file: str | None, cache: str | None, output: str) -> int:
-    """Check each remote with its credentials, and the API of its forge. Nothing is changed, and no secret is printed.
+    """Check each remote with its credentials, the API of its forge, and the signing key. Nothing is changed, and no
+    secret is printed.
 
     For each remote, the command shows the entry of `git.credentials`, and whether the remote can be read and pushed to.
-    The check of a push is a dry run. The exit status is 1 if a check failed.
+    The check of a push is a dry run. The signing key signs a commit in a temporary repository. The exit status is 1 if
+    a check failed.
     """
     with report_errors():
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)

@@ -81,7 +81,7 @@ COMMANDS = {
     "verify": "Re-render the published packages and compare.",
     "render": "Write the content of the draft branches to a folder.",
     "validate": "List all findings in the config.",
-    "doctor": "Check the credentials of all remotes.",
+    "doctor": "Check the credentials of all remotes, and the signing key.",
     "status": "Show a summary of the status branch.",
     "report": "Write a report about the fleet as one HTML file.",
     "drafts": "List the open drafts.",

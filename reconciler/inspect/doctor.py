@@ -1,4 +1,4 @@
-"""The checks of `reconciler doctor`: each remote with its credentials, and the API of its forge.
+"""The checks of `reconciler doctor`: each remote with its credentials, the API of its forge, and the signing key.
 
 The checks contact all remotes and change nothing.
 """
@@ -23,6 +23,7 @@ from reconciler.output.remote_checks import (
     RemoteCheckEntry,
     RemoteCheckResult,
     RemoteUse,
+    SigningCheck,
     summarize_checks,
 )
 from reconciler.reconcile.pass_inputs import ConfigSource
@@ -38,12 +39,14 @@ class DoctorServices:
 
     Attributes:
         check_forge: Checks the API of the forge of a repository. Returns None if the repository is on no forge.
+        check_signing: Checks the signing key. Returns None if the settings contain no key.
         clock: Returns seconds since 1970.
     """
 
     open_mirror: Callable[[str], Mirror]
     credentials: RemoteCredentials
     check_forge: Callable[[str], ForgeCheck | None]
+    check_signing: Callable[[], SigningCheck | None]
     clock: Callable[[], float]
     max_checks: int = 8
 
@@ -67,7 +70,7 @@ def check_remotes(
         items = tuple(pool.map(partial(_check_remote, doctor), uses, uses.values()))
     return RemoteCheckResult(
         metadata=create_cli_metadata(), items=items, findings=build_finding_entries(services.deprecation_findings),
-        summary=summarize_checks(items, config_error),
+        summary=summarize_checks(items, config_error, doctor.check_signing()),
     )  # fmt: skip
 
 

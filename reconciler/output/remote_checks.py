@@ -83,14 +83,30 @@ class RemoteCheckEntry(OutputModel):
         return self.can_push_atomically is False or any(abs(clock or 0) > MAX_CLOCK_SECONDS for clock in clocks)
 
 
+class SigningCheck(OutputModel):
+    """The check of the signing key."""
+
+    key: str = Field(description="The file or the ID of the key in the settings.")
+    key_type: str = Field(default="", description="The type of the key. Absent if the key cannot be read.")
+    is_deterministic: bool | None = Field(
+        default=None, description="Whether two services with this key write equal commits for equal content."
+    )
+    sign: Check = Field(description="Whether the key can sign, and git accepts the signature.")
+    trust: Check = Field(
+        description="Whether the key is an allowed signer. If it is not, commits with this key are not valid inputs. "
+        "This is a warning."
+    )
+
+
 class RemoteCheckTotals(OutputModel):
-    """The numbers of remotes."""
+    """The numbers of remotes, and the check of the signing key."""
 
     remotes: int
     failed: int = Field(default=0, description="The number of remotes with a failed check.")
     warnings: int = Field(
         default=0, description="The number of remotes with a large clock difference or without atomic pushes."
     )
+    signing: SigningCheck | None = Field(default=None, description="Absent if the settings contain no signing key.")
     config_error: str = Field(
         default="",
         description="The reason why the config cannot be read. The remotes of the config are then not checked.",
@@ -108,18 +124,26 @@ class RemoteCheckResult(CommandResult):
     @property
     def has_failed(self) -> bool:
         """Whether a check failed, or the config cannot be read."""
-        return bool(self.summary.failed or self.summary.config_error)
+        signing = self.summary.signing
+        is_unsigned = signing is not None and signing.sign.status == "failed"
+        return bool(self.summary.failed or self.summary.config_error or is_unsigned)
 
 
-def summarize_checks(items: tuple[RemoteCheckEntry, ...], config_error: str) -> RemoteCheckTotals:
-    """Return the numbers of remotes."""
+def summarize_checks(
+    items: tuple[RemoteCheckEntry, ...], config_error: str, signing: SigningCheck | None = None
+) -> RemoteCheckTotals:
+    """Return the numbers of remotes, with the check of the signing key."""
     failed, warnings = sum(item.has_failed for item in items), sum(item.has_warning for item in items)
-    return RemoteCheckTotals(remotes=len(items), failed=failed, warnings=warnings, config_error=config_error)
+    return RemoteCheckTotals(
+        remotes=len(items), failed=failed, warnings=warnings, signing=signing, config_error=config_error
+    )
 
 
 def format_remote_checks(result: RemoteCheckResult) -> str:
-    """Return the text of the result: a block per remote, and a summary line."""
+    """Return the text of the result: a block per remote, a block for the signing key, and a summary line."""
     blocks = ["\n".join(_format_remote(item)) for item in result.items]
+    if result.summary.signing:
+        blocks.append("\n".join(_format_signing(result.summary.signing)))
     findings = [f"{finding.severity} {finding.code}: {to_one_line(finding.message)}" for finding in result.findings]
     return "\n\n".join([*blocks, *(["\n".join(findings)] if findings else []), _format_summary(result.summary)])
 
@@ -146,6 +170,16 @@ def _format_remote(item: RemoteCheckEntry) -> Iterator[str]:
             yield f"  forge clock   {_format_clock(item.forge.clock_seconds)}"
 
 
+def _format_signing(signing: SigningCheck) -> Iterator[str]:
+    yield f"signing key {to_one_line(signing.key)}"
+    if signing.key_type:
+        note = "" if signing.is_deterministic else " (two daemons create different commits for equal content)"
+        yield f"  type          {to_one_line(signing.key_type)}{note}"
+    yield f"  sign          {signing.sign.text}"
+    is_trusted = signing.trust.status != "failed"
+    yield f"  trusted       {signing.trust.text if is_trusted else f'no: {to_one_line(signing.trust.message)}'}"
+
+
 def _format_clock(seconds: int) -> str:
     warning = f" (more than {MAX_CLOCK_SECONDS} s: check the time of both machines)"
     return f"{seconds:+d} s{warning if abs(seconds) > MAX_CLOCK_SECONDS else ''}"
@@ -160,6 +194,8 @@ def _format_quota(forge: ForgeCheck) -> str:
 def _format_summary(totals: RemoteCheckTotals) -> str:
     parts = [f"{format_count(totals.remotes, 'remote')}: {totals.failed or 'none'} failed"]
     parts += [f"{format_count(totals.warnings, 'remote')} with warnings"] if totals.warnings else []
+    if totals.signing and totals.signing.sign.status == "failed":
+        parts.append("the key cannot sign")
     if totals.config_error:
         parts.append(f"the config cannot be read, so that its remotes are not checked: {totals.config_error}")
     return "; ".join(parts)

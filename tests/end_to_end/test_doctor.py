@@ -16,6 +16,7 @@ from tests.support.fake_forge.gitea import GiteaWire
 from tests.support.fake_forge.server import serve as serve_forge
 from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import git, make_bare, read_refs
+from tests.support.signing_keys import create_hardware_key, create_ssh_key, gpg_key, write_allowed_signers
 from tests.support.world import World, catalog, package, repository, variant
 
 pytestmark = pytest.mark.real_git
@@ -186,3 +187,79 @@ def test_forge_of_a_target_is_checked(scene: Scene) -> None:
     assert "canary" not in str(refused)
     assert accepted["kind"] == "gitea"
     assert accepted["check"] == {"status": "ok"}
+
+
+def check_key(scene: Scene, **signing: Any) -> tuple[int, dict[str, Any]]:
+    """Return the exit status of the command, and its result for these settings of signatures."""
+    scene.more_settings = {"signing": signing}
+    check: dict[str, Any] = scene.read_items()["summary"]["signing"]
+    return scene.run().returncode, check
+
+
+def test_a_signing_key_that_is_an_allowed_signer_has_no_finding(scene: Scene) -> None:
+    key = create_ssh_key(scene.folder / "keys", "ed25519")
+    allowed = write_allowed_signers(scene.folder, key, "robot@example.com")
+    before = read_refs(scene.world.fleet)
+
+    status, check = check_key(
+        scene, format="ssh", key_file=str(key), sign=["tags"], verify_inputs="warn", allowed_signers_file=str(allowed)
+    )
+
+    assert (status, check) == (0, {
+        "key": str(key), "keyType": "ssh-ed25519", "isDeterministic": True, "sign": {"status": "ok"},
+        "trust": {"status": "ok"},
+    })  # fmt: skip
+    assert read_refs(scene.world.fleet) == before
+
+
+def test_a_signing_key_that_is_no_allowed_signer_is_a_warning(scene: Scene) -> None:
+    key = create_ssh_key(scene.folder / "keys", "rsa")
+    other = create_ssh_key(scene.folder / "other", "ed25519")
+    allowed = write_allowed_signers(scene.folder, other, "ada@example.com")
+
+    status, check = check_key(
+        scene, format="ssh", key_file=str(key), verify_inputs="warn", allowed_signers_file=str(allowed)
+    )
+
+    assert (status, check["sign"]) == (0, {"status": "ok"})
+    assert check["trust"]["message"].startswith("a commit with this key is signed by the RSA key SHA256:")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(None, "cannot be read: No such file", id="absent"),
+        pytest.param("key-canary", "must be an SSH private key", id="another-file"),
+    ],
+)
+def test_an_unreadable_signing_key_fails(scene: Scene, content: str | None, message: str) -> None:
+    key = scene.folder / "key"
+    if content:
+        key.write_text(content)
+
+    status, check = check_key(scene, format="ssh", key_file=str(key))
+
+    assert (status, check["sign"]["status"], "keyType" in check) == (1, "failed", False)
+    assert message in check["sign"]["message"]
+    assert "canary" not in str(check)
+
+
+def test_a_hardware_key_without_its_device_fails(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, _ = create_hardware_key(scene.folder / "keys", is_touched=True)
+    monkeypatch.setenv("SSH_SK_PROVIDER", "/absent/provider.so")
+
+    status, check = check_key(scene, format="ssh", key_file=str(key))
+
+    assert (status, check["keyType"], check["isDeterministic"]) == (1, "sk-ssh-ed25519@openssh.com", False)
+    assert "ssh-keygen could not sign" in check["sign"]["message"]
+
+
+def test_an_openpgp_key_is_checked_with_its_keyring(scene: Scene) -> None:
+    with gpg_key() as (home, key_id):
+        signing = {"format": "openpgp", "gnupg_home": str(home), "verify_inputs": "warn"}
+        accepted = check_key(scene, key_id=key_id, **signing)
+        missing = check_key(scene, key_id="nobody@example.com", **signing)
+
+    assert (accepted[0], accepted[1]["sign"], accepted[1]["trust"]) == (0, {"status": "ok"}, {"status": "ok"})
+    assert (missing[0], missing[1]["trust"]) == (1, {"status": "notRequired"})
+    assert "nobody@example.com" in missing[1]["sign"]["message"]

@@ -12,6 +12,7 @@ from reconciler.output.remote_checks import (
     ForgeCheck,
     RemoteCheckEntry,
     RemoteCheckResult,
+    SigningCheck,
     format_remote_checks,
     summarize_checks,
 )
@@ -23,10 +24,11 @@ def build_entry(**fields: Any) -> RemoteCheckEntry:
     return RemoteCheckEntry(**{"url": "https://h/a", "uses": ("target",), "read": OK, "write": OK, **fields})
 
 
-def build_result(*items: RemoteCheckEntry, config_error: str = "") -> RemoteCheckResult:
-    return RemoteCheckResult(
-        metadata=create_cli_metadata(), items=items, findings=(), summary=summarize_checks(items, config_error)
-    )
+def build_result(
+    *items: RemoteCheckEntry, config_error: str = "", signing: SigningCheck | None = None
+) -> RemoteCheckResult:
+    summary = summarize_checks(items, config_error, signing)
+    return RemoteCheckResult(metadata=create_cli_metadata(), items=items, findings=(), summary=summary)
 
 
 def test_lines_of_a_remote_with_a_forge() -> None:
@@ -85,3 +87,41 @@ def test_config_error_is_a_failure() -> None:
     assert format_remote_checks(result) == (
         "0 remotes: none failed; the config cannot be read, so that its remotes are not checked: no route to host"
     )
+
+
+@pytest.mark.parametrize(
+    ("signing", "text", "has_failed"),
+    [
+        pytest.param(
+            SigningCheck(key="/k", key_type="ssh-ed25519", is_deterministic=True, sign=OK, trust=OK),
+            "signing key /k\n  type          ssh-ed25519\n  sign          ok\n  trusted       ok\n\n0 remotes: none failed",
+            False, id="ok",
+        ),
+        pytest.param(
+            SigningCheck(
+                key="a@b.example", key_type="openpgp", is_deterministic=False, sign=OK,
+                trust=Check(status="failed", message="a commit with this key has an invalid signature"),
+            ),
+            "signing key a@b.example\n"
+            "  type          openpgp (two daemons create different commits for equal content)\n"
+            "  sign          ok\n"
+            "  trusted       no: a commit with this key has an invalid signature\n"
+            "\n"
+            "0 remotes: none failed",
+            False, id="not-trusted",
+        ),
+        pytest.param(
+            SigningCheck(
+                key="/k", sign=Check(status="failed", message="/k cannot be read"), trust=Check(status="notRequired")
+            ),
+            "signing key /k\n  sign          failed: /k cannot be read\n  trusted       not required\n\n"
+            "0 remotes: none failed; the key cannot sign",
+            True, id="unreadable",
+        ),
+    ],
+)  # fmt: skip
+def test_lines_of_the_signing_key(signing: SigningCheck, text: str, has_failed: bool) -> None:
+    result = build_result(signing=signing)
+
+    assert format_remote_checks(result) == text
+    assert result.has_failed is has_failed
