@@ -28,6 +28,15 @@ def test_that_blocks():
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGALRM})
     threading.Event().wait()
 """
+LONG = """
+import threading
+
+import pytest
+
+@pytest.mark.timeout(60)
+def test_with_its_own_limit():
+    threading.Event().wait(1.5)
+"""
 GUARD = """
 from tests.support import stall_guard
 
@@ -65,3 +74,14 @@ def test_a_test_that_no_signal_interrupts_ends_the_process_with_all_stacks(tmp_p
     assert process.returncode == 1
     assert "Timeout (0:00:01)!" in process.stderr
     assert "in test_that_blocks" in process.stderr
+
+
+def test_a_test_with_a_higher_limit_of_its_own_is_not_ended(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(GUARD)
+    # The limit of the second test is the usual limit again.
+    (tmp_path / "test_blocked.py").write_text(LONG + BLOCKED)
+    process = run_pytest(tmp_path, "-o", "timeout=0.5")
+
+    assert process.returncode == 1
+    assert "in test_that_blocks" in process.stderr
+    assert "in test_with_its_own_limit" not in process.stderr
