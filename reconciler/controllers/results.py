@@ -298,7 +298,8 @@ class StalledVariant:
     """An owner whose package variant cannot be computed. Its published packages stay unchanged.
 
     `upstream_target` is the location of the upstream package, or None if the location is unknown. If the clusters of
-    the owner are unknown, `packages` contains the package paths that the owner requests.
+    the owner are unknown, `packages` contains the package paths that the owner requests. `tenant` is the tenant of the
+    owner, or "" for the platform team.
     """
 
     owner: PackageOwner
@@ -307,6 +308,7 @@ class StalledVariant:
     target: PackageTarget | None = None
     upstream_target: PackageTarget | None = None
     packages: frozenset[str] = frozenset()
+    tenant: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,13 @@ each other, and stores the results until the end of the pass. It writes no commi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, BlobId, CommitId, FileTree, TreeId
-from reconciler.catalog.known_kinds import PORCH_GROUP
-from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.controllers.clusters.selection import Cluster
-from reconciler.controllers.deletion_guards import read_acknowledged_hashes
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
 from reconciler.controllers.results import ControllerResult, Variant
 from reconciler.executors.executor import RenderContext, RenderedPackage
@@ -53,7 +50,6 @@ from reconciler.planning.decide.target_inputs import (
     PlanningContext,
     PreparedTarget,
     TargetClaims,
-    UnreadyOwners,
     has_other_url,
     prepare_target,
 )
@@ -66,13 +62,13 @@ from reconciler.planning.decide.target_plan import (
 from reconciler.planning.layout.refs import BranchAction, find_missing_tags, format_tag_prefix
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.codes import PlanningCodes
-from reconciler.planning.model.config_completeness import ConfigCompleteness, build_config_completeness
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads
 from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.reconcile.claim_builder import ClaimBuilder
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import WrittenPlan
 from reconciler.reconcile.config_source import ConfigSnapshot
@@ -95,9 +91,6 @@ from reconciler.telemetry.phases import phase
 from reconciler.telemetry.render_metrics import record_function_calls, record_render
 
 _NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
-
-_KINDS = ("Repository", "PackageVariant", "PackageVariantSet")
-_OWNERS = {(PORCH_GROUP, "PackageVariant"), (PORCH_GROUP, "PackageVariantSet")}
 
 
 class PassContext:
@@ -138,9 +131,8 @@ class PassContext:
             has_promoter=config.dry_commit is not None,
         )
         self._desired = desired_state
-        # Treat an object with several definitions as an existing owner, although its packages are unknown.
-        self._unresolved_owners = frozenset(
-            self._desired.stalled_owners | controller_result.kept_owners | catalog.duplicates
+        self._claims = ClaimBuilder(
+            catalog, controller_result, desired_state, config.directory, services.max_delete_percent
         )
         self.source_files: dict[TreeId, FileTree] = {}
         self.render_count = 0
@@ -268,7 +260,7 @@ class PassContext:
                 remote = self.get_remote(target.url)
                 if not self._cache or remote is None or target.key in self._conflicts:
                     return None
-                claims = self._build_claims(target)
+                claims = self._claims.build(target)
                 return self._cache.find_plan(target, remote.refs, claims, self._read_cached_requests)
         except InternalGitError as error:
             # Plan the target again, because the planning reports the same error in a finding.
@@ -398,7 +390,7 @@ class PassContext:
         has_conflict = target.key in self._conflicts or target.key in other._conflicts
         if has_conflict:
             return False
-        return has_same_result(decided, self._build_claims(target), self._renderer.dependency_reader)
+        return has_same_result(decided, self._claims.build(target), self._renderer.dependency_reader)
 
     def survey_target(self, target: Target, others: Iterable[Target]) -> PreparedTarget | TargetPlan:
         """Return the inputs for the decision about one target, or a plan with an error.
@@ -504,7 +496,7 @@ class PassContext:
         self._state_commits[target.key] = remote.refs.get(self._services.state_ref.format(repository=target.name))
         if isinstance(state, Finding):
             return _create_error_plan(target, state)
-        claims = self._build_claims(target)
+        claims = self._claims.build(target)
         if remote.mirror.is_read_only and (target.is_deployment or claims.variants or state.packages):
             return _create_error_plan(target, create_read_only_finding(target))
         heads = self._read_heads(target, remote, state, claims)
@@ -583,55 +575,6 @@ class PassContext:
     def _create_unreachable_error(self, target: Target) -> Finding:
         return _create_read_error(target, self._remotes.failures.get(target.url))
 
-    def _build_claims(self, target: Target) -> TargetClaims:
-        name = (target.key.namespace, target.name)
-        definition, desired = self._catalog.get(target.key), self._desired
-        return TargetClaims(
-            desired.variants_by_target.get(name, ()), self._existing_owners, self._unresolved_owners,
-            self._completeness, desired.stalled_packages.get(name, frozenset()), desired.targets_by_owner,
-            desired.multi_target_owners, self._controller_result.guards, desired.dependents_by_target.get(name, {}),
-            self._similar_objects, self._has_no_owners, self._unready_owners,
-            read_acknowledged_hashes(definition.annotations) if definition else frozenset(),
-            self._services.max_delete_percent,
-        )  # fmt: skip
-
-    @cached_property
-    def _unready_owners(self) -> UnreadyOwners:
-        stalled = self._controller_result.stalled
-        owners_by_target = {
-            (variant.target.repository, variant.target.package): variant.owner.key
-            for variant in stalled
-            if variant.target
-        }
-        keys = [key for key in sorted(self._unresolved_owners) if (key.group, key.kind) in _OWNERS]
-        definitions = (self._catalog.copies.get(key) or (self._catalog.get(key),) for key in keys)
-        objects = tuple(definition for copies in definitions for definition in copies if definition)
-        other_owners = frozenset(key for key in self._unresolved_owners if (key.group, key.kind) not in _OWNERS)
-        owners_by_package = {package: variant.owner.key for variant in stalled for package in variant.packages}
-        return UnreadyOwners(owners_by_target, objects, other_owners, owners_by_package)
-
-    @cached_property
-    def _existing_owners(self) -> Set[ObjectKey]:
-        return (
-            self._desired.targets_by_owner.keys() | self._unresolved_owners
-            if self._unresolved_owners
-            else self._desired.targets_by_owner.keys()
-        )
-
-    @cached_property
-    def _completeness(self) -> ConfigCompleteness:
-        return build_config_completeness(self._catalog, self.config.directory)
-
-    @cached_property
-    def _similar_objects(self) -> Mapping[tuple[str, str], ObjectKey]:
-        keys = (key for key in self._catalog.objects if _is_similar_to_owner(key))
-        return {(key.namespace or DEFAULT_NAMESPACE, key.name): key for key in keys}
-
-    @cached_property
-    def _has_no_owners(self) -> bool:
-        keys = {*self._catalog.objects, *self._catalog.duplicates}
-        return not self._existing_owners and not any((key.group, key.kind) in _OWNERS for key in keys)
-
     def _read_heads(self, target: Target, remote: Remote, state: TargetState, claims: TargetClaims) -> TargetHeads:
         return self._head_reader.read(target, remote, state, _list_packages(claims, state))
 
@@ -691,13 +634,6 @@ class PassContext:
 
 def _list_packages(claims: TargetClaims, state: TargetState) -> set[str]:
     return {*(variant.target.package for variant in claims.variants), *state.packages}
-
-
-def _is_similar_to_owner(key: ObjectKey) -> bool:
-    """Return whether an object has the API group or the kind of a package owner, but no controller processes it."""
-    if key.group == PORCH_GROUP:
-        return key.kind not in _KINDS
-    return key.kind in _KINDS and key.kind != "Repository"
 
 
 def create_read_only_finding(target: Target) -> Finding:

@@ -73,7 +73,7 @@ class PackageRules:
         return replace(
             result,
             variants=tuple(accepted),
-            stalled=(*result.stalled, *stalled, *excess),
+            stalled=tuple(replace(value, tenant=tenant) for value in (*result.stalled, *stalled, *excess)),
             findings=(*result.findings, *findings),
         )
 

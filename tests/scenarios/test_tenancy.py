@@ -316,9 +316,11 @@ def test_files_of_a_tenant_never_change_other_packages(tmp_path: Path, content: 
 
     assert result.changed_branches == set()
     assert undisturbed.outcomes.items() <= result.outcomes.items()
-    # The packages of the platform can still change.
-    world.write({"regions/north.yaml": config_map("region-north", api="new")})
-    assert "api: new" in (world.sync(), world.text("drafts/berlin", "gateway/endpoints.yaml"))[1]
+    # The packages of the platform can still change, and the platform team can delete them.
+    world.write({"regions/north.yaml": config_map("region-north", api="new"), "metrics.yaml": None})
+    result = world.sync()
+    assert "api: new" in world.text("drafts/berlin", "gateway/endpoints.yaml")
+    assert "refs/heads/removals/berlin" in result.after
 
 
 def test_package_of_another_owner_cannot_be_taken(world: World) -> None:

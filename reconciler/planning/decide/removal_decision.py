@@ -80,11 +80,11 @@ def decide_removals(
     unrequested = {
         package: record
         for package, record in snapshot.state.packages.items()
-        if record.is_owned and not claims.is_requested(package) and not claims.is_unresolved(record.owner)
+        if record.is_owned and _is_unrequested(package, record, claims)
     }
     doubt = _explain_missing_owners(unrequested, snapshot, claims)
     outcomes = [
-        _decide_removal(_UnrequestedPackage(package, record, snapshot, claims), doubt, reconciled)
+        _decide_removal(_UnrequestedPackage(package, record, snapshot, claims.select_for(record)), doubt, reconciled)
         for package, record in unrequested.items()
     ]
     decisions = RemovalDecisions(
@@ -92,6 +92,13 @@ def decide_removals(
         tuple(outcome for outcome in outcomes if isinstance(outcome, RemovalOutcome)),
     )
     return _apply_target_limit(decisions, unrequested, snapshot, claims)
+
+
+def _is_unrequested(package: str, record: PackageRecord, claims: TargetClaims) -> bool:
+    if package in claims.accepted_packages:
+        return False
+    claims = claims.select_for(record)
+    return not claims.is_requested(package) and not claims.is_unresolved(record.owner)
 
 
 def _apply_target_limit(
@@ -138,7 +145,7 @@ def _is_unconfirmed_removal(removal: RemovalOutcome, snapshot: TargetSnapshot, c
     record, key = snapshot.state.packages[removal.package], snapshot.target.key
     if record.removal is not None or removal.kind not in ("proposed", "orphaned"):
         return False
-    guard = claims.guards.get(record.owner.parent or record.owner.key)
+    guard = claims.select_for(record).guards.get(record.owner.parent or record.owner.key)
     is_confirmed = guard is not None and PackageTarget(key.namespace, key.name, removal.package) in guard.confirmed
     return not is_confirmed and snapshot.find_package_at(snapshot.heads.target_branch, removal.package)[0] is not None
 

@@ -205,17 +205,15 @@ def _find_record(variant: Variant, target: PreparedTarget) -> PackageRecord | No
 
 def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Collection[str]) -> Iterator[str]:
     """Yield the packages that use the policy of a rule, and that may not be requested any more."""
-    claims = target.claims
     for package, record in target.snapshot.state.packages.items():
         # Include each package without a recorded render, because its policies are unknown.
         has_policy = str(rule.policy) in record.policy_usage or record.desired_tree is None
-        may_be_requested = (
-            claims.is_requested(package)
-            or claims.is_unresolved(record.owner)
-            or bool(claims.explain_similar_object(record.owner))
-        )
-        is_deleted = not may_be_requested and claims.completeness.includes(record)
-        if record.is_owned and package not in winners and has_policy and not is_deleted:
+        if (
+            record.is_owned
+            and package not in winners
+            and has_policy
+            and target.claims.may_be_requested(package, record)
+        ):
             yield package
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from functools import cached_property
 
 from reconciler.catalog.catalog import ConfigObject
@@ -156,6 +156,8 @@ class TargetClaims:
         acknowledged_hashes: The hashes of removals that an annotation of the target confirms.
         max_delete_percent: The percentage of the target's published packages that one pass removes without a
             confirmation.
+        select_tenants: Returns the claims in which only owners of some tenants and of the platform team can hold a
+            deletion. None if the claims are not divided by tenant.
     """
 
     variants: tuple[Variant, ...]
@@ -172,6 +174,12 @@ class TargetClaims:
     unready_owners: UnreadyOwners = field(default_factory=UnreadyOwners)
     acknowledged_hashes: frozenset[str] = frozenset()
     max_delete_percent: int = 100
+    select_tenants: Callable[[frozenset[str]], TargetClaims] | None = field(default=None, compare=False)
+
+    def select_for(self, record: PackageRecord) -> TargetClaims:
+        """Return the claims without the owners of other tenants, because these owners must not hold a deletion."""
+        tenants = self.completeness.find_tenants(record) if self.select_tenants else None
+        return self.select_tenants(tenants) if self.select_tenants and tenants is not None else self
 
     def has_owner(self, owner: PackageOwner) -> bool:
         """Return whether the config contains the owner, or a set that may still create it.
@@ -182,11 +190,23 @@ class TargetClaims:
 
     def is_requested(self, package: str) -> bool:
         """Return whether any owner requests a package. A package that cannot be rendered now is also requested."""
-        return package in self._requested_packages
+        return package in self.accepted_packages or package in self.stalled_packages
+
+    def may_be_requested(self, package: str, record: PackageRecord) -> bool:
+        """Return whether a recorded package is or may be requested. If not, this pass can delete its draft."""
+        if package in self.accepted_packages or not self.completeness.includes(record):
+            return True
+        claims = self.select_for(record)
+        return (
+            claims.is_requested(package)
+            or claims.is_unresolved(record.owner)
+            or bool(claims.explain_similar_object(record.owner))
+        )
 
     @cached_property
-    def _requested_packages(self) -> frozenset[str]:
-        return self.stalled_packages | {variant.target.package for variant in self.variants}
+    def accepted_packages(self) -> frozenset[str]:
+        """The requested packages, without those that cannot be computed now."""
+        return frozenset(variant.target.package for variant in self.variants)
 
     def explain_uncertainty(self, record: PackageRecord) -> str:
         """Return the reason why a missing owner is not evidence of a deletion. Return "" if it is evidence."""
@@ -265,7 +285,7 @@ def build_decision_input(variant: Variant, claims: TargetClaims, snapshot: Targe
     is_owner_gone = (
         record is not None
         and claims.completeness.includes(record)
-        and claims.is_released_by(record.owner, variant.target)
+        and claims.select_for(record).is_released_by(record.owner, variant.target)
     )
     return DecisionInput(
         variant, record, snapshot.observe_package(package), nested, is_owner_gone, snapshot.find_obstacle(package)

@@ -286,14 +286,8 @@ class _TemplateRound:
             return _get_unchanged_tree(observed, self.first_outcomes[package])
         record = self.snapshot.state.packages[package]
         kind = record.outcome.get("before", record.outcome).get("kind")
-        is_drafted = kind not in _OUTCOMES_WITHOUT_DRAFT and self._may_be_requested(package, record)
+        is_drafted = kind not in _OUTCOMES_WITHOUT_DRAFT and self.claims.may_be_requested(package, record)
         return (observed.drafted if is_drafted else None) or observed.published
-
-    def _may_be_requested(self, package: str, record: PackageRecord) -> bool:
-        """Return whether a package is or may be requested. If not, this pass can delete its draft."""
-        if self.claims.is_requested(package) or not self.claims.completeness.includes(record):
-            return True
-        return self.claims.is_unresolved(record.owner) or bool(self.claims.explain_similar_object(record.owner))
 
     def _get_published_tree(self, package: str) -> TreeId | None:
         return self.snapshot.observe_package(package).published

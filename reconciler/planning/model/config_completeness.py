@@ -43,10 +43,17 @@ class ConfigCompleteness:
         """
         if self.includes_all:
             return True
-        if not self.includes_platform or not record.config_sources:
-            return False
-        owners = frozenset(self._list_tenants(record))
-        return None not in owners and self.uncertain_tenants.isdisjoint(owners)
+        owners = self.find_tenants(record) if self.includes_platform else None
+        return owners is not None and self.uncertain_tenants.isdisjoint(owners)
+
+    def find_tenants(self, record: PackageRecord) -> frozenset[str] | None:
+        """Return the tenants of a recorded package. The platform team has the name "".
+
+        Return None if a tenant is unknown.
+        """
+        owners = frozenset(self._list_tenants(record)) if record.config_sources else {None}
+        names = frozenset(name for name in owners if name is not None)
+        return names if len(names) == len(owners) else None
 
     def _list_tenants(self, record: PackageRecord) -> Iterator[str | None]:
         """Yield the tenants that own the package or its config files. Yield None for an unknown tenant."""
@@ -59,7 +66,4 @@ class ConfigCompleteness:
 
 def build_config_completeness(catalog: Catalog, directory: str) -> ConfigCompleteness:
     """Return the completeness of a catalog, whose files are in a folder of the config repository."""
-    if not catalog.uncertain_tenants:
-        # Return an equal value for all complete catalogs, so that results of earlier passes can be reused.
-        return ConfigCompleteness()
     return ConfigCompleteness(catalog.uncertain_tenants, catalog.tenants, directory)
