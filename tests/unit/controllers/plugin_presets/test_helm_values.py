@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.controllers.plugin_presets.helm_values import MAX_LIST_ITEMS, build_values
+from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.krm.helm_paths import (
     MAX_INDEX,
     MAX_INDEXES,
@@ -25,6 +25,7 @@ from reconciler.krm.helm_paths import (
     format_option_name,
     parse_option_name,
 )
+from reconciler.krm.values_tree import MAX_LIST_ITEMS
 
 HIGHEST = f"a[{MAX_INDEX}]"
 
@@ -201,7 +202,7 @@ def test_list_size_is_limited(entries: list[tuple[str, Any]]) -> None:
     helm_values = build_values(entries)
 
     assert [path_conflict.message for path_conflict in helm_values.conflicts] == [
-        f"would increase the number of list items in all options to more than {MAX_LIST_ITEMS}"
+        f"would increase the number of list items in all values to more than {MAX_LIST_ITEMS}"
     ]
     assert list(helm_values.values) == ["a"]
 
