@@ -3,6 +3,14 @@
 # The digest of python:3.12-slim, as "sha256:…". It has no default: a build without it fails, so that every image names
 # its exact base image. `docker buildx imagetools inspect python:3.12-slim` prints the current digest.
 ARG BASE_DIGEST
+# The digest of golang:1.26, which builds helm and kustomize. It has no default for the same reason.
+ARG GO_DIGEST
+
+FROM golang:1.26@${GO_DIGEST} AS tools
+# The versions are those of scripts/install_test_programs.sh, with which the tests run. Go checks each module with the
+# checksum database. The programs are static, so that they also run in another base image.
+RUN CGO_ENABLED=0 GOTOOLCHAIN=local GOBIN=/tools go install -trimpath -ldflags '-s -w' helm.sh/helm/v3/cmd/helm@v3.22.0 \
+ && CGO_ENABLED=0 GOTOOLCHAIN=local GOBIN=/tools go install -trimpath -ldflags '-s -w' sigs.k8s.io/kustomize/kustomize/v5@v5.8.2
 
 FROM python:3.12-slim@${BASE_DIGEST} AS build
 WORKDIR /src
@@ -37,6 +45,7 @@ RUN apt-get update \
  && useradd --create-home --uid 10001 reconciler \
  && install --directory --owner=10001 --group=10001 --mode=0700 /var/cache/reconciler
 COPY --from=build /opt/reconciler /opt/reconciler
+COPY --from=tools /tools/helm /tools/kustomize /usr/local/bin/
 COPY LICENSE NOTICE sbom.cdx.json /usr/share/doc/reconciler/
 USER 10001
 WORKDIR /home/reconciler

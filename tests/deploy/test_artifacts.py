@@ -132,6 +132,17 @@ def test_the_image_runs_as_an_ordinary_user_with_a_health_check() -> None:
     assert {"git", "openssh-client", "gnupg", "ca-certificates"} <= {*installation.split()}
 
 
+def test_the_image_contains_the_tested_helm_and_kustomize() -> None:
+    (build,) = (value for name, value in read_instructions(1) if name == "RUN")
+    modules = re.findall(r"\S+@v[\d.]+", build)
+    installer = (PROJECT / "scripts/install_test_programs.sh").read_text()
+
+    assert modules == re.findall(r"build_go_program (\S+)$", installer, re.MULTILINE)[::-1]
+    assert build.count("CGO_ENABLED=0") == len(modules) == 2
+    copies = [value for name, value in read_instructions() if name == "COPY"]
+    assert "--from=tools /tools/helm /tools/kustomize /usr/local/bin/" in copies
+
+
 def test_the_image_has_the_labels_of_the_oci() -> None:
     (text,) = (value for name, value in read_instructions() if name == "LABEL")
     labels = dict(pair.split("=", 1) for pair in shlex.split(text))
