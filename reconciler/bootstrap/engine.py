@@ -13,12 +13,12 @@ from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.update.options import MergeOptions, build_merge_options
 from reconciler.planning.render.conflict_policy import select_conflict_policy
 from reconciler.planning.render.renderer import RenderEngine
+from reconciler.processes.process import ProcessLimits
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.runners.commands import CommandFunctions
 from reconciler.runners.containers import ContainerEngine, ContainerFunctions, EngineOptions
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.runners.interrupted_calls import InterruptedCalls
-from reconciler.runners.process import ProcessLimits
 from reconciler.runners.scripts import BackoffScriptRunner, get_shared_script_process
 from reconciler.settings import Settings
 from reconciler.tenancy.config_rules import TenancyOptions

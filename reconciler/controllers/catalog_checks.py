@@ -23,7 +23,6 @@ from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.components.model import read_binding
 from reconciler.controllers.components.names import BINDING
 from reconciler.controllers.components.names import GROUP as COMPONENTS
-from reconciler.controllers.file_names import format_full_file_name
 from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND
 from reconciler.controllers.placement.model import CLUSTER_PROPAGATION_POLICY_KIND
 from reconciler.controllers.placement.resources import (
@@ -34,6 +33,7 @@ from reconciler.controllers.placement.resources import (
 )
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.packages.file_names import format_full_file_name
 
 _ComponentBinding = tuple[str, str, str]
 _Key = TypeVar("_Key")

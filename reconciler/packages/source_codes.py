@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.krm.findings import CodeTable, FindingScope, error
+from reconciler.krm.findings import CodeTable, FindingScope, error, info
 
 PACKAGE = FindingScope.PACKAGE
 
@@ -10,4 +10,18 @@ PACKAGE = FindingScope.PACKAGE
 class SourceCodes(CodeTable):
     """Finding codes for errors, warnings and information about the source of a package, e.g. a Helm chart."""
 
+    CHART_RENDER_FAILED = error("The program helm could not render a chart.", PACKAGE)
+    ENGINE_UNSUPPORTED = error("The program that renders a source has a version that is not supported.", PACKAGE)
+    GENERATE_NAME_NOT_SUPPORTED = error("A chart rendered a resource with `generateName` and without a name.", PACKAGE)
+    HELM_HOOKS_PRESENT = info("A package contains resources that are Helm hooks.", PACKAGE)
+    HELM_UNAVAILABLE = error("A chart needs the program helm, which cannot run on this machine.", PACKAGE)
+    HOOK_LEFT_OUT = info("A Helm hook is not part of the package.", PACKAGE)
     PATH_INVALID = error("The path of a file in a source is absolute, or contains `..`.", PACKAGE)
+    RENDERED_OUTPUT_INVALID = error("A chart rendered a document that is not a Kubernetes resource.", PACKAGE)
+    RENDERED_TEXT_NORMALIZED = info(
+        "The text of a rendered resource was written again, because YAML parsers read it differently.", PACKAGE
+    )
+    RENDER_OUT_OF_MEMORY = error("The program that renders a source exceeded its memory limit.", PACKAGE)
+    RENDER_TIMEOUT = error("The program that renders a source exceeded its time limit. It is tried again.", PACKAGE)
+    SOURCE_TOO_LARGE = error("A source or its rendered output exceeds a limit.", PACKAGE)
+    VALUES_INVALID = error("Values do not match the schema of their chart.", PACKAGE)

@@ -6,7 +6,6 @@ import hashlib
 import os
 import shlex
 import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
@@ -29,13 +28,19 @@ from reconciler.packages.functions.resource_list import (
     read_response,
     reject_response,
 )
+from reconciler.processes.process import (
+    ProcessLimits,
+    ProcessResult,
+    ProcessSpec,
+    ProcessTimeoutError,
+    limit_resources,
+    run_process,
+)
 from reconciler.runners.interrupted_calls import InterruptedCalls
-from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
 
 # If one of these signals ended a function, another process sent the signal, and the function is called again later. Any
 # other signal means that the function crashed.
 KILL_SIGNALS = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT})
-_LIMIT_PROGRAM = str(Path(__file__).with_name("exec_with_limits.py"))
 # The only environment variables of a function, so that scripts find their interpreter and write the same text on every
 # machine.
 _ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TZ": "UTC"}
@@ -108,12 +113,9 @@ class _Command:
         )
 
     def _run(self, stdin: bytes) -> ProcessResult:
-        limits = (str(self.limits.memory_bytes), str(self.limits.output_bytes))
         with _create_empty_folder() as directory:
             environment = {**_ENVIRONMENT, "HOME": directory, "TMPDIR": directory}
-            spec = ProcessSpec(
-                (sys.executable, "-I", "-S", _LIMIT_PROGRAM, *limits, *self.arguments), Path(directory), environment
-            )
+            spec = ProcessSpec(limit_resources(self.arguments, self.limits), Path(directory), environment)
             result = run_limited(self.arguments[0], spec, stdin, self.limits)
         return ProcessResult(result.exit_code, result.output, clean_log(result.stderr, directory), result.is_too_large)
 

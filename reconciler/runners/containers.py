@@ -22,9 +22,9 @@ from reconciler.packages.functions.function import (
 )
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
 from reconciler.packages.functions.resource_list import clean_log, format_request
+from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessSpec
 from reconciler.runners.commands import KILL_SIGNALS, read_function_output, run_limited
 from reconciler.runners.interrupted_calls import InterruptedCalls
-from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec
 
 EngineName = Literal["podman", "docker", "nerdctl"]
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]

@@ -3,27 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.processes.backoff import CallBackoff
 
 T = TypeVar("T")
-
-
-class CallBackoff(Protocol):
-    """The back-off of failed calls, by the key of the call."""
-
-    def is_waiting(self, key: str) -> bool:
-        """Return whether the back-off of a call has not ended yet."""
-        ...
-
-    def record_failure(self, key: str) -> float:
-        """Record a failure of a call, start its back-off, and return its duration in seconds."""
-        ...
-
-    def record_success(self, key: str) -> None:
-        """Delete the recorded failures of a call."""
-        ...
 
 
 class InterruptedCalls:

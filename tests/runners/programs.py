@@ -10,12 +10,12 @@ from reconciler.api.kpt import FunctionSpec
 from reconciler.packages.functions.function import FunctionContext, FunctionOutput
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS, FunctionMatch
 from reconciler.packages.functions.starlark import run_in_process
+from reconciler.processes.process import ProcessLimits
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.runners.commands import CommandFunctions
 from reconciler.runners.containers import ContainerEngine, ContainerFunctions, EngineOptions, PullPolicy
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.runners.interrupted_calls import InterruptedCalls
-from reconciler.runners.process import ProcessLimits
 from tests.unit.packages.builders import parse_items
 
 PREFIX = "ghcr.io/kptdev/krm-functions-catalog"

@@ -15,7 +15,6 @@ from reconciler.controllers.components.component_renderer import RenderedCompone
 from reconciler.controllers.components.model import Build
 from reconciler.controllers.components.provenance import ComponentProvenance, ValueSources
 from reconciler.controllers.components.resource_renderer import RenderedResource
-from reconciler.controllers.file_names import assign_file_names
 from reconciler.controllers.results import (
     GeneratedSource,
     MutationResult,
@@ -29,6 +28,7 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import WIDE_INDENT_STYLE, emit
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.file_names import assign_file_names
 
 
 @dataclass(frozen=True)

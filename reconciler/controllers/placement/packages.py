@@ -12,7 +12,6 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.catalog.trace import CatalogView
 from reconciler.controllers.clusters.inventory import ClusterInventory
-from reconciler.controllers.file_names import assign_file_names
 from reconciler.controllers.placement.deletion_protection import RetainedFiles
 from reconciler.controllers.placement.model import PlacementResource, build_package_path, build_placement_owner
 from reconciler.controllers.results import (
@@ -25,6 +24,7 @@ from reconciler.controllers.results import (
 )
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.file_names import assign_file_names
 
 NamedObject = tuple[str, str, str, str]
 ADOPT_ANNOTATION = "reconciler.dev/adopt"

@@ -11,7 +11,6 @@ from reconciler.catalog.files import File
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.clusters.inventory import ClusterInventory
 from reconciler.controllers.codes import ControllerCodes
-from reconciler.controllers.file_names import MAX_FILE_NAME_LENGTH, format_full_file_name
 from reconciler.controllers.placement.codes import PlacementCodes
 from reconciler.controllers.placement.model import (
     CLUSTER_PROPAGATION_POLICY_KIND,
@@ -28,6 +27,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.krm.schema import find_kind_scope
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.file_names import MAX_FILE_NAME_LENGTH, format_full_file_name
 
 PROPAGATION_POLICY_LABEL = "kubeadmiral.io/propagation-policy-name"
 CLUSTER_PROPAGATION_POLICY_LABEL = "kubeadmiral.io/cluster-propagation-policy-name"

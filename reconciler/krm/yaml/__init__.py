@@ -5,6 +5,7 @@ from reconciler.krm.yaml.document import Document
 from reconciler.krm.yaml.emit import WIDE_INDENT_STYLE, emit
 from reconciler.krm.yaml.errors import DEFAULT_YAML_LIMITS, YamlError, YamlLimits
 from reconciler.krm.yaml.file import YamlFile, parse_yaml, read_core_yaml
+from reconciler.krm.yaml.rendered_text import NormalizedDocument, normalize_document
 from reconciler.krm.yaml.reuse_formatting import FormattingSource, ReusedFormatting
 
 __all__ = [
@@ -13,11 +14,13 @@ __all__ = [
     "DataPath",
     "Document",
     "FormattingSource",
+    "NormalizedDocument",
     "ReusedFormatting",
     "YamlError",
     "YamlFile",
     "YamlLimits",
     "emit",
+    "normalize_document",
     "parse_yaml",
     "read_core_yaml",
 ]

@@ -55,20 +55,29 @@ def find_line_and_column(text: str, offset: int) -> tuple[int, int]:
     return line, offset - start + 1
 
 
-def compose(text: str, budget: YamlBudget, resolve: Callable[[str], Any] = resolve_plain) -> YamlNode | None:
+def compose(
+    text: str,
+    budget: YamlBudget,
+    resolve: Callable[[str], Any] = resolve_plain,
+    *,
+    use_last_duplicate: bool = False,
+) -> YamlNode | None:
     """Parse a text with one YAML document, and return its root node. Return None if the document is empty.
 
     Args:
         budget: The remaining limits of the file.
         resolve: Function that converts a scalar without quotes and tag to its value.
+        use_last_duplicate: Whether the last value of a key counts if a mapping contains the key twice. Such a key is
+            otherwise an error.
 
     Raises:
         YamlError: The text is invalid or exceeds a limit. The line number is relative to the start of `text`.
     """
     # Cache only texts without aliases, because each parse of an alias must reduce the budget.
-    if resolve is resolve_plain and len(text) <= _MAX_CACHED_CHARACTERS and "*" not in text:
+    is_usual = resolve is resolve_plain and not use_last_duplicate
+    if is_usual and len(text) <= _MAX_CACHED_CHARACTERS and "*" not in text:
         return _compose_cached(text, budget.limits.depth)
-    return _compose_uncached(text, budget, resolve)
+    return _compose_uncached(text, budget, resolve, use_last_duplicate=use_last_duplicate)
 
 
 @cached(_MAX_CACHED_TEXTS)
@@ -76,12 +85,14 @@ def _compose_cached(text: str, depth: int) -> YamlNode | None:
     return _compose_uncached(text, YamlBudget(YamlLimits(depth=depth)), resolve_plain)
 
 
-def _compose_uncached(text: str, budget: YamlBudget, resolve: Callable[[str], Any]) -> YamlNode | None:
+def _compose_uncached(
+    text: str, budget: YamlBudget, resolve: Callable[[str], Any], *, use_last_duplicate: bool = False
+) -> YamlNode | None:
     if match := _INVALID_CHARACTER.search(text):
         raise _create_error(
             text, match.start(), "YamlSyntax", f"the character U+{ord(match[0]):04X} is not allowed in YAML"
         )
-    composer = _Composer(text, budget, resolve)
+    composer = _Composer(text, budget, resolve, use_last_duplicate=use_last_duplicate)
     try:
         return composer.run()
     except yaml.MarkedYAMLError as error:
@@ -107,10 +118,13 @@ def _create_error(text: str, offset: int, code: str, message: str) -> YamlError:
 class _Composer:
     """Parser state for one document. It creates nodes from the events of libyaml."""
 
-    def __init__(self, text: str, budget: YamlBudget, resolve: Callable[[str], Any]) -> None:
+    def __init__(
+        self, text: str, budget: YamlBudget, resolve: Callable[[str], Any], *, use_last_duplicate: bool
+    ) -> None:
         self.text = text
         self.budget = budget
         self.resolve = resolve
+        self.use_last_duplicate = use_last_duplicate
         self.anchors: dict[str, YamlNode] = {}
         self.stack: list[MappingNode | SequenceNode] = []
         self.roots: list[YamlNode] = []
@@ -220,8 +234,8 @@ class _Composer:
         for key, value in zip(children, children, strict=True):
             name = key.data if key.data.__class__ is str else self._read_key(key)
             if name == "<<" and is_merge_key(key):
-                merged = value if merged is None else self._raise_duplicate(key, name)
-            elif name in data:
+                merged = value if merged is None or self.use_last_duplicate else self._raise_duplicate(key, name)
+            elif name in data and not self.use_last_duplicate:
                 self._raise_duplicate(key, name)
             else:
                 data[name] = value.data

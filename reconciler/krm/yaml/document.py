@@ -286,10 +286,11 @@ class Document:
         Remove the line `---` before the document, and end the text with exactly one line end. Keep blank lines in block
         scalars, a block scalar without a final line end, and directives that define tags.
         """
-        document = self._with_text(_remove_document_start(self.text)) or self
-        return (document._with_text(_end_with_one_newline(document.text)) or document).at_line(1)
+        document = self.with_equal_text(_remove_document_start(self.text)) or self
+        return (document.with_equal_text(_end_with_one_newline(document.text)) or document).at_line(1)
 
-    def _with_text(self, text: str) -> Document | None:
+    def with_equal_text(self, text: str) -> Document | None:
+        """Return a copy of the document with another text. Return None if the text does not contain the same data."""
         return self if text == self.text else self._parse_checked(text, self.data)
 
     def _end_last_line(self, newline: str = "\n") -> Document:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.controllers.file_names import assign_file_names
 from reconciler.controllers.placement.resources import build_resource_file
 from reconciler.krm.objects import ObjectKey
+from reconciler.packages.file_names import assign_file_names
 from tests.unit.controllers.placement.controller_world import build_catalog
 
 

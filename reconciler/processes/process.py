@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,7 @@ _GRACE_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _CHUNK_BYTES = 65_536
 _MAX_STDERR_BYTES = 16_384
+_LIMIT_PROGRAM = str(Path(__file__).with_name("exec_with_limits.py"))
 
 
 class ProcessTimeoutError(Exception):
@@ -60,6 +62,12 @@ class ProcessSpec:
     command: Sequence[str]
     folder: Path | None = None
     environment: Mapping[str, str] | None = None
+
+
+def limit_resources(command: Sequence[str], limits: ProcessLimits) -> tuple[str, ...]:
+    """Return a command that runs `command` with limits for the memory and for the size of each written file."""
+    sizes = (str(limits.memory_bytes), str(limits.output_bytes))
+    return (sys.executable, "-I", "-S", _LIMIT_PROGRAM, *sizes, *command)
 
 
 def run_process(spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.runners.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
+from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
 
 MEGABYTE = 1_000_000
 

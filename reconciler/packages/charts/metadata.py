@@ -1,0 +1,40 @@
+"""The metadata of a chart: its name, version and type from `Chart.yaml`."""
+
+from __future__ import annotations
+
+from reconciler.api.base import read_model
+from reconciler.api.helm import ChartManifest
+from reconciler.api.messages import MessageTemplates
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.findings import Finding
+from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.packages.source_codes import SourceCodes
+
+CHART_FILE = "Chart.yaml"
+
+
+def read_chart_manifest(chart: FileTree) -> ChartManifest | Finding:
+    """Return the content of `Chart.yaml`, or the finding if the file cannot be read."""
+    file = chart.get(CHART_FILE)
+    problem = f"the folder contains no file {CHART_FILE}" if file is None else ""
+    manifest = None if file is None else _parse_manifest(file)
+    if isinstance(manifest, ChartManifest):
+        return manifest
+    return SourceCodes.CHART_RENDER_FAILED.finding(f"the chart cannot be read: {problem or manifest}")
+
+
+def _parse_manifest(file: File) -> ChartManifest | str:
+    parsed = parse_cached(file.data)
+    if isinstance(parsed, ParseFailure):
+        return f"{CHART_FILE}:{parsed.line}: {parsed.message}"
+    if len(parsed.documents) != 1:
+        return f"{CHART_FILE} must contain one document, not {len(parsed.documents)}"
+    result = read_model(ChartManifest, parsed.documents[0].data, MessageTemplates())
+    if result.model is None:
+        return f"{CHART_FILE}: {'; '.join(result.error_texts)}"
+    return result.model if result.model.name else f"{CHART_FILE}: name is required"
+
+
+def format_chart(manifest: ChartManifest) -> str:
+    """Return the name and version of a chart for messages, e.g. "chart podinfo 6.1.3"."""
+    return f"chart {manifest.name} {manifest.version}".rstrip()

@@ -1,0 +1,68 @@
+"""The inputs and the result of the render of a chart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass, field
+
+HookPolicy = Literal["keep", "drop", "argocd"]
+NamespacePolicy = Literal["missing", "none"]
+NondeterminismPolicy = Literal["refuse", "fixed"]
+
+
+@dataclass(frozen=True)
+class ChartRequest:
+    """All inputs of a chart render except the files of the chart and the program.
+
+    Attributes:
+        release_name: The value of `.Release.Name`.
+        namespace: The value of `.Release.Namespace`.
+        kube_version: The value of `.Capabilities.KubeVersion`, e.g. "1.34.0".
+        values: The merged values above the chart's own `values.yaml`, as canonical JSON text.
+        api_versions: Texts that are added to `.Capabilities.APIVersions`.
+        set_namespace: Whether namespaced resources without a namespace get `namespace` ("missing") or stay
+            unchanged ("none").
+        create_namespace: Whether a Namespace resource is added.
+        include_crds: Whether the resources in the folders `crds` of the chart are included.
+        skip_tests: Whether resources with a test hook are left out.
+        hooks: Which other hooks are written.
+        skip_schema_validation: Whether `values.schema.json` is ignored.
+        on_nondeterminism: What happens if the output depends on a clock or on randomness: an error ("refuse"), or fixed
+            values ("fixed").
+        identity: The identity of the package. Only fixed values depend on it.
+        allowed_secrets: Secrets with values that are allowed in the output, as "Kind/name".
+    """
+
+    release_name: str
+    namespace: str
+    kube_version: str
+    values: str = "{}"
+    api_versions: tuple[str, ...] = ()
+    set_namespace: NamespacePolicy = "missing"
+    create_namespace: bool = False
+    include_crds: bool = True
+    skip_tests: bool = True
+    hooks: HookPolicy = "keep"
+    skip_schema_validation: bool = False
+    on_nondeterminism: NondeterminismPolicy = "refuse"
+    identity: str = ""
+    allowed_secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RenderedSource:
+    """The result of a render.
+
+    Attributes:
+        files: One file per resource, without a Kptfile. Do not use the files if `findings` contains an error.
+        findings: Errors, warnings and information about the render.
+        templates: The template file, relative to the folder of the chart, that wrote each file.
+    """
+
+    files: FileTree = field(default_factory=FileTree)
+    findings: tuple[Finding, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,110 @@
+"""Tests of the chart engine with the real program helm and with real charts. They are skipped if these are absent."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.krm.yaml import parse_yaml
+from reconciler.lazy_dataclasses import replace
+from reconciler.packages.charts.request import RenderedSource
+from tests.support.charts import LIMITS, REQUEST, build_chart, build_engine, format_config_map, read_folder
+from tests.support.programs import chart_folder, find_program
+
+CHARTS = ("cert-manager", "descheduler", "flagger", "grafana", "kyverno-policies", "metrics-server", "sealed-secrets")
+
+
+def render(tmp_path: Path, chart: Any, **options: Any) -> RenderedSource:
+    return build_engine(find_program("helm"), tmp_path).render(chart, replace(REQUEST, **options))
+
+
+def list_errors(source: RenderedSource) -> list[tuple[str, str]]:
+    return [(finding.code, finding.message) for finding in source.findings if finding.severity == "error"]
+
+
+def index_resources(text: str) -> dict[tuple[str, ...], Any]:
+    resources = [document.data for document in parse_yaml(text).documents]
+    return {
+        (data["apiVersion"], data["kind"], data["metadata"].get("namespace", ""), data["metadata"]["name"]): data
+        for data in resources
+    }
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_files_equal_the_output_of_helm(tmp_path: Path, name: str) -> None:
+    folder = chart_folder(name)
+    command = [find_program("helm"), "template", "--namespace", "shop", "--kube-version", "1.34.0", "--include-crds"]
+    output = subprocess.run([*command, "web", str(folder)], capture_output=True, text=True, check=True, timeout=60)
+
+    source = render(tmp_path, read_folder(folder), set_namespace="none")
+
+    assert list_errors(source) == []
+    rendered = index_resources("---\n".join(file.data.decode() for file in source.files.values()))
+    assert rendered == index_resources(output.stdout)
+    assert len(source.files) == len(rendered)
+
+
+def test_metrics_server_has_one_file_per_resource(tmp_path: Path) -> None:
+    source = render(tmp_path, read_folder(chart_folder("metrics-server")))
+
+    assert len(source.files) == 9
+    assert source.templates["service-web-metrics-server.yaml"] == "templates/service.yaml"
+
+
+def test_values_schema(tmp_path: Path) -> None:
+    chart = read_folder(chart_folder("external-dns"))
+
+    source = render(tmp_path, chart, values='{"policy":7}')
+
+    assert [(finding.code, finding.location.pointer) for finding in source.findings] == [("ValuesInvalid", "/policy")]
+    assert list_errors(render(tmp_path, chart, values='{"policy":7}', skip_schema_validation=True)) == []
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        pytest.param("a: {{ .Values.x.y }}", "template: templates/a.yaml:1:13", id="nil-pointer"),
+        pytest.param("a: {{ fail .Release.Name }}", "(templates/a.yaml:1:6): web", id="fail"),
+        pytest.param("a: b: c", "YAML parse error on templates/a.yaml", id="yaml"),
+        pytest.param(
+            '{{ define "f" }}{{ include "f" . }}{{ end }}{{ include "f" . }}', "templates/a.yaml", id="endless"
+        ),
+    ],
+)
+def test_template_errors(tmp_path: Path, template: str, message: str) -> None:
+    ((code, text),) = list_errors(render(tmp_path, build_chart({"a.yaml": template})))
+
+    assert code == "ChartRenderFailed"
+    assert message in text
+    assert len(text) < 1_500
+
+
+def test_capabilities_and_release(tmp_path: Path) -> None:
+    template = format_config_map("a", '"{{ .Capabilities.KubeVersion }} {{ .Capabilities.APIVersions.Has "x.io/v1" }}'
+                                 ' {{ .Release.Namespace }} {{ .Release.IsInstall }} {{ .Values.n }}"')  # fmt: skip
+
+    source = render(tmp_path, build_chart({"a.yaml": template}), api_versions=("x.io/v1",), values='{"n":5}')
+
+    assert b'key: "v1.34.0 true shop true 5"' in source.files["configmap-a.yaml"].data
+
+
+def test_chart_cannot_read_other_files_or_the_network(tmp_path: Path) -> None:
+    template = format_config_map(
+        "a", '"{{ .Files.Get "../values.json" }}|{{ lookup "v1" "Pod" "" "" }}|{{ getHostByName "example.com" }}"'
+    )
+
+    source = render(tmp_path, build_chart({"a.yaml": template}))
+
+    assert b'key: "|map[]|"' in source.files["configmap-a.yaml"].data
+
+
+def test_memory_limit(tmp_path: Path) -> None:
+    limits = replace(LIMITS, memory_bytes=300_000_000)
+    chart = build_chart({"a.yaml": "{{ range until 100000000 }}{{ end }}"})
+
+    source = build_engine(find_program("helm"), tmp_path, limits).render(chart, REQUEST)
+
+    assert [code for code, _ in list_errors(source)] == ["RenderOutOfMemory"]

@@ -1,0 +1,92 @@
+"""Tests of the conversion of helm's error output to findings. The texts are the output of helm 3.22 and 3.14."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.charts.helm_errors import convert_helm_error, is_out_of_memory
+
+DEBUG = "\n\nUse --debug flag to render out invalid YAML\n"
+SCHEMA = "values don't meet the specifications of the schema(s) in the following chart(s):\n"
+CALL = ': error calling include: template: web/templates/a.yaml:1:35: executing "f" at <include "f" .>'
+
+
+@pytest.mark.parametrize(
+    ("stderr", "message"),
+    [
+        pytest.param(
+            'Error: template: web/templates/a.yaml:1:13: executing "web/templates/a.yaml" at <.Values.x.y>: nil pointer'
+            f" evaluating interface {{}}.y{DEBUG}",
+            'chart web 1: template: templates/a.yaml:1:13: executing "templates/a.yaml" at <.Values.x.y>: nil pointer'
+            " evaluating interface {}.y",
+            id="nil-pointer",
+        ),
+        pytest.param(
+            f"Error: execution error at (web/templates/a.yaml:1:6): boom{DEBUG}",
+            "chart web 1: execution error at (templates/a.yaml:1:6): boom",
+            id="fail",
+        ),
+        pytest.param(
+            "walk.go:75: found symbolic link\nError: YAML parse error on web/charts/s/templates/a.yaml: yaml: line 3",
+            "chart web 1: YAML parse error on charts/s/templates/a.yaml: yaml: line 3",
+            id="warning-before-the-error",
+        ),
+        pytest.param(
+            f"Error: template: web/templates/a.yaml:1:3{CALL * 1000}: nested reference",
+            'chart web 1: template: web/templates/a.yaml:1:3: … web/templates/a.yaml:1:35: executing "f" at <include'
+            ' "f" .>: nested reference'.replace("web/templates", "templates"),
+            id="endless-include",
+        ),
+        pytest.param("", "chart web 1: the program gave no reason", id="no-output"),
+        pytest.param(f"Error: {'x' * 5000}", f"chart web 1: {'x' * 1200}…", id="long-text"),
+    ],
+)
+def test_render_error(stderr: str, message: str) -> None:
+    findings = convert_helm_error(stderr, "chart web 1", "web")
+
+    assert [(finding.code, finding.message) for finding in findings] == [("ChartRenderFailed", message)]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "violations"),
+    [
+        pytest.param(
+            f"Error: {SCHEMA}web:\n- at '/image/pullPolicy': got string, want boolean\n- at '/policy': got number\n\n",
+            {
+                "/image/pullPolicy": "chart web 1: values/image/pullPolicy: got string, want boolean",
+                "/policy": "chart web 1: values/policy: got number",
+            },
+            id="helm-3.18-and-later",
+        ),
+        pytest.param(
+            f"Error: {SCHEMA}web:\n- (root): policy is required\n- image.tag: Invalid type\n",
+            {
+                "": "chart web 1: values: policy is required",
+                "/image/tag": "chart web 1: values/image/tag: Invalid type",
+            },
+            id="older-versions",
+        ),
+        pytest.param(
+            f"Error: {SCHEMA}db:\n- at '/size': got string, want integer\n",
+            {"/db/size": "chart web 1: values/db/size: got string, want integer"},
+            id="subchart",
+        ),
+    ],
+)
+def test_schema_violations(stderr: str, violations: dict[str, str]) -> None:
+    findings = convert_helm_error(stderr, "chart web 1", "web")
+
+    assert {finding.code for finding in findings} == {"ValuesInvalid"}
+    assert {finding.location.pointer: finding.message for finding in findings} == violations
+
+
+@pytest.mark.parametrize(
+    ("stderr", "expected"),
+    [
+        ("fatal error: runtime: out of memory\n\ngoroutine 1:\n", True),
+        ("runtime: cannot allocate memory\n", True),
+        ("Error: execution error at (web/templates/a.yaml:1:6): out of memory", False),
+    ],
+)
+def test_out_of_memory(stderr: str, expected: bool) -> None:
+    assert is_out_of_memory(stderr) is expected

@@ -1,0 +1,36 @@
+"""Tests of reading `Chart.yaml`."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.api.helm import ChartManifest
+from reconciler.catalog.files import File, FileTree
+from reconciler.packages.charts.metadata import format_chart, read_chart_manifest
+
+
+def test_name_and_version() -> None:
+    text = "apiVersion: v2\nname: web\nversion: 1.2.3\nmaintainers: [{name: x}]\nkubeVersion: '>=1.25'\n"
+
+    manifest = read_chart_manifest(FileTree({"Chart.yaml": File(text.encode())}))
+
+    assert isinstance(manifest, ChartManifest)
+    assert (format_chart(manifest), manifest.kube_version) == ("chart web 1.2.3", ">=1.25")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        pytest.param({}, "the folder contains no file Chart.yaml", id="missing"),
+        pytest.param({"Chart.yaml": "a: b: c"}, "Chart.yaml:1: the text is not valid YAML", id="syntax"),
+        pytest.param({"Chart.yaml": "version: 1.2.3\n"}, "Chart.yaml: name is required", id="no-name"),
+        pytest.param({"Chart.yaml": "name: a\nversion: 1.1\n"}, "version must be a string", id="number"),
+        pytest.param({"Chart.yaml": "name: a\n---\nname: b\n"}, "one document, not 2", id="two-documents"),
+    ],
+)
+def test_errors(files: dict[str, str], message: str) -> None:
+    finding = read_chart_manifest(FileTree({path: File(text.encode()) for path, text in files.items()}))
+
+    assert not isinstance(finding, ChartManifest)
+    assert finding.code == "ChartRenderFailed"
+    assert message in finding.message
