@@ -204,7 +204,8 @@ class SettingsInputs:
         """Return the folder of a local config, whose changes start a pass. Return () for a remote config."""
         return (Path(self.source.url.text),) if self.source.url.is_local else ()
 
-    def open_mirror(self, url: str) -> Mirror:
-        """Open the mirror of a repository."""
+    def open_mirror(self, url: str, folder: str = "") -> Mirror:
+        """Open the mirror of a repository, in a folder of the cache."""
         signing = MirrorSigning(self.signer, log_signing_failure) if self.signer else None
-        return Mirror.open(self._cache, url, self._options, self._rate_limiters.get, log_mirror_rebuild, signing)
+        cache, limiters = self._cache / folder, self._rate_limiters
+        return Mirror.open(cache, url, self._options, limiters.get, log_mirror_rebuild, signing)

@@ -44,7 +44,7 @@ def build_push_publisher(settings: Settings) -> PushPublisher:
         NoStatusRepositoryError: The settings contain no repository for status files.
         GitError: The URL of the repository for status files is invalid or not allowed.
     """
-    url = parse_url(_get_status_url(settings))
+    url = parse_url(get_status_url(settings))
     check_url_allowed(url, settings.git.allowed_urls)
     tags = RevisionTagger(
         settings.state_ref, Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
@@ -64,7 +64,7 @@ def read_status(settings: Settings) -> dict[str, bytes]:
         NoStatusRepositoryError: The settings contain no repository for status files.
         GitError: The branch cannot be fetched or read.
     """
-    url = parse_url(_get_status_url(settings))
+    url = parse_url(get_status_url(settings))
     cache, options = Path(settings.cache).expanduser(), build_git_options(settings)
     mirror = Mirror.open(cache, url, options, on_rebuild=log_mirror_rebuild)
     mirror.fetch("config", branches=(settings.status.branch,))
@@ -98,7 +98,8 @@ def read_summary(settings: Settings) -> Mapping[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
-def _get_status_url(settings: Settings) -> str:
+def get_status_url(settings: Settings) -> str:
+    """Return the URL of the repository for the status. Raises NoStatusRepositoryError."""
     url = settings.status.url or settings.fleet.url
     if not url:
         raise NoStatusRepositoryError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.bootstrap import health as bootstrap_health
+from reconciler.bootstrap import heartbeat as bootstrap_heartbeat
 from reconciler.bootstrap import notifications as bootstrap_notifications
 from reconciler.bootstrap import options as bootstrap_options
 from reconciler.bootstrap import publishers, settings_changes, start_event
@@ -143,6 +144,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     )  # fmt: skip
     bootstrap_services.warn_about_signatures(services.inputs.signer)
     notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)
+    heartbeat = bootstrap_heartbeat.build_heartbeat(settings, services.inputs, is_read_only=state.is_read_only)
     passes = pass_runner.PassRunner(
         services.source, services.remotes, services.pass_services, publisher, observe=notifications.observe
     )
@@ -164,6 +166,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     def run(reasons: frozenset[Wakeup]) -> bool:
         is_done = recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)))
         parts.notifier.report_pass(state.view)
+        heartbeat.record_pass(passes.summary.result)
         return is_done
 
     gather_seconds = settings.webhooks.gather_seconds
@@ -172,6 +175,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     def close() -> None:
         remotes.close()
         notifications.close()
+        heartbeat.close()
 
     return loop.ServiceWork(
         run, services.backoff.retry_now, schedule, folders, lambda: passes.seconds_until_due, gather_seconds,

@@ -44,3 +44,10 @@ class StatusSettings(SettingsGroup):
         "variants, only variants with problems have a file.",
         ge=0,
     )
+    heartbeat_minutes: int = declare(
+        0,
+        "The time between two heartbeats, in minutes. After a completed pass, the daemon replaces the commit of the "
+        "ref refs/reconciler/heartbeat/<i>-of-<n> for shard i/n in the repository for the status. The date of the "
+        "commit shows whether the daemon works. 0 turns heartbeats off.",
+        ge=0,
+    )
