@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StrictBool
 
@@ -26,6 +26,15 @@ from reconciler.api.json_schema import SchemaOf
 from reconciler.api.kpt import FunctionSelector, FunctionSpec, UpdateStrategy
 from reconciler.api.manifest import KUBERNETES_VERSION_SCHEMA, Manifest, Metadata
 from reconciler.api.messages import MessageTemplates
+from reconciler.api.package_sources import (
+    ChartName,
+    ChartVersion,
+    Digest,
+    HelmRepository,
+    OciRepository,
+    RepositoryType,
+    SourceKind,
+)
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import validate_dns_subdomain, validate_ref_name, validate_workspace_name
 from reconciler.krm.selectors import LabelSelector
@@ -102,16 +111,14 @@ def _convert_keys_to_text(value: object) -> object:
     return [_convert_keys_to_text(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _validate_tag(name: str) -> str | None:
-    if _REVISION_LIKE.fullmatch(name):
-        # Reject a tag such as "v3", because it has the same syntax as a revision.
-        return f'"{name}" is the name of a revision; write it in the field revision'
-    return validate_workspace_name(name)
+def is_revision_name(name: str) -> bool:
+    """Return whether a name has the syntax of a revision, such as "v3". Such a name must not be a tag of a package."""
+    return _REVISION_LIKE.fullmatch(name) is not None
 
 
 Revision = Annotated[str | int, BeforeValidator(_normalize_revision)]
 WorkspaceName = Annotated[str, check_text(validate_workspace_name, "{path} is invalid")]
-TagName = Annotated[str, check_text(_validate_tag, "{path} is invalid")]
+TagName = Annotated[str, check_text(validate_workspace_name, "{path} is invalid")]
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,23 @@ class TagReference:
     name: str
 
 
-UpstreamReference = RevisionReference | BranchHeadReference | WorkspaceReference | TagReference
+@dataclass(frozen=True)
+class VersionReference:
+    """An exact version or a version range, in the syntax of Helm."""
+
+    range: str
+
+
+@dataclass(frozen=True)
+class DigestReference:
+    """The digest of an OCI artifact, without a tag or version."""
+
+    digest: str
+
+
+UpstreamReference = (
+    RevisionReference | BranchHeadReference | WorkspaceReference | TagReference | VersionReference | DigestReference
+)
 
 
 class TagPolicy(ApiModel):
@@ -151,13 +174,36 @@ class TagPolicy(ApiModel):
 
 
 class UpstreamSpec(ApiModel):
-    """The upstream package and its revision. Use one of revision, tag and workspaceName."""
+    """The upstream package and its revision. Use one of revision, tag, version and workspaceName.
+
+    Which fields are allowed depends on the type of the Repository: revision and workspaceName require a Git repository,
+    and chart requires a chart repository.
+    """
 
     deprecated_names: ClassVar = {"ref": Deprecation("tag", "Use tag.")}
     blank_fields: ClassVar = ("tagMode",)
 
     repo: NonEmptyText = Field(description="Name of the Repository that contains the package.")
-    package: PackagePath = Field(description="Path of the package in that Repository.")
+    package: PackagePath = Field("", description="Path of the package in that Repository. Charts use the field chart.")
+    chart: ChartName = Field("", description="Name of the chart in a Repository of type helm.")
+    version: ChartVersion = Field(
+        "",
+        description=(
+            "Version of a chart or of an OCI artifact, or a version range such as ~5.27. The highest matching version "
+            "is used."
+        ),
+        examples=["5.27.0", ">=5.20.0 <6.0.0"],
+    )
+    digest: Digest = Field(
+        "",
+        description=(
+            "Required digest: of the manifest for OCI, and of the archive for other chart repositories. For OCI, the "
+            "digest can replace the version or tag."
+        ),
+    )
+    kind: SourceKind | None = Field(
+        None, description="How the files become a package. By default, the names of the files decide."
+    )
     revision: Revision | None = Field(
         None,
         description="Revision of the package, for example v1 or 1. -1 is the head of the branch.",
@@ -183,10 +229,17 @@ class UpstreamSpec(ApiModel):
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue for no reference, for several references, and for `tagMode: rewrite` without a tag."""
         count = _count_references(data)
-        if count == 0:
+        if "package" not in data and not data.get("chart"):
+            yield FieldIssue("missing required field {path}", ("package",), rule="missing")
+        if data.get("package") and data.get("chart"):
+            yield FieldIssue("{path} must specify only one of package and chart")
+        if count == 0 and data.get("chart"):
+            yield FieldIssue("{path} must be set, because the upstream is a chart", ("version",))
+        elif count == 0 and not data.get("digest"):
             yield FieldIssue("{path} must specify one of revision, workspaceName or tag", rule="no_reference")
         if count > 1:
-            yield FieldIssue("{path} must specify only one of revision, workspaceName and tag")
+            names = "workspaceName, tag and version" if data.get("version") else "workspaceName and tag"
+            yield FieldIssue(f"{{path}} must specify only one of revision, {names}")
         if data.get("tagMode") == "rewrite" and not data.get("tag"):
             yield FieldIssue('{path} "rewrite" requires a tag in {parent}.tag', ("tagMode",))
 
@@ -199,7 +252,16 @@ class UpstreamSpec(ApiModel):
             suffix = str(self.revision)
             numbered = _NUMBERED_REVISION.fullmatch(suffix)
             return RevisionReference(suffix, int(numbered[1]) if numbered else -1)
+        if self.version:
+            return VersionReference(self.version)
+        if self.digest and not self.tag:
+            return DigestReference(self.digest)
         return WorkspaceReference(self.workspace_name) if self.workspace_name else TagReference(self.tag)
+
+    @property
+    def package_name(self) -> str:
+        """The chart name, or the path of the package in the Repository."""
+        return self.chart or self.package
 
     @property
     def rewritten_tag(self) -> str:
@@ -228,11 +290,11 @@ class UpstreamSpec(ApiModel):
 
 
 def _count_references(upstream: Mapping[str, Any]) -> int:
-    """Return how many of revision, workspaceName and tag have a value.
+    """Return how many of revision, workspaceName, tag and version have a value.
 
     With `tagMode: rewrite`, a tag and a revision count as one reference, because the tag defines the next revision.
     """
-    names = [name for name in ("workspaceName", "tag") if upstream.get(name) not in (None, "")]
+    names = [name for name in ("workspaceName", "tag", "version") if upstream.get(name) not in (None, "")]
     is_pair = "tag" in names and "revision" in upstream and upstream.get("tagMode") == "rewrite"
     return ("revision" in upstream) + len(names) - is_pair
 
@@ -902,11 +964,13 @@ class RepositoryGit(ApiModel):
 
 
 class RepositorySpec(ApiModel):
-    """The Git repository, and whether it is a target cluster."""
+    """The Git repository, chart repository or OCI registry, and whether it is a target cluster."""
 
     is_open: ClassVar = True
 
-    type: Literal["git"] = Field("git", description="Type of the repository. Only git is supported.")
+    type: RepositoryType = Field(
+        "git", description="Type of the repository. The spec contains exactly the block with the same name."
+    )
     description: Any = Field(None, description="Description.")
     deployment: StrictBool = Field(
         False,
@@ -915,11 +979,31 @@ class RepositorySpec(ApiModel):
             "the repository contains upstream packages."
         ),
     )
-    git: RepositoryGit
+    git: RepositoryGit | None = None
+    helm: HelmRepository | None = None
+    oci: OciRepository | None = None
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield an issue unless the spec contains exactly the block of its type."""
+        repository_type = data.get("type", "git")
+        if repository_type not in _REPOSITORY_TYPES:
+            return
+        others = [name for name in _REPOSITORY_TYPES if name != repository_type and name in data]
+        for name in others:
+            message = f"{{path}} is not allowed, because {{parent}}.type is {repository_type}; use {repository_type}"
+            yield FieldIssue(message, (name,))
+        if repository_type not in data and not others:
+            yield FieldIssue("{path} must be set", (repository_type,), rule="missing")
+        if data.get("deployment") is True and repository_type != "git":
+            yield FieldIssue("{path} true requires {parent}.type git", ("deployment",))
+
+
+_REPOSITORY_TYPES = get_args(RepositoryType)
 
 
 class Repository(Manifest):
-    """A Git repository with upstream packages. If deployment is true, it is a target cluster."""
+    """A repository with upstream packages. If deployment is true, it is a target cluster."""
 
     api_versions: ClassVar = (PORCH_API_VERSION,)
     is_open: ClassVar = True

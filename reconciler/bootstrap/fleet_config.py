@@ -77,12 +77,14 @@ def build_fleet_config(
     urls: dict[tuple[str, str], str] = {}
     refused = []
     for name, repository in repositories.items():
+        if repository.artifacts:
+            continue
         try:
             urls[name] = resolve(repository.url)
         except GitError as error:
             message = f"Repository {repository.key.name}: {error.message}"
             refused.append(PassCodes.URL_REFUSED.finding(message, repository.location))
-    usable = {name: repository for name, repository in repositories.items() if name in urls}
+    usable = {name: repository for name, repository in repositories.items() if name in urls or repository.artifacts}
     inventory = read_inventory(catalog, usable)
     fleet_clusters = [name for name, key in inventory.target_keys.items() if (key.group, key.kind) != REPOSITORY_KIND]
     fleet = get_fleet_url() if fleet_clusters else ""
@@ -90,6 +92,7 @@ def build_fleet_config(
     targets = [
         build_repository_target(repository, urls[name], identity(urls[name]))
         for name, repository in sorted(usable.items())
+        if name in urls
     ]
     targets += [
         build_fleet_target(catalog.objects[inventory.target_keys[name]], fleet, identity(fleet))

@@ -123,7 +123,7 @@ class FleetServices:
             fleet = self._get_fleet_url()
             return build_fleet_target(claim, fleet, get_url_identity(fleet)) if fleet else None
         repository = read_repository(claim) if kind == REPOSITORY_KIND else None
-        if not isinstance(repository, Repository):
+        if not isinstance(repository, Repository) or repository.artifacts:
             return None
         try:
             url = self.resolve_url(repository.url)
@@ -155,7 +155,9 @@ class FleetServices:
         # duplicates has an effect.
         duplicates = self.find_claimed_targets(catalog, find_duplicates(catalog)).values()
         upstreams = {
-            fleet.urls[name] for name, repository in repositories if not repository.deployment or name in named
+            fleet.urls[name]
+            for name, repository in repositories
+            if name in fleet.urls and (not repository.deployment or name in named)
         }
         upstreams |= {
             target.url
@@ -208,7 +210,7 @@ class FleetServices:
         names = (
             name
             for name, repository in fleet.repositories.items()
-            if normalize_repository_url(repository.url) == normalized_url
+            if name in fleet.urls and normalize_repository_url(repository.url) == normalized_url
         )
         return tuple(dict.fromkeys(fleet.urls[name] for name in names))
 

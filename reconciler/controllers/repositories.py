@@ -1,4 +1,4 @@
-"""Reader of Repository objects. A Repository is a Git URL, a branch and a directory that contain packages."""
+"""Reader of Repository objects. A Repository is a Git branch, a chart repository or an OCI registry with packages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from reconciler.api import porch
 from reconciler.api.manifest import read_manifest
+from reconciler.api.package_sources import HelmRepository, OciRepository, RepositoryType
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.codes import ControllerCodes
@@ -26,6 +27,8 @@ class Repository:
 
     `tag_prefix` is the prefix of the tags for package revisions. By default, it is "" for a catalog and `<Repository
     name>/` for a deployment repository.
+
+    `artifacts` is the spec of a chart repository or OCI registry. Such a Repository has no branch.
     """
 
     key: ObjectKey
@@ -37,6 +40,8 @@ class Repository:
     location: SourceLocation
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    type: RepositoryType = "git"
+    artifacts: HelmRepository | OciRepository | None = None
 
 
 Repositories = Mapping[tuple[str, str], Repository]
@@ -82,6 +87,13 @@ def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:
     if result.model is None:
         return create_field_findings(manifest, result.errors, ControllerCodes.REPOSITORY_INVALID, CommonCodes.by_name)
     spec, git, name = result.model.spec, result.model.spec.git, manifest.key.name
+    if artifacts := spec.helm or spec.oci:
+        url = artifacts.url if isinstance(artifacts, HelmRepository) else f"oci://{artifacts.registry}"
+        return Repository(
+            manifest.key, url.rstrip("/"), "", "", False, "", manifest.location, manifest.labels, manifest.annotations,
+            spec.type, artifacts,
+        )  # fmt: skip
+    assert git, "a Repository of type git has this block"
     branch = git.branch or (f"clusters/{name}" if spec.deployment else "main")
     prefix = (f"{name}/" if spec.deployment else "") if git.tag_prefix is None else git.tag_prefix
     # Check the prefix with "x" as its continuation, because a tag continues with a package path and a revision.

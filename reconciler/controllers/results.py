@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any, Literal, Protocol
 
 from reconciler.api.kpt import UpdateStrategy
+from reconciler.api.package_sources import RepositoryType, SourceKind
 from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -60,6 +61,9 @@ class PackageTarget:
 class UpstreamPackage:
     """An upstream package at a commit, with the data for `upstreamLock` in the Kptfile.
 
+    A chart or OCI artifact has its digest instead of a commit. `tree` is always the tree of the files before charts and
+    overlays are rendered.
+
     Attributes:
         url: The URL from which the remote is read.
         repo: The URL that is written to Kptfiles. It contains no credentials.
@@ -67,6 +71,9 @@ class UpstreamPackage:
         directory: The path of the package's directory, without a slash at its start.
         ref: A tag name, a branch name or a commit ID.
         is_floating: Whether the requested reference can move to another revision, e.g. a tag such as `stable`.
+        type: The type of the Repository.
+        kind: How the files become a package.
+        app_version: The version of the application in a chart.
     """
 
     namespace: str
@@ -80,13 +87,26 @@ class UpstreamPackage:
     tree: TreeId
     committer_seconds: int = 0
     is_floating: bool = False
+    type: RepositoryType = "git"
+    kind: SourceKind = "kpt"
+    app_version: str = ""
 
     def as_data(self) -> dict[str, str]:
-        """Return the upstream in the format of status files."""
+        """Return the upstream in the format of the recorded state."""
         return {
             "repo": self.repo, "directory": self.directory, "ref": self.ref,
             "commit": self.commit, "tree": self.tree,
         }  # fmt: skip
+
+    def as_status(self) -> dict[str, str]:
+        """Return the upstream in the format of status files, with the field names of its Repository type."""
+        fields = format_upstream_status(self.type, self.as_data())
+        return {**fields, "appVersion": self.app_version} if self.app_version else fields
+
+    @property
+    def is_git_package(self) -> bool:
+        """Whether the files of a Git folder are used without a render, so that kpt can update the package."""
+        return self.type == "git" and self.kind in ("kpt", "manifests")
 
     @property
     def summary(self) -> str:
@@ -99,7 +119,29 @@ class UpstreamPackage:
 
         The text contains only the fields of the upstream that affect the rendered package.
         """
-        return f"{self.repo} {self.directory} {self.ref} {self.tree}"
+        kind = "" if self.kind == "kpt" else f" {self.kind}"
+        return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}"
+
+
+# The names in status files of the fields `repo`, `directory`, `ref`, `commit` and `tree`, by type of the Repository.
+_GIT_FIELDS = {name: name for name in ("repo", "directory", "ref", "commit", "tree")}
+_STATUS_FIELDS: Mapping[RepositoryType, Mapping[str, str]] = {
+    "git": _GIT_FIELDS,
+    "helm": {**_GIT_FIELDS, "directory": "chart", "ref": "version", "commit": "digest"},
+    "oci": {**_GIT_FIELDS, "directory": "package", "ref": "tag", "commit": "digest"},
+}
+
+
+def format_upstream_status(repository_type: RepositoryType, data: Mapping[str, str]) -> dict[str, str]:
+    """Return fields of `UpstreamPackage.as_data` with the field names in status files."""
+    names = _STATUS_FIELDS[repository_type]
+    return {names[name]: value for name, value in data.items()}
+
+
+def read_upstream_status(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of `UpstreamPackage.as_data` from the upstream in a status file. Absent fields are omitted."""
+    names = _STATUS_FIELDS["helm" if "chart" in data else "oci" if "package" in data else "git"]
+    return {name: data[status_name] for name, status_name in names.items() if status_name in data}
 
 
 @dataclass(frozen=True)
@@ -109,6 +151,10 @@ class GeneratedSource:
     files: FileTree
 
     def as_data(self) -> dict[str, str]:
+        """Return an empty mapping, because the package has no upstream."""
+        return {}
+
+    def as_status(self) -> dict[str, str]:
         """Return an empty mapping, because the package has no upstream."""
         return {}
 

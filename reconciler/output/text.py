@@ -147,9 +147,9 @@ def _count_common_start(text: str, other: str) -> int:
 
 
 def shorten_id(name: str, length: int = _ID_LENGTH) -> str:
-    """Return the first characters of a commit ID or tree ID. Keep the prefix `tree:` if the ID has this prefix."""
-    prefix = "tree:" if name.startswith("tree:") else ""
-    return prefix + name.removeprefix("tree:")[:length]
+    """Return the first characters of a commit ID, tree ID or digest. Keep the prefix `tree:` or `sha256:`."""
+    prefix = next((prefix for prefix in ("tree:", "sha256:") if name.startswith(prefix)), "")
+    return prefix + name.removeprefix(prefix)[:length]
 
 
 _DIFF_COLORS = {"@": "\x1b[36m", "-": "\x1b[31m", "+": "\x1b[32m"}

@@ -121,8 +121,31 @@ class ResolvedUpstream:
     commit: str
 
 
+@dataclass(frozen=True)
+class StoredUpstream:
+    """The location and version of an upstream outside of Git, as in `upstreamLock.generic` of a Kptfile.
+
+    Attributes:
+        store_id: The type of the store: `helm`, `oci` or `kustomize`.
+        resource_id: The URL of the chart, artifact or overlay.
+        version: The version or tag, with the digest of the content after "@".
+    """
+
+    store_id: str
+    resource_id: str
+    version: str
+
+
+UpstreamLock = ResolvedUpstream | StoredUpstream
+
+
 def clone_package(
-    source: FileTree, name: str, lock: ResolvedUpstream, profile: Profile = "safe", base: FileTree | None = None
+    source: FileTree,
+    name: str,
+    lock: UpstreamLock,
+    profile: Profile = "safe",
+    base: FileTree | None = None,
+    should_add_comments: bool = True,
 ) -> tuple[FileTree, tuple[Finding, ...]]:
     """Create the package `name` from the files of an upstream package. Return its files and findings.
 
@@ -133,6 +156,7 @@ def clone_package(
         source: The files of the upstream package. They can contain local changes.
         profile: The merge behavior: `safe`, or `compat` as in kpt.
         base: The upstream files without local changes, if `source` contains local changes.
+        should_add_comments: Whether resources get merge comments. Charts and plain manifests keep their text.
     """
     kptfile = Package(source).kptfile if KPTFILE in source else create_kptfile(name)
     if not isinstance(kptfile, Kptfile):
@@ -141,15 +165,25 @@ def clone_package(
     # Keep the section if a local change set it.
     has_local_upstream = base is not None and read_upstream(source) != read_upstream(base)
     named_kptfile = (kptfile if has_local_upstream else kptfile.without_upstream()).with_name(name)
-    cloned = named_kptfile.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
-    return add_merge_comments(source.with_files({KPTFILE: cloned.to_bytes()}), profile)
+    files = source.with_files({KPTFILE: _set_lock(named_kptfile, lock).to_bytes()})
+    return add_merge_comments(files, profile) if should_add_comments else (files, ())
 
 
-def read_upstream_lock(files: FileTree) -> ResolvedUpstream | None:
+def _set_lock(kptfile: Kptfile, lock: UpstreamLock) -> Kptfile:
+    if isinstance(lock, StoredUpstream):
+        return kptfile.with_generic_lock(lock.store_id, lock.resource_id, lock.version)
+    return kptfile.with_upstream(lock.repo, lock.directory, lock.ref, lock.commit)
+
+
+def read_upstream_lock(files: FileTree) -> UpstreamLock | None:
     """Return the `upstreamLock` of a package. Return None if the Kptfile has no such field or cannot be read."""
     kptfile = Package(files).kptfile if KPTFILE in files else ()
-    lock = kptfile.upstream_lock.git if isinstance(kptfile, Kptfile) and kptfile.upstream_lock else None
-    return ResolvedUpstream(lock.repo, lock.directory, lock.ref, lock.commit) if lock and lock.ref else None
+    lock = kptfile.upstream_lock if isinstance(kptfile, Kptfile) else None
+    if lock and lock.git and lock.git.ref:
+        return ResolvedUpstream(lock.git.repo, lock.git.directory, lock.git.ref, lock.git.commit)
+    if lock and lock.generic and lock.generic.resource_version:
+        return StoredUpstream(lock.generic.store_id, lock.generic.resource_id, lock.generic.resource_version)
+    return None
 
 
 def read_upstream(files: FileTree) -> KptfileUpstream | None:

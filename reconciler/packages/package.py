@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 KRMIGNORE = ".krmignore"
+KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 # Maximum number of cached trees. Packages with equal lists of paths share one tree. A render needs at most two trees
 # per package: one before and one after the function calls. The size is sufficient for the packages of one cluster.
 _MAX_CACHED_TREES = 1024
@@ -105,7 +106,6 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
 # Maximum number of files whose resources are cached. This number equals the number of cached parsed files in
 # `packages/parsing.py`.
 _MAX_CACHED_FILES = 2048
-_KUSTOMIZATIONS = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ def parse_resources(package: str, path: str, content: bytes) -> tuple[PackageRes
 
 def is_kustomization_file(path: str) -> bool:
     """Return whether this is the file name of a Kustomization, which can omit `apiVersion` and `kind` as in kpt."""
-    return basename(path) in _KUSTOMIZATIONS
+    return basename(path) in KUSTOMIZATION_FILES
 
 
 def parse_documents(path: str, content: bytes) -> tuple[Document, ...] | ParseFailure:

@@ -23,5 +23,9 @@ class SourceCodes(CodeTable):
     )
     RENDER_OUT_OF_MEMORY = error("The program that renders a source exceeded its memory limit.", PACKAGE)
     RENDER_TIMEOUT = error("The program that renders a source exceeded its time limit. It is tried again.", PACKAGE)
+    SOURCE_KIND_AMBIGUOUS = error(
+        "The files of a source belong to several kinds of packages. Set the field `kind` of the upstream.", PACKAGE
+    )
     SOURCE_TOO_LARGE = error("A source or its rendered output exceeds a limit.", PACKAGE)
+    UPSTREAM_EMPTY = error("A source contains no Kubernetes resource.", PACKAGE)
     VALUES_INVALID = error("Values do not match the schema of their chart.", PACKAGE)

@@ -49,6 +49,7 @@ class VariantCodes(CodeTable):
 # Finding codes by name. The reason of a condition is the name of a finding code.
 BY_REASON = {
     **VariantCodes.by_name,
+    **SourceCodes.by_name,
     "DeletionHeld": ControllerCodes.DELETION_HELD,
     "UnverifiedCommit": ControllerCodes.UNVERIFIED_COMMIT,
 }

@@ -10,6 +10,7 @@ from reconciler.api.porch import UpstreamSpec
 from reconciler.catalog.files import CommitId
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
+from reconciler.controllers.package_variants.upstream_fields import list_type_errors
 from reconciler.controllers.package_variants.upstream_resolution import (
     ResolvedRevision,
     UnresolvedUpstream,
@@ -120,13 +121,21 @@ class UpstreamResolver:
             return UnresolvedUpstream(
                 "UpstreamNotFound", explain_missing_repository(self._inputs.repositories, namespace, upstream.repo)
             )
+        if errors := list_type_errors(upstream, repository):
+            return UnresolvedUpstream("ValidationError", "; ".join(errors))
+        if repository.artifacts:
+            message = f'Repository "{upstream.repo}" has type {repository.type}, which is not supported yet'
+            return UnresolvedUpstream("UpstreamNotFound", message)
         refs = self._inputs.upstreams.get_refs(repository)
         if isinstance(refs, str):
             return UnreachableUpstream(refs)
         return resolve_upstream(upstream, _select_repository_fields(repository), refs)
 
     def _read_metadata(self, namespace: str, revision: ResolvedRevision) -> PackageMetadata:
-        refs = self._inputs.upstreams.get_refs(self._inputs.repositories[namespace, revision.repository])
+        repository = self._inputs.repositories[namespace, revision.repository]
+        if repository.artifacts or revision.kind != "kpt":
+            return PackageMetadata()
+        refs = self._inputs.upstreams.get_refs(repository)
         assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
         content = refs.read_file(revision.commit, f"{revision.directory}/{KPTFILE}")
         kptfile = read_kptfile(content) if content else ()

@@ -21,7 +21,7 @@ from reconciler.controllers.package_variants.upstream_resolution import (
     UnresolvedUpstream,
     check_settling,
 )
-from reconciler.controllers.repositories import explain_missing_repository, format_kptfile_url
+from reconciler.controllers.repositories import Repositories, explain_missing_repository, format_kptfile_url
 from reconciler.controllers.results import (
     ConfigStatus,
     ControllerResult,
@@ -81,8 +81,7 @@ def resolve_variant(
     that generated the PackageVariant.
     """
     namespace = owner.key.namespace
-    if (namespace, spec.downstream.repo) not in inputs.repositories:
-        message = explain_missing_repository(inputs.repositories, namespace, spec.downstream.repo)
+    if message := _explain_unusable_target(inputs.repositories, namespace, spec.downstream.repo):
         conditions = status.build_stalled_conditions(VariantCodes.DOWNSTREAM_NOT_FOUND.name, message)
         location = _locate(owner, manifest, "downstream", "repo")
         return StalledVariant(
@@ -91,6 +90,9 @@ def resolve_variant(
     location = _locate(owner, manifest, "upstream")
     revision = upstreams.resolve(namespace, spec.upstream)
     match revision:
+        case UnresolvedUpstream("ValidationError", message):
+            conditions = status.build_invalid_conditions((message,))
+            finding = VariantCodes.VALIDATION_ERROR.finding(message, location)
         case UnresolvedUpstream(reason, message):
             conditions = status.build_unresolved_conditions(revision)
             finding = BY_REASON[reason].finding(message, location)
@@ -99,8 +101,18 @@ def resolve_variant(
             finding = VariantCodes.UPSTREAM_UNREACHABLE.finding(message, location)
         case ResolvedRevision():
             return _build_variant(owner, spec, manifest, revision, inputs)
-    upstream_target = PackageTarget(namespace, spec.upstream.repo, spec.upstream.package)
+    upstream_target = PackageTarget(namespace, spec.upstream.repo, spec.upstream.package_name)
     return StalledVariant(owner, conditions, (finding,), _get_target(owner, spec), upstream_target)
+
+
+def _explain_unusable_target(repositories: Repositories, namespace: str, name: str) -> str:
+    """Return the reason why a Repository cannot receive packages, or ""."""
+    repository = repositories.get((namespace, name))
+    if repository is None:
+        return explain_missing_repository(repositories, namespace, name)
+    if repository.artifacts:
+        return f'Repository "{name}" has type {repository.type}; packages can only be written to type git'
+    return ""
 
 
 def _build_variant(
@@ -149,10 +161,16 @@ def _get_target(owner: PackageOwner, spec: PackageVariantSpec) -> PackageTarget:
 
 def _build_upstream(namespace: str, revision: ResolvedRevision, inputs: PackageVariantInputs) -> UpstreamPackage:
     repository = inputs.repositories[namespace, revision.repository]
+    if repository.artifacts:
+        return UpstreamPackage(
+            namespace, revision.repository, repository.url, repository.url, revision.directory, revision.package,
+            revision.ref, revision.commit, revision.tree, revision.created_seconds, revision.is_floating,
+            repository.type, revision.kind, revision.app_version,
+        )  # fmt: skip
     return UpstreamPackage(
         namespace, revision.repository, inputs.upstreams.get_url(repository), format_kptfile_url(repository.url),
         revision.directory, revision.package, revision.ref, revision.commit, revision.tree,
-        inputs.upstreams.get_commit_seconds(repository, revision.commit), revision.is_floating,
+        inputs.upstreams.get_commit_seconds(repository, revision.commit), revision.is_floating, kind=revision.kind,
     )  # fmt: skip
 
 

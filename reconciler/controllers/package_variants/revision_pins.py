@@ -105,7 +105,7 @@ def _create_pin(
     namespace = manifest.key.namespace or DEFAULT_NAMESPACE
     written_revision = _get_mapping(manifest.data, path).get("revision")
     location = manifest.location_of((*path, "tag" if written_revision is None else "revision"))
-    package = f"{upstream.repo}/{upstream.package}"
+    package = f"{upstream.repo}/{upstream.package_name}"
 
     def create_pin(tagged_revision: str | int | None = None, **fields: Any) -> RevisionPin:
         line = manifest.document.line

@@ -258,7 +258,7 @@ def expand_targets(
             template = spec.get_template(index, upstream_index)
             contexts += (
                 TargetContext(index, repo, package, metadata, template, upstream_index)
-                for repo, package, metadata in _expand_target(target, upstream.package, objects, namespace)
+                for repo, package, metadata in _expand_target(target, upstream.package_name, objects, namespace)
             )
     return tuple(contexts)
 

@@ -129,7 +129,7 @@ class _Locations:
         """Return the URL, branch and path of a target. Return None if its Repository does not exist."""
         repository_key = (target.namespace, target.repository)
         repository = self._inputs.repositories.get(repository_key)
-        if repository is None:
+        if repository is None or repository.artifacts:
             return None
         if repository_key not in self._urls:
             self._urls[repository_key] = format_kptfile_url(self._inputs.upstreams.get_url(repository))

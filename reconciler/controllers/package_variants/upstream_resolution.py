@@ -11,21 +11,31 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from reconciler.api.package_sources import SourceKind
 from reconciler.api.porch import (
     BranchHeadReference,
+    DigestReference,
     RevisionReference,
     TagReference,
     UpstreamReference,
     UpstreamSpec,
+    VersionReference,
     WorkspaceReference,
 )
-from reconciler.catalog.files import CommitId, TreeId
+from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.results import SettlingReference
 from reconciler.krm.git_formats import PACKAGE_TRAILER, WORKSPACE_TRAILER, parse_trailers
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.artifacts import SourceProblem
+from reconciler.packages.source_kinds import (
+    UnknownSourceKind,
+    detect_manifests,
+    detect_source_kind,
+    list_missing_markers,
+)
 
 _NUMBERED_REVISION = re.compile(r"v([1-9][0-9]*)")
 # Treat a name that starts with a number as an immutable revision, e.g. v3, v2.0.0, 1.4 or 2024-05. Other names, e.g.
@@ -99,6 +109,22 @@ def _parse_porch_workspace(line: str, package: str) -> str:
     return name if isinstance(name, str) else ""
 
 
+def find_source_kind(upstream: UpstreamSpec, files: FileTree, title: str) -> SourceKind | UnresolvedUpstream:
+    """Return the kind of a source: the kind in the config, or the kind that the files have.
+
+    Args:
+        title: The source in messages, such as `folder "x" of Repository y`.
+    """
+    requested = upstream.kind
+    if requested and (missing := list_missing_markers(requested, files)):
+        message = f"{title} has no {' or '.join(missing)}, which spec.upstream.kind {requested} requires"
+        return UnresolvedUpstream("UpstreamNotFound", message)
+    if requested and requested != "manifests":
+        return requested
+    found = detect_manifests(files) if requested else detect_source_kind(files)
+    return UnresolvedUpstream(found.code, f"{title} {found.message}") if isinstance(found, UnknownSourceKind) else found
+
+
 class PackageDirectory(NamedTuple):
     """The directory of a package in a commit. `skipped` are the paths of links and submodules, which are not copied."""
 
@@ -132,6 +158,10 @@ class UpstreamRefs(Protocol):
 
     def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         """Return the directory of a package below `directory`. Return None if the commit does not contain it."""
+        ...
+
+    def read_package(self, tree: TreeId) -> FileTree | str:
+        """Return the files of a package directory. Return the reason as text if they cannot be read."""
         ...
 
     def read_file(self, commit: CommitId, path: str) -> bytes | None:
@@ -172,8 +202,10 @@ class UpstreamRepository:
 class ResolvedRevision:
     """The revision that an upstream reference names now.
 
+    The commit of a chart or OCI artifact is the digest of the artifact.
+
     Attributes:
-        directory: The path of the package from the root of the repository.
+        directory: The path of the package from the root of the repository, or the name of the chart.
         ref: The name of the tag or branch. It is written to the lock of the Kptfile.
         number: N if the tag is `vN`. Otherwise -1.
         is_floating: Whether the reference can move to another revision.
@@ -182,6 +214,10 @@ class ResolvedRevision:
         unverified: The result of the signature check, if a commit of the reference has no valid signature.
         since_seconds: Date in Git since which the reference names this revision, in seconds since 1970. 0 if the
             upstream has no `settle` duration.
+        kind: How the files become a package.
+        created_seconds: The date of a chart or artifact in seconds since 1970. 0 if it is unknown.
+        app_version: The version of the application in a chart.
+        problem: The reason why the list of versions could not be read. The last known list was used.
     """
 
     repository: str
@@ -196,6 +232,10 @@ class ResolvedRevision:
     skipped: tuple[str, ...] = ()
     since_seconds: int = 0
     unverified: CheckedCommit | None = None
+    kind: SourceKind = "kpt"
+    created_seconds: int = 0
+    app_version: str = ""
+    problem: SourceProblem | None = None
 
     @property
     def suffix(self) -> str:
@@ -239,14 +279,17 @@ def resolve_upstream(
     if isinstance(ref, UnresolvedUpstream):
         return ref
     package = refs.find_package(ref.commit, repository.directory, upstream.package)
-    if package is None or not package.has_kptfile:
+    if package is None:
         message = f"no Kptfile at {upstream.package} in {upstream.repo}@{ref.name}"
         return UnresolvedUpstream("UpstreamNotFound", message)
+    kind = lookup.find_kind(package, ref)
+    if isinstance(kind, UnresolvedUpstream):
+        return kind
     directory = join_path(repository.directory, upstream.package)
     return ResolvedRevision(
         repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.is_floating, directory,
         ref.warnings, package.skipped, lookup.get_since_seconds(ref) if upstream.settle_seconds else 0,
-        ref.unverified,
+        ref.unverified, kind,
     )  # fmt: skip
 
 
@@ -288,6 +331,23 @@ class _Lookup:
                 return self._find_latest() or self._explain_not_found(name)
             case TagReference(name):
                 return self._find_channel_ref(name)
+            case VersionReference() | DigestReference():
+                raise AssertionError("a Git repository has no versions and digests")
+
+    def find_kind(self, package: PackageDirectory, ref: _FoundRef) -> SourceKind | UnresolvedUpstream:
+        """Return the kind of a package directory."""
+        if package.has_kptfile and self.upstream.kind in (None, "kpt"):
+            # Do not read the files of the directory, because a Kptfile has priority over other files.
+            return "kpt"
+        title = f'folder "{self.upstream.package}" of Repository {self.upstream.repo} at {ref.commit[:12]}'
+        files = self.refs.read_package(package.tree)
+        if isinstance(files, str):
+            return UnresolvedUpstream("SourceTooLarge", f"{title} cannot be read: {files}")
+        kind = find_source_kind(self.upstream, files, title)
+        if kind in ("helm", "kustomize"):
+            message = f"no Kptfile at {self.upstream.package} in {self.upstream.repo}@{ref.name}"
+            return UnresolvedUpstream("UpstreamNotFound", message)
+        return kind
 
     def verify(self, ref: _FoundRef) -> _FoundRef | UnresolvedUpstream:
         """Return the ref with its current or its last verified commit, or an error if neither can be used."""

@@ -21,7 +21,7 @@ from reconciler.output.changes.objects import (
     join_field_changes,
 )
 from reconciler.output.json_data import read_mapping
-from reconciler.output.text import format_count, to_one_line
+from reconciler.output.text import format_count, shorten_id, to_one_line
 from reconciler.packages.package import parse_documents
 from reconciler.packages.parsing import ParseFailure
 
@@ -146,9 +146,22 @@ def compare_kptfiles(path: str, old: FileTree, new: FileTree) -> KptfileChange:
 
 
 def read_upstream_lock(files: FileTree) -> Mapping[str, str]:
-    """Return `upstreamLock.git` of the Kptfile in the root folder. Return {} if there is no such field."""
-    git = read_mapping(read_mapping(_parse_kptfile("Kptfile", files), "upstreamLock"), "git")
+    """Return `upstreamLock.git` of the Kptfile in the root folder. Return {} if there is no lock.
+
+    The lock of a chart or OCI artifact is returned with the same fields: its version is the ref, and its digest is the
+    commit.
+    """
+    git = _get_git_fields(read_mapping(_parse_kptfile("Kptfile", files), "upstreamLock"))
     return {field: value for field, value in git.items() if isinstance(value, str)}
+
+
+def _get_git_fields(section: Mapping[str, Any]) -> Mapping[str, Any]:
+    generic = read_mapping(section, "generic")
+    if not generic:
+        return read_mapping(section, "git")
+    repo, _, directory = str(generic.get("resourceID", "")).rpartition("/")
+    ref, _, digest = str(generic.get("resourceVersion", "")).partition("@")
+    return {"repo": repo, "directory": directory, "ref": ref, "commit": digest}
 
 
 def shorten_ref(ref: str, directory: str) -> str:
@@ -170,9 +183,9 @@ def _parse_kptfile(path: str, files: FileTree) -> Mapping[str, Any]:
 
 def _format_upstream(kptfile: Mapping[str, Any]) -> str:
     for name in reversed(_UPSTREAM_FIELDS):
-        if git := read_mapping(read_mapping(kptfile, name), "git"):
+        if git := _get_git_fields(read_mapping(kptfile, name)):
             directory, ref = str(git.get("directory", "")), str(git.get("ref", ""))
-            commit = f" ({str(git['commit'])[:7]})" if git.get("commit") else ""
+            commit = f" ({shorten_id(str(git['commit']), 7)})" if git.get("commit") else ""
             return to_one_line(f"{directory}@{shorten_ref(ref, directory)}{commit}")
     return "none"
 

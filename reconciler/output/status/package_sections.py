@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reconciler.controllers.kafka_templates.effective_templates import TemplateChange, TemplateEffect
+from reconciler.controllers.results import read_upstream_status
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.output.changes.package_changes import limit_lines, shorten_ref
 from reconciler.output.json_data import mask_secrets, read_mappings
@@ -63,10 +64,12 @@ def format_recorded_owner(status: Mapping[str, Any]) -> str:
 def read_upstream(status: Mapping[str, Any], side: str) -> Mapping[str, Any]:
     """Return the upstream before or after the change, or {} if the status file has no such upstream.
 
+    The fields are `repo`, `directory`, `ref`, `commit` and `tree`. The commit of a chart is its digest.
+
     Args:
         side: "from" for the upstream before the change, or "to" for the upstream after the change.
     """
-    return _to_mapping(_to_mapping(status.get("upstream")).get(side))
+    return read_upstream_status(_to_mapping(_to_mapping(status.get("upstream")).get(side)))
 
 
 def read_inputs(status: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ from reconciler.api.base import omit_empty
 from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, Trace
 from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND
-from reconciler.controllers.results import Variant
+from reconciler.controllers.results import Variant, format_upstream_status
 from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.schema import find_kind_scope
@@ -133,7 +133,7 @@ def _build_status(draft: Draft, target: Target, config: str) -> dict[str, Any]:
         "package": draft.variant.target.package,
         "owner": draft.variant.owner.as_data(),
         "task": draft.task,
-        "upstream": omit_empty({"from": _build_previous_upstream(draft), "to": draft.variant.source.as_data()}),
+        "upstream": omit_empty({"from": _build_previous_upstream(draft), "to": draft.variant.source.as_status()}),
         "trees": {"base": draft.base_tree, "merged": draft.merged_tree, "rendered": rendered.files.id},
         "inputs": omit_empty(build_inputs_data(draft.variant, rendered, draft.record.trace, config)),
         "conditions": [omit_empty(condition.as_data()) for condition in rendered.conditions],
@@ -174,7 +174,9 @@ def _build_previous_upstream(draft: Draft) -> dict[str, Any]:
         if version and version.rendered == draft.previous_files.id
     ]
     # Add the tree only if the previous version has no local changes, because a person can have edited the lock.
-    return omit_empty({**fields, "tree": versions[0].base if versions and fields else ""})
+    data = {**fields, "tree": versions[0].base if versions and fields else ""}
+    upstream = draft.variant.upstream
+    return omit_empty(format_upstream_status(upstream.type, data) if upstream else data)
 
 
 def build_injected_data(rendered: PackageRender) -> list[dict[str, str]]:

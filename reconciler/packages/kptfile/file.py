@@ -110,6 +110,20 @@ class Kptfile:
         lock = _merge_fields(self.data.get("upstreamLock"), {"type": "git", "git": git | {"commit": commit}})
         return self._with_sections(upstream=upstream, upstreamLock=lock)
 
+    def with_generic_lock(self, store_id: str, resource_id: str, version: str) -> Kptfile:
+        """Return the Kptfile with a lock of type `generic`, for a package that comes from no Git package.
+
+        The section `upstream` is removed, because kpt can only update packages whose upstream is in Git.
+        """
+        generic = {"storeID": store_id, "resourceID": resource_id, "resourceVersion": version}
+        lock = _merge_fields(self.data.get("upstreamLock"), {"type": "generic", "generic": generic, "git": None})
+        return self._with_sections(upstream=None, upstreamLock=lock)
+
+    def with_description(self, description: str) -> Kptfile:
+        """Return the Kptfile with this text as its `info.description`, if it has no description yet."""
+        info = self.data.get("info") or {}
+        return self if info.get("description") else self._with_sections(info={**info, "description": description})
+
     def without_upstream(self) -> Kptfile:
         """Return the Kptfile without the sections `upstream` and `upstreamLock`."""
         return self._with_sections(upstream=None, upstreamLock=None)

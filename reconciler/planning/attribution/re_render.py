@@ -14,7 +14,14 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.catalog.trace import Trace
 from reconciler.controllers.override_policies.rollout import RuleId
-from reconciler.controllers.results import GeneratedSource, PackageOwner, PreviousRender, UpstreamPackage, Variant
+from reconciler.controllers.results import (
+    GeneratedSource,
+    PackageOwner,
+    PreviousRender,
+    UpstreamPackage,
+    Variant,
+    read_upstream_status,
+)
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import YamlError, parse_yaml
@@ -78,6 +85,7 @@ class ReRenderedPackage:
 # For a plain folder, the status file contains this prefix and a tree ID instead of the config commit.
 TREE_PREFIX = "tree:"
 _ID = re.compile(r"[0-9a-f]{40}\Z")
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TREES = ("base", "merged", "rendered")
 _UPSTREAM = ("repo", "directory", "ref", "commit", "tree")
 
@@ -123,7 +131,7 @@ def parse_recorded_render(content: bytes) -> RecordedRender | str:
     data = documents[0].data if documents else None
     status = _get_mapping(_get_mapping(data).get("status"))
     trees, inputs, upstream = (_get_mapping(status.get(name)) for name in ("trees", "inputs", "upstream"))
-    upstream = _get_mapping(upstream.get("to"))
+    upstream = read_upstream_status(_get_mapping(upstream.get("to")))
     message = next(_validate_record(status, trees, inputs, upstream), "")
     if message:
         return message
@@ -146,9 +154,13 @@ def _validate_record(
     owner = _get_mapping(status.get("owner"))
     if not owner or any(not isinstance(text, str) for text in owner.values()):
         yield f".status.owner must name the object that requests the package, not {status.get('owner')!r}"
-    has_ids = _is_id(upstream.get("commit")) and _is_id(upstream.get("tree"))
+    commit = _get_text(upstream, "commit")
+    has_ids = (_is_id(commit) or _DIGEST.fullmatch(commit) is not None) and _is_id(upstream.get("tree"))
     if upstream and not (has_ids and all(_get_text(upstream, name) for name in _UPSTREAM)):
-        yield f".status.upstream.to must contain {', '.join(_UPSTREAM)}; commit and tree must be Git object IDs"
+        yield (
+            f".status.upstream.to must contain {', '.join(_UPSTREAM)}; the tree must be the ID of a Git object, and the"
+            " commit must be the ID of a Git object or the digest of an artifact"
+        )
 
 
 def _is_id(value: object) -> bool:

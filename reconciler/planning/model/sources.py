@@ -540,8 +540,11 @@ def _read_branch_package(
 def _read_base(
     files: FileTree, upstream: UpstreamPackage, source_files: FileTree, contents: PackageContentStore
 ) -> FileTree | None:
-    """Return the upstream files that a package was created from. A package without an upstream has no merge base."""
-    if is_without_upstream(files):
+    """Return the upstream files that a package was created from. A package without an upstream has no merge base.
+
+    A package without a Kptfile is adopted. Its differences from the upstream files are local changes.
+    """
+    if is_without_upstream(files) or (KPTFILE not in files and upstream.kind != "kpt"):
         return source_files
     tree = contents.find_locked_tree(files)
     if tree is None or tree == upstream.tree:

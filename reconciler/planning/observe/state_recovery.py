@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
-from reconciler.controllers.results import GeneratedSource, Variant
+from reconciler.controllers.results import GeneratedSource, Variant, read_upstream_status
 from reconciler.krm.git_formats import WORKSPACE_TRAILER, parse_trailers
 from reconciler.krm.objects import Condition
 from reconciler.krm.yaml import YamlError, parse_yaml
@@ -232,7 +232,7 @@ def _build_source_summary(
     if isinstance(source, GeneratedSource):
         contents.store_tree(source.files)
         return source.summary if source.files.id == base else None
-    upstream = replace(source, **status["upstream"]["to"])
+    upstream = replace(source, **read_upstream_status(status["upstream"]["to"]))
     if upstream.repo != source.repo or contents.find_locked_tree(contents.read_tree(tree)) != upstream.tree:
         return None
     return upstream.summary if contents.read_upstream(upstream).id == base else None

@@ -32,7 +32,13 @@ from reconciler.krm.merge3.rules import Conflict
 from reconciler.krm.names import validate_tree_path
 from reconciler.krm.objects import Condition, upsert_conditions
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.packages.clone import ResolvedUpstream, clone_package, read_upstream_lock
+from reconciler.packages.clone import (
+    ResolvedUpstream,
+    StoredUpstream,
+    UpstreamLock,
+    clone_package,
+    read_upstream_lock,
+)
 from reconciler.packages.functions.function import Item
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import KPTFILE, Kptfile, find_credentials, read_kptfile
@@ -459,7 +465,7 @@ def _clone(
     variant: Variant, upstream: UpstreamPackage, source: PackageSource, engine: RenderEngine
 ) -> tuple[FileTree, tuple[Finding, ...]]:
     name = variant.target.package.rpartition("/")[2]
-    lock = ResolvedUpstream(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
+    lock = _build_lock(upstream)
     findings: tuple[Finding, ...] = ()
     if not source.follows_upstream:
         files, findings = source.files, (_create_missing_lock_finding(variant, upstream),)
@@ -467,8 +473,16 @@ def _clone(
         # Keep the files, because the package is already a clone of the requested upstream.
         files = source.files
     else:
-        files, findings = CLONE_STEP(source.files, name, lock, engine.profile, source.base)
+        # Keep the text of charts and plain manifests: their resources get no merge comments.
+        files, findings = CLONE_STEP(source.files, name, lock, engine.profile, source.base, upstream.kind == "kpt")
     return files, findings
+
+
+def _build_lock(upstream: UpstreamPackage) -> UpstreamLock:
+    if upstream.is_git_package:
+        return ResolvedUpstream(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
+    store = upstream.kind if upstream.kind in ("helm", "kustomize") else "oci"
+    return StoredUpstream(store, f"{upstream.repo}/{upstream.directory}", f"{upstream.ref}@{upstream.commit}")
 
 
 def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, tuple[Finding, ...]]:

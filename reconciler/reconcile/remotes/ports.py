@@ -174,6 +174,13 @@ class FetchedUpstreamRefs:
         has_kptfile = self._remote.find_blob_at(commit, f"{path}/{KPTFILE}") is not None
         return PackageDirectory(tree, self._remote.list_skipped_entries(tree), has_kptfile)
 
+    def read_package(self, tree: TreeId) -> FileTree | str:
+        """Return the files of a package directory. Return an error message if the package exceeds a limit."""
+        try:
+            return self._remote.read_upstream_tree(tree)
+        except (TooLargeError, TreeMalformedError) as error:
+            return error.message
+
     def read_tag_seconds(self, name: str) -> int:
         """Return the date of a tag, in seconds since 1970."""
         return self._remote.read_tag_seconds(f"refs/tags/{name}")

@@ -208,9 +208,24 @@ def remove_allowed_fields(error: str) -> str:
             id="revision-is-a-boolean",
         ),
         pytest.param(
-            build_spec_with_upstream(tag="v12"),
-            ['spec.upstream.tag is invalid: "v12" is the name of a revision; write it in the field revision'],
-            id="tag-like-a-revision",
+            build_spec_with_upstream(version=1.4),
+            ['spec.upstream.version: must be a string; quote it: "1.4"'],
+            id="version-is-a-float",
+        ),
+        pytest.param(
+            build_spec_with_upstream(version="1.4", digest="sha256:abc"),
+            ['spec.upstream.digest must be sha256: and 64 lowercase hexadecimal digits, not "sha256:abc"'],
+            id="digest-is-too-short",
+        ),
+        pytest.param(
+            build_spec_with_upstream(chart="web", version="1.4"),
+            ["spec.upstream must specify only one of package and chart"],
+            id="package-and-chart",
+        ),
+        pytest.param(
+            build_spec_with_upstream(version="1.4", revision="v1"),
+            ["spec.upstream must specify only one of revision, workspaceName, tag and version"],
+            id="version-beside-a-revision",
         ),
         pytest.param(
             build_spec_with_upstream(tag="stable", tagMode="push", tagPolicy={"settle": "soon", "x": 1}),

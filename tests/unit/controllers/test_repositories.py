@@ -130,10 +130,32 @@ def test_metadata_is_read() -> None:
         ),
         pytest.param(
             {"type": "oci", "git": {"repo": URL}},
+            7,
+            "RepositoryInvalid",
+            "spec.git is not allowed, because spec.type is oci; use oci",
+            id="block-of-another-type",
+        ),
+        pytest.param(
+            {"type": "svn", "git": {"repo": URL}},
             6,
             "RepositoryInvalid",
-            'spec.type must be git, not "oci"',
+            'spec.type must be one of git, helm, oci, not "svn"',
             id="type",
+        ),
+        pytest.param(
+            {"type": "oci", "oci": {"registry": "https://registry.example.com/a"}},
+            8,
+            "RepositoryInvalid",
+            'spec.oci.registry must be host[:port]/path, not "https://registry.example.com/a"',
+            id="scheme-of-a-registry",
+        ),
+        pytest.param(
+            {"type": "helm", "helm": {"url": "ftp://charts.example.com"}},
+            8,
+            "RepositoryInvalid",
+            "spec.helm.url must be an http:// or https:// URL of a folder with index.yaml, or an oci:// URL of a "
+            'registry, not "ftp://charts.example.com"',
+            id="scheme-of-a-chart-repository",
         ),
         pytest.param(
             {"deployment": "yes", "git": {"repo": URL}},
@@ -161,7 +183,7 @@ def test_other_api_version_is_refused() -> None:
 
 def test_all_errors_are_reported_and_valid_repositories_are_read() -> None:
     repositories, findings = read(
-        {"type": "oci", "deployment": 1.5, "git": {"branch": 1}}, {"git": {"repo": URL}}, {"git": {}}
+        {"type": "svn", "deployment": 1.5, "git": {"branch": 1}}, {"git": {"repo": URL}}, {"git": {}}
     )
 
     assert [finding.location.pointer for finding in findings] == [

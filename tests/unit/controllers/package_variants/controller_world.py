@@ -73,6 +73,9 @@ class FakeRefs:
     def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         return PackageDirectory(TreeId(f"{commit}:{package}"), self.skipped) if package in self.packages else None
 
+    def read_package(self, tree: TreeId) -> FileTree | str:
+        return FileTree({path: File(data) for path, data in self.files.items()})
+
     def read_file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(path)
 

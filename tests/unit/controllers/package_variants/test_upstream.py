@@ -16,7 +16,7 @@ from reconciler.api.porch import (
     UpstreamSpec,
     WorkspaceReference,
 )
-from reconciler.catalog.files import CommitId, TreeId
+from reconciler.catalog.files import CommitId, File, FileTree, TreeId
 from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.package_variants.upstream_resolution import (
     PackageDirectory,
@@ -37,6 +37,7 @@ class FakeRefs:
     tag_names: dict[str, str] = field(default_factory=dict)
     branches: dict[str, str] = field(default_factory=lambda: {"main": "c9"})
     without_kptfile: frozenset[str] = frozenset()
+    absent: frozenset[str] = frozenset()
     files: dict[str, bytes] = field(default_factory=dict)
     dates: dict[str, int] = field(default_factory=dict)
     messages: dict[str, str] = field(default_factory=dict)
@@ -62,7 +63,13 @@ class FakeRefs:
 
     def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         path = f"{directory}/{package}" if directory else package
+        if path in self.absent:
+            return None
         return PackageDirectory(TreeId(f"{commit}:{path}"), (), path not in self.without_kptfile)
+
+    def read_package(self, tree: TreeId) -> FileTree | str:
+        folder = {path.removeprefix(f"{tree}/"): File(data) for path, data in self.files.items() if tree in path}
+        return FileTree(folder) if folder else "it exceeds the limit of 5 files"
 
     def read_file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(f"{commit}:{path}")
@@ -229,10 +236,32 @@ def format_missing_revision(revision: str, instead: str) -> str:
         ),
         pytest.param(
             RevisionReference("v1", 1),
-            FakeRefs(TAGS, without_kptfile=frozenset({"broker"})),
+            FakeRefs(TAGS, absent=frozenset({"broker"})),
             "UpstreamNotFound",
             "no Kptfile at broker in catalog@broker/v1",
-            id="no-kptfile",
+            id="no-folder",
+        ),
+        pytest.param(
+            RevisionReference("v1", 1),
+            FakeRefs(TAGS, without_kptfile=frozenset({"broker"}), files={"c1:broker/readme.md": b"text"}),
+            "UpstreamEmpty",
+            'folder "broker" of Repository catalog at c1 contains no Kubernetes resource',
+            id="no-resource",
+        ),
+        pytest.param(
+            RevisionReference("v1", 1),
+            FakeRefs(TAGS, without_kptfile=frozenset({"broker"}), files={"c1:broker/sub/Kptfile": b"a: b"}),
+            "SourceKindAmbiguous",
+            'folder "broker" of Repository catalog at c1 has the package marker sub/Kptfile in a subfolder; name this '
+            "subfolder as the package, or set the field kind to manifests",
+            id="package-in-a-subfolder",
+        ),
+        pytest.param(
+            RevisionReference("v1", 1),
+            FakeRefs(TAGS, without_kptfile=frozenset({"broker"})),
+            "SourceTooLarge",
+            'folder "broker" of Repository catalog at c1 cannot be read: it exceeds the limit of 5 files',
+            id="above-a-limit",
         ),
     ],
 )

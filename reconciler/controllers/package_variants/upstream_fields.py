@@ -1,0 +1,35 @@
+"""Checks of the fields of an upstream that depend on the type of its Repository."""
+
+from __future__ import annotations
+
+from reconciler.api.porch import UpstreamSpec, is_revision_name
+from reconciler.controllers.repositories import Repository
+
+
+def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> tuple[str, ...]:
+    """Return an error for each field of an upstream that the type of its Repository does not allow."""
+    allowed = _FIELDS_BY_TYPE[repository.type]
+    fields = {"chart": upstream.chart, "revision": upstream.revision, "workspaceName": upstream.workspace_name,
+              "tag": upstream.tag, "version": upstream.version, "digest": upstream.digest}  # fmt: skip
+    errors = [
+        f'spec.upstream.{name}: Repository "{repository.key.name}" has type {repository.type}; use spec.upstream.'
+        f"{allowed['chart' if name == 'chart' else 'version']}"
+        for name, value in fields.items()
+        if value and name not in allowed.values()
+    ]
+    if repository.type == "git" and is_revision_name(upstream.tag):
+        errors.append(
+            f'spec.upstream.tag is invalid: "{upstream.tag}" is the name of a revision; write it in the field revision'
+        )
+    if repository.type == "helm" and not upstream.version:
+        errors.append("spec.upstream.version must be set, because the upstream is a chart")
+    return tuple(errors)
+
+
+# The fields of an upstream that each type of Repository allows. The values of "chart" and "version" are the fields to
+# use instead of a field that is not allowed.
+_FIELDS_BY_TYPE = {
+    "git": {"chart": "package", "version": "revision", "workspace": "workspaceName", "tag": "tag"},
+    "helm": {"chart": "chart", "version": "version", "digest": "digest"},
+    "oci": {"chart": "package", "version": "version", "tag": "tag", "digest": "digest"},
+}
