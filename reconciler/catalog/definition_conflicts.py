@@ -1,7 +1,9 @@
 """Conflicts between config objects that define the same object, cluster or target.
 
 The object that was added first stays in effect, and objects that were added later are rejected. Therefore, an added
-file cannot stop the packages of other authors. If the first object is unknown, none of the objects has an effect.
+file cannot stop the packages of other authors. If the first object is unknown, an object of the platform team takes
+precedence, and then the object whose tenant owns the namespace of the object. If there is no such object, none of the
+objects has an effect.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from reconciler.catalog.catalog import Catalog, ConfigObject, ConflictResolution, ParseCache, read_catalog
 from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.files import FileTree
+from reconciler.catalog.tenants import Tenants
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlLimits
 from reconciler.lazy_dataclasses import dataclass
@@ -73,26 +76,50 @@ class DefinitionConflict:
             remaining = present
         return None
 
+    def resolve_by_tenant(self, tenants: Tenants) -> ConflictResolution:
+        """Return the resolution if it is unknown which object was the first.
+
+        An object of the platform team takes precedence. Otherwise, the object takes precedence whose tenant owns the
+        namespace of the object. If there is no such object, or several, the resolution is empty.
+        """
+        platform = [claim for claim in self.claims if not tenants.find_owner(claim.file)] if tenants else []
+        owned = [claim for claim in self.claims if _is_in_own_namespace(claim, tenants)]
+        match platform, owned:
+            case [holder], _:
+                return self.resolve(holder, "belongs to the platform team")
+            case [], [holder]:
+                return self.resolve(holder, f"belongs to the owner of the namespace {holder.key.namespace}")
+        return ConflictResolution()
+
     def _is_in(self, catalog: Catalog, claim: ConfigObject) -> bool:
         earlier = catalog.find_in_file(claim.file, claim.key)
         return earlier is not None and self.claimed_location(earlier) == self.claimed_location(claim)
 
-    def resolve(self, holder: ConfigObject) -> ConflictResolution:
-        """Return the resolution in which `holder` has an effect, and all other conflicting objects are rejected."""
+    def resolve(self, holder: ConfigObject, reason: str = "came first") -> ConflictResolution:
+        """Return the resolution in which `holder` has an effect, and all other conflicting objects are rejected.
+
+        Args:
+            reason: The end of the sentence "the definition of the holder …" in messages.
+        """
         rejected_claims = [claim for claim in self.claims if claim is not holder]
         is_same_object = {claim.key for claim in rejected_claims} == {holder.key}
         return ConflictResolution(
             {holder.key: (holder.file, holder.path)} if is_same_object else {},
             frozenset() if is_same_object else frozenset(claim.key for claim in rejected_claims),
-            tuple(self._create_finding(claim, holder) for claim in rejected_claims),
+            tuple(self._create_finding(claim, holder, reason) for claim in rejected_claims),
         )
 
-    def _create_finding(self, claim: ConfigObject, holder: ConfigObject) -> Finding:
+    def _create_finding(self, claim: ConfigObject, holder: ConfigObject, reason: str) -> Finding:
         message = (
             f"{claim.key} is rejected: {holder.key} at {holder.file}:{holder.line} {self.reason}. The "
-            f"definition at {holder.file}:{holder.line} came first and stays in effect. {_HAND_OVER_STEP}"
+            f"definition at {holder.file}:{holder.line} {reason} and stays in effect. {_HAND_OVER_STEP}"
         )
         return CatalogCodes.CLAIM_CONFLICT.finding(message, claim.location)
+
+
+def _is_in_own_namespace(claim: ConfigObject, tenants: Tenants) -> bool:
+    owner = tenants.find_owner(claim.file)
+    return bool(owner and claim.key.namespace) and tenants.find_namespace_owner(claim.key.namespace) == owner
 
 
 def find_duplicates(catalog: Catalog) -> Sequence[DefinitionConflict]:

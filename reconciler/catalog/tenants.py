@@ -110,6 +110,24 @@ class Tenants:
         """Return the names of the tenants that own the files."""
         return frozenset(name for path in paths if (name := self.find_owner(path)))
 
+    def find_namespace_owner(self, namespace: str) -> str:
+        """Return the only tenant that owns a namespace. Return "" if there is no such tenant.
+
+        A tenant that lists the name of the namespace takes precedence over tenants with a matching pattern.
+        """
+        if namespace not in self._namespace_owners:
+            tenants = self.by_name.values()
+            named = [tenant.name for tenant in tenants if namespace in tenant.spec.allow.namespaces]
+            matching = named or [
+                tenant.name for tenant in tenants if matches_any_glob(namespace, tenant.spec.allow.namespaces)
+            ]
+            self._namespace_owners[namespace] = matching[0] if len(matching) == 1 else ""
+        return self._namespace_owners[namespace]
+
+    @cached_property
+    def _namespace_owners(self) -> dict[str, str]:
+        return {}
+
     def list_matching(self, path: str) -> Iterator[Tenant]:
         """Yield all tenants whose folders contain a file. More than one tenant is an error."""
         return (tenant for tenant in self.by_name.values() if tenant.owns(path))

@@ -150,8 +150,8 @@ def resolve_definition_conflicts(
     """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
 
     The earlier definition is searched in this order: the recorded packages of the targets, the other records of the
-    targets, and the config history. If the earlier definition is not found, no definition has an effect. If there are
-    conflicts, `fetch` is called with the URLs of all targets.
+    targets, and the config history. If the earlier definition is not found, the tenants of the definitions decide. If
+    there are conflicts, `fetch` is called with the URLs of all targets.
     """
     for find in (find_duplicates, services.find_rival_claims):
         conflicts = find(catalog)
@@ -181,7 +181,7 @@ def _resolve(
                 or _find_by_target(conflict, targets, states, remotes)
                 or _find_by_history(conflict, config)
             )
-            resolution |= conflict.resolve(holder) if holder else ConflictResolution()
+            resolution |= conflict.resolve(holder) if holder else conflict.resolve_by_tenant(catalog.tenants)
     return resolution
 
 

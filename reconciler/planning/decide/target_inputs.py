@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
+from enum import IntEnum
 from functools import cached_property
 
 from reconciler.catalog.catalog import ConfigObject
@@ -250,26 +251,74 @@ class TargetClaims:
 def resolve_claims(claims: TargetClaims, state: TargetState) -> tuple[dict[str, Variant], list[Blocked]]:
     """Return one variant for each package, and the outcomes of the variants that do not get their package.
 
-    If several variants request one package, or nested packages, the recorded owner gets the package. If there is no
-    recorded owner, the first owner in alphabetical order gets the package.
+    If several variants request one package, or nested packages, the first of these variants gets the package:
+
+    1. the variant of the recorded owner
+    2. the variant of the platform team
+    3. the variant of the tenant that owns the namespace of the target
+    4. the variant whose owner is the first in alphabetical order, if all variants belong to one tenant
+
+    If the variants of several tenants are equal according to these rules, none of them gets the package.
     """
     winners: dict[str, Variant] = {}
     assigned = PackagePathIndex()
     losers: list[Blocked] = []
-    for variant in sorted(claims.variants, key=lambda candidate: _rank_claim(candidate, state)):
+    ranked = sorted(
+        ((_rank_claim(variant, claims, state), variant) for variant in claims.variants),
+        key=lambda entry: (entry[0], entry[1].owner.key),
+    )
+    equal_claims = _EqualClaims([variant for rank, variant in ranked if rank is _ClaimRank.OTHER_TENANT])
+    for rank, variant in ranked:
         package = variant.target.package
-        rivals = [winners[name] for name in (package, *assigned.find_nested(package)) if name in winners]
-        if rivals:
-            losers.append(_block_claim(variant, rivals[0]))
+        names = (package, *assigned.find_nested(package))
+        rival = next((winners[name] for name in names if name in winners), None)
+        if rival is None and rank is _ClaimRank.OTHER_TENANT:
+            rival = equal_claims.find_rival(variant)
+        if rival:
+            losers.append(_block_claim(variant, rival))
         else:
             winners[package] = variant
             assigned.add(package)
     return dict(sorted(winners.items())), losers
 
 
-def _rank_claim(variant: Variant, state: TargetState) -> tuple[bool, ObjectKey]:
+class _ClaimRank(IntEnum):
+    RECORDED_OWNER = 0
+    PLATFORM = 1
+    NAMESPACE_OWNER = 2
+    OTHER_TENANT = 3
+
+
+def _rank_claim(variant: Variant, claims: TargetClaims, state: TargetState) -> _ClaimRank:
     record = state.packages.get(variant.target.package)
-    return (not (record and record.is_owned and record.owner.key == variant.owner.key), variant.owner.key)
+    if record and record.is_owned and _is_recorded_owner(variant, record, claims.completeness):
+        return _ClaimRank.RECORDED_OWNER
+    if not variant.tenant:
+        return _ClaimRank.PLATFORM
+    is_owner = claims.completeness.tenants.find_namespace_owner(variant.target.namespace) == variant.tenant
+    return _ClaimRank.NAMESPACE_OWNER if is_owner else _ClaimRank.OTHER_TENANT
+
+
+def _is_recorded_owner(variant: Variant, record: PackageRecord, completeness: ConfigCompleteness) -> bool:
+    # Owners of several tenants can have the same name, because a set creates the names of its owners.
+    tenants = completeness.find_tenants(record) if variant.tenant else None
+    return record.owner.key == variant.owner.key and (tenants is None or variant.tenant in tenants)
+
+
+class _EqualClaims:
+    """The variants of several tenants, none of which takes precedence."""
+
+    def __init__(self, variants: Iterable[Variant]) -> None:
+        self._by_package: dict[str, list[Variant]] = {}
+        for variant in variants:
+            self._by_package.setdefault(variant.target.package, []).append(variant)
+        self._paths = PackagePathIndex(self._by_package)
+
+    def find_rival(self, variant: Variant) -> Variant | None:
+        """Return a variant of another tenant that requests the same package, or a nested package."""
+        names = (variant.target.package, *self._paths.find_nested(variant.target.package))
+        rivals = (rival for name in names for rival in self._by_package.get(name, ()))
+        return next((rival for rival in rivals if rival.tenant != variant.tenant), None)
 
 
 def _block_claim(variant: Variant, rival: Variant) -> Blocked:

@@ -3,7 +3,11 @@
 import pytest
 
 from reconciler.controllers.results import Variant
+from reconciler.lazy_dataclasses import replace
 from reconciler.planning.decide.target_inputs import TargetClaims, resolve_claims
+from reconciler.planning.model.config_completeness import ConfigCompleteness
+from reconciler.planning.model.state import PackageRecord
+from tests.support.tenants import build_tenants
 from tests.unit.planning.builders import build_owner, build_record, build_state, build_variant
 
 
@@ -34,6 +38,77 @@ def test_each_package_has_one_winner(
         assert {place: item.owner.key.name for place, item in mapping.items()} == winners
         assert len(mapping) + len(losers) == len(expected)
         assert {finding.code for blocked in losers for finding in blocked.findings} <= {"DownstreamConflict"}
+
+
+OWNED = build_record(owner=build_owner("z"), is_owned=True, config_sources={"teams/shop/a.yaml": ("ConfigMap/a",)})
+
+
+@pytest.mark.parametrize(
+    ("tenants", "variants", "recorded", "winners"),
+    [
+        pytest.param(
+            {"pay": "def*", "shop": "**"},
+            [("a", "pay", "gw"), ("z", "shop", "gw")],
+            {"gw": OWNED},
+            {"gw": "shop/z"},
+            id="record",
+        ),
+        # The tenant pay has an owner with the name of the recorded owner of the tenant shop.
+        pytest.param(
+            {"pay": "**", "shop": "**"},
+            [("z", "pay", "gw"), ("z", "shop", "gw")],
+            {"gw": OWNED},
+            {"gw": "shop/z"},
+            id="name",
+        ),
+        pytest.param(
+            {"pay": "default", "shop": "**"}, [("a", "pay", "gw"), ("z", "", "gw")], {}, {"gw": "/z"}, id="platform"
+        ),
+        pytest.param(
+            {"pay": "**", "shop": "default"},
+            [("a", "pay", "gw"), ("z", "shop", "gw")],
+            {},
+            {"gw": "shop/z"},
+            id="named",
+        ),
+        pytest.param(
+            {"pay": "b", "shop": "d*"},
+            [("a", "pay", "gw"), ("z", "shop", "gw")],
+            {},
+            {"gw": "shop/z"},
+            id="only-pattern",
+        ),
+        pytest.param({"pay": "**", "shop": "**"}, [("a", "pay", "gw"), ("z", "shop", "gw")], {}, {}, id="nobody"),
+        pytest.param(
+            {"pay": "default", "shop": "default"}, [("a", "pay", "gw"), ("z", "shop", "gw")], {}, {}, id="both-named"
+        ),
+        pytest.param({"pay": "**", "shop": "**"}, [("a", "pay", "gw"), ("z", "shop", "gw/in")], {}, {}, id="nested"),
+        pytest.param(
+            {"pay": "**", "shop": "**"}, [("a", "pay", "gw"), ("z", "pay", "gw")], {}, {"gw": "pay/a"}, id="one-tenant"
+        ),
+        pytest.param(
+            {"pay": "**", "shop": "**"},
+            [("a", "pay", "gw"), ("z", "shop", "gw2")],
+            {},
+            {"gw": "pay/a", "gw2": "shop/z"},
+            id="no-conflict",
+        ),
+    ],
+)
+def test_order_of_the_requests_of_several_tenants(
+    tenants: dict[str, str],
+    variants: list[tuple[str, str, str]],
+    recorded: dict[str, PackageRecord],
+    winners: dict[str, str],
+) -> None:
+    known = build_state(packages=recorded)
+    requested = [build_variant(name, package, tenant=tenant) for name, tenant, package in variants]
+    completeness = ConfigCompleteness(tenants=build_tenants(**tenants))
+
+    for order in (requested, requested[::-1]):
+        mapping, losers = resolve_claims(replace(build_claims(*order), completeness=completeness), known)
+        assert {place: f"{item.tenant}/{item.owner.key.name}" for place, item in mapping.items()} == winners
+        assert len(mapping) + len(losers) == len(variants)
 
 
 def test_owner_of_a_record_that_is_not_owned_has_no_priority() -> None:
