@@ -269,8 +269,9 @@ def redact_data(value: Any) -> Any:
 
 LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
 SECRET_VALUE_FIELDS = ("data", "stringData")
+SEALED_DATA = ("spec", "encryptedData")
 _ANNOTATIONS = ("metadata", "annotations")
-_SECRET_KIND_LINE = re.compile(r"""kind["']?\s*:\s*["']?Secret\b""")
+_SECRET_KIND_LINE = re.compile(r"""kind["']?\s*:\s*["']?(?:Sealed)?Secret\b""")
 
 
 def is_secret(data: object) -> bool:
@@ -278,12 +279,22 @@ def is_secret(data: object) -> bool:
     return isinstance(data, Mapping) and data.get("kind") == "Secret" and "/" not in str(data.get("apiVersion", ""))
 
 
+def is_sealed_secret(data: object) -> bool:
+    """Return whether the data is a manifest of kind SealedSecret, whose `spec.encryptedData` contains ciphertexts."""
+    if not isinstance(data, Mapping) or data.get("kind") != "SealedSecret":
+        return False
+    return str(data.get("apiVersion", "")).startswith("bitnami.com/")
+
+
 def contains_secret(data: object) -> bool:
-    """Return whether the data contains a Secret: as the data itself, in nested data, or as the text of a manifest."""
+    """Return whether the data contains a Secret or a SealedSecret.
+
+    The data can be the manifest itself, data that contains the manifest, or the text of the manifest.
+    """
     if isinstance(data, str):
         return is_secret_manifest_text(data)
     if isinstance(data, Mapping):
-        return is_secret(data) or any(map(contains_secret, data.values()))
+        return is_secret(data) or is_sealed_secret(data) or any(map(contains_secret, data.values()))
     return isinstance(data, list) and any(map(contains_secret, data))
 
 
@@ -296,11 +307,18 @@ def is_secret_path(path: Sequence[str | int]) -> bool:
     return path[0] in SECRET_VALUE_FIELDS or path[-1] == LAST_APPLIED_ANNOTATION or tuple(path) == _ANNOTATIONS
 
 
+def is_sealed_path(path: Sequence[str | int]) -> bool:
+    """Return whether a field of a SealedSecret contains ciphertexts: `spec.encryptedData`, its entries, and `spec`."""
+    return tuple(path[:2]) == SEALED_DATA[: len(path)]
+
+
 def is_secret_value(data: object, path: Sequence[str | int]) -> bool:
     """Return whether the value at a path is a secret value. The data can be a Secret or can contain a Secret."""
     value: object = data
     for index, step in enumerate(path):
         if is_secret(value) and is_secret_path(path[index:]):
+            return True
+        if is_sealed_secret(value) and is_sealed_path(path[index:]):
             return True
         value = _find_child(value, step)
     return False
@@ -313,5 +331,27 @@ def _find_child(data: object, step: str | int) -> object:
 
 
 def is_secret_manifest_text(text: str) -> bool:
-    """Return whether a text may be the manifest of a Secret. The text is not parsed."""
+    """Return whether a text may be the manifest of a Secret or a SealedSecret. The text is not parsed."""
     return _SECRET_KIND_LINE.search(text) is not None
+
+
+HIDDEN_CIPHERTEXT = "ENC[…]"
+_CIPHERTEXT = re.compile(r"ENC\[AES256_GCM,data:[^\[\]]*,iv:[^\[\]]*,tag:[^\[\]]*,type:[a-z]+\]")
+
+
+def is_ciphertext(value: object) -> bool:
+    """Return whether a value is a ciphertext that SOPS wrote."""
+    return isinstance(value, str) and value.startswith("ENC[") and _CIPHERTEXT.fullmatch(value) is not None
+
+
+def hide_ciphertexts(value: Any) -> Any:
+    """Return data or a text in which each ciphertext of SOPS is replaced by `ENC[…]`."""
+    match value:
+        case str():
+            return _CIPHERTEXT.sub(HIDDEN_CIPHERTEXT, value) if "ENC[" in value else value
+        case dict():
+            return {key: hide_ciphertexts(inner) for key, inner in value.items()}
+        case list():
+            return [hide_ciphertexts(inner) for inner in value]
+        case _:
+            return value

@@ -15,7 +15,14 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.redaction import MASK, contains_secret, is_secret_value
+from reconciler.redaction import (
+    HIDDEN_CIPHERTEXT,
+    MASK,
+    contains_secret,
+    hide_ciphertexts,
+    is_ciphertext,
+    is_secret_value,
+)
 
 MAX_SHOWN_BYTES = 1024
 _DIGEST_LENGTH = 12
@@ -186,8 +193,11 @@ def redact_value(value: Any, *, hides: bool) -> Any:
     """
     if value is ABSENT or value is None:
         return value
+    if is_ciphertext(value):
+        return HIDDEN_CIPHERTEXT
     if hides or contains_secret(value):
         return MASK
+    value = hide_ciphertexts(value)
     text = encode_canonical_json(value)
     if len(text) <= MAX_SHOWN_BYTES:
         return value

@@ -22,8 +22,8 @@ from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource, parse_resources
 from reconciler.packages.parsing import ParseFailure
-from reconciler.packages.resource import KrmResource
-from reconciler.redaction import MASK, is_secret
+from reconciler.packages.resource import KrmResource, ResourceData
+from reconciler.redaction import MASK, is_ciphertext, is_secret
 
 _VALUE_FIELDS = ("data", "stringData")
 # Maximum number of files in the cache, which is larger than the usual number of package files in one pass.
@@ -59,18 +59,12 @@ def create_finding(resource: PackageResource, issue: ResourceIssue, subject: str
     return issue.code.finding(f"{prefix}{issue.message}{quoted}", location)
 
 
-@dataclass(frozen=True)
-class _Item(KrmResource):
-    """A resource that is an item of a List object."""
-
-    data: Any
-
-
 def find_secrets(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
     """Return a warning for every Secret of the core group that contains values. If `block` is True, return errors.
 
     Items of List objects are checked as well. Kptfiles, local config and files that cannot be parsed are not checked. A
-    Secret with empty values is allowed, because it is a placeholder. Messages never contain the values.
+    Secret with empty values is allowed, because it is a placeholder. Values that SOPS encrypted are allowed too.
+    Messages never contain the values.
     """
     findings = (finding for file in Package(files).iterate_krm_files() for finding in _find_secrets_in_file(*file))
     return tuple(map(upgrade_to_error, findings)) if block else tuple(findings)
@@ -90,8 +84,12 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
     data = item.data
     items = data.get("items") if isinstance(data, Mapping) and item.kind.endswith("List") else None
     for index, nested_item in enumerate(items if isinstance(items, list) else ()):
-        yield from _find_secrets_in_resource(resource, (*path, "items", index), _Item(nested_item))
-    fields = [field for field in _VALUE_FIELDS if is_secret(data) and _has_values(data.get(field))]
+        yield from _find_secrets_in_resource(resource, (*path, "items", index), ResourceData(nested_item))
+    fields = [
+        field
+        for field in _VALUE_FIELDS
+        if is_secret(data) and _has_values(data.get(field), is_encrypted=resource.is_sops)
+    ]
     if fields:
         field_path = (*path, fields[0])
         message = (
@@ -101,9 +99,12 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
         yield ControllerCodes.SECRET_IN_BRANCH.finding(message, _locate(resource, item.key, field_path))
 
 
-def _has_values(field: object) -> bool:
+def _has_values(field: object, *, is_encrypted: bool) -> bool:
+    """Return whether a field has a value. If `is_encrypted` is True, ciphertexts do not count."""
     values = field.values() if isinstance(field, Mapping) else [field]
-    return any(value is not None and str(value).strip() for value in values)
+    return any(
+        value is not None and str(value).strip() and not (is_encrypted and is_ciphertext(value)) for value in values
+    )
 
 
 def _locate(resource: PackageResource, object_key: ObjectKey, path: DataPath) -> SourceLocation:

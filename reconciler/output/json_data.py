@@ -6,7 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, Trace
-from reconciler.redaction import LAST_APPLIED_ANNOTATION, MASK, SECRET_VALUE_FIELDS, is_secret, is_secret_manifest_text
+from reconciler.redaction import (
+    HIDDEN_CIPHERTEXT,
+    LAST_APPLIED_ANNOTATION,
+    MASK,
+    SEALED_DATA,
+    SECRET_VALUE_FIELDS,
+    hide_ciphertexts,
+    is_ciphertext,
+    is_sealed_secret,
+    is_secret,
+    is_secret_manifest_text,
+)
 
 
 def read_mapping(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -22,7 +33,9 @@ def read_mappings(data: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]
 
 
 def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool = False) -> Any:
-    """Return a copy of the data in which the values of all Secrets are masked.
+    """Return a copy of the data in which the values of all Secrets and SealedSecrets are masked.
+
+    Ciphertexts of SOPS are replaced by `ENC[…]`.
 
     Args:
         data: The data, which can contain Secrets at any depth.
@@ -30,7 +43,9 @@ def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool =
         should_mark_changes: Whether to append "(changed)" to each masked value that differs from `previous`.
     """
     if isinstance(data, str):
-        return _mask_value(data, previous, should_mark_changes) if is_secret_manifest_text(data) else data
+        if is_secret_manifest_text(data) or is_ciphertext(data):
+            return _mask_value(data, previous, should_mark_changes)
+        return hide_ciphertexts(data)
     if isinstance(data, list):
         items = previous if isinstance(previous, list) else []
         return [
@@ -40,7 +55,9 @@ def mask_secrets(data: Any, previous: Any = None, *, should_mark_changes: bool =
     if not isinstance(data, Mapping):
         return data
     previous_fields = previous if isinstance(previous, Mapping) else {}
-    mask_field = _mask_secret_field if is_secret(data) else _mask_nested_field
+    mask_field = (
+        _mask_secret_field if is_secret(data) else _mask_sealed_field if is_sealed_secret(data) else _mask_nested_field
+    )
     return {key: mask_field(key, value, previous_fields.get(key), should_mark_changes) for key, value in data.items()}
 
 
@@ -66,12 +83,24 @@ def _mask_secret_field(key: str, value: Any, previous: Any, should_mark_changes:
         annotations = {
             name: MASK if name == LAST_APPLIED_ANNOTATION else text for name, text in value["annotations"].items()
         }
-        return {**value, "annotations": annotations}
-    return _mask_value(value, previous, should_mark_changes) if key in SECRET_VALUE_FIELDS else value
+        return hide_ciphertexts({**value, "annotations": annotations})
+    if key in SECRET_VALUE_FIELDS:
+        return _mask_value(value, previous, should_mark_changes)
+    return _mask_nested_field(key, value, previous, should_mark_changes)
+
+
+def _mask_sealed_field(key: str, value: Any, previous: Any, should_mark_changes: bool) -> Any:
+    section, name = SEALED_DATA
+    if key != section or not isinstance(value, Mapping) or name not in value:
+        return _mask_nested_field(key, value, previous, should_mark_changes)
+    previous_data = previous.get(name) if isinstance(previous, Mapping) else None
+    masked = _mask_secret_field(SECRET_VALUE_FIELDS[0], value[name], previous_data, should_mark_changes)
+    return {**_mask_nested_field(key, value, previous, should_mark_changes), name: masked}
 
 
 def _mask_value(value: object, previous: object, should_mark_changes: bool) -> str:
-    return f"{MASK} (changed)" if should_mark_changes and previous is not None and value != previous else MASK
+    mask = HIDDEN_CIPHERTEXT if is_ciphertext(value) else MASK
+    return f"{mask} (changed)" if should_mark_changes and previous is not None and value != previous else mask
 
 
 def _get_item(items: list[Any], index: int) -> Any:

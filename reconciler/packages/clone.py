@@ -19,6 +19,7 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, create_kptfile
 from reconciler.packages.package import Package, PackageResource
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
+from reconciler.packages.sops_files import has_sops_document
 
 MERGE_COMMENT = "# kpt-merge: "
 _METADATA = ("metadata",)
@@ -29,8 +30,8 @@ _IDENTIFIER = (*_ANNOTATIONS, UPSTREAM_IDENTIFIER)
 def add_merge_comments(files: FileTree, profile: Profile = "safe") -> tuple[FileTree, tuple[Finding, ...]]:
     """Add a merge comment to every resource without one. Return the files and warnings.
 
-    Files that cannot be parsed or that a `.krmignore` file excludes stay unchanged. In the profile `compat`, resources
-    also get the annotation `internal.kpt.dev/upstream-identifier`.
+    Files that cannot be parsed, that contain a SOPS document or that a `.krmignore` file excludes stay unchanged. In
+    the profile `compat`, resources also get the annotation `internal.kpt.dev/upstream-identifier`.
     """
     package = Package(files)
     changes: dict[str, bytes] = {}
@@ -61,10 +62,14 @@ def read_merge_identity(document: Document) -> tuple[str, str] | None:
 def add_comments_to_content(content: bytes, profile: Profile) -> bytes | ParseFailure:
     """Return the content of a file with a merge comment on every resource, or the failure if the content cannot be
     parsed.
+
+    A file with a SOPS document stays unchanged, because it is merged as a whole.
     """
     source = parse_cached(content)
     if isinstance(source, ParseFailure):
         return source
+    if has_sops_document("", content):
+        return content
     documents = [_add_merge_comment(document, profile) for document in source.documents]
     has_changes = any(new is not old for new, old in zip(documents, source.documents, strict=True))
     return source.with_documents(list(enumerate(documents))).to_bytes() if has_changes else content

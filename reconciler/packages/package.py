@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 KRMIGNORE = ".krmignore"
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
+# The rules of SOPS for new files. The file contains no resources.
+_SOPS_CONFIG = ".sops.yaml"
 # Maximum number of cached trees. Packages with equal lists of paths share one tree. A render needs at most two trees
 # per package: one before and one after the function calls. The size is sufficient for the packages of one cluster.
 _MAX_CACHED_TREES = 1024
@@ -93,7 +95,8 @@ def build_package_tree(files: FileTree) -> PackageTree:
 
 def is_krm_file(path: str) -> bool:
     """Return whether a render reads files with this name: Kptfiles, YAML files and JSON files."""
-    return basename(path) == KPTFILE or path.endswith((".yaml", ".yml", ".json"))
+    name = basename(path)
+    return name == KPTFILE or (path.endswith((".yaml", ".yml", ".json")) and name != _SOPS_CONFIG)
 
 
 _package_tree = cached(_MAX_CACHED_TREES)(PackageTree)

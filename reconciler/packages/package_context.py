@@ -13,6 +13,8 @@ from reconciler.krm.yaml import Document, YamlFile, emit
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
+from reconciler.packages.sops import SopsMacError
+from reconciler.packages.sops_files import create_mac_finding
 
 PACKAGE_CONTEXT_FILE = "package-context.yaml"
 PACKAGE_CONTEXT_NAME = "kptfile.kpt.dev"
@@ -54,7 +56,7 @@ def _ensure(files: FileTree, keys: Mapping[str, str]) -> tuple[FileTree, tuple[F
     current_values = current_data if isinstance(current_data, Mapping) else {}
     return _replace_data(
         files, context, {**current_values, **{k: v for k, v in keys.items() if current_values.get(k) != v}}
-    ), ()
+    )
 
 
 def read_package_context(files: FileTree) -> Mapping[str, Any] | None:
@@ -94,7 +96,7 @@ def update_package_context(
     kept_values = {key: data.get(key, value) for key, value in current_values.items()}
     return _replace_data(
         files, context, {k: v for k, v in {**kept_values, **added_values}.items() if k not in remove_keys}
-    ), ()
+    )
 
 
 def build_package_context(keys: Mapping[str, str]) -> dict[str, Any]:
@@ -129,12 +131,18 @@ def _find_context(files: FileTree) -> _ContextDocument | Finding:
     )
 
 
-def _replace_data(files: FileTree, context: _ContextDocument, data: Mapping[str, Any]) -> FileTree:
+def _replace_data(
+    files: FileTree, context: _ContextDocument, data: Mapping[str, Any]
+) -> tuple[FileTree, tuple[Finding, ...]]:
     index, document, source = context
     if data == document.data.get("data"):
-        return files
-    edited = edit_document(document, {**document.data, "data": dict(data)})
-    return files.with_files({PACKAGE_CONTEXT_FILE: source.replace(index, edited).to_bytes()})
+        return files, ()
+    try:
+        edited = edit_document(document, {**document.data, "data": dict(data)})
+    except SopsMacError as error:
+        location = SourceLocation(PACKAGE_CONTEXT_FILE, document.line)
+        return files, (create_mac_finding(error, location, "the package context"),)
+    return files.with_files({PACKAGE_CONTEXT_FILE: source.replace(index, edited).to_bytes()}), ()
 
 
 def _create_finding(message: str, line: int = 0) -> Finding:

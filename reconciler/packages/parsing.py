@@ -9,6 +9,7 @@ from reconciler.krm.json_text import parse_strict_json
 from reconciler.krm.yaml import Document, YamlError, YamlFile, emit, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
+from reconciler.packages.sops import check_sops_edit
 
 # Maximum number of cached parse results. A pass renders one upstream package for many clusters, so the cache must
 # contain all different files of the packages that are rendered at the same time.
@@ -66,11 +67,15 @@ class _Edit:
 def edit_document(document: Document, data: Any) -> Document:
     """Return `document.with_data(data)`. Results are cached.
 
+    All edits of package resources by rules use this function, so that no rule breaks the MAC of a SOPS document.
+
     Raises:
+        SopsMacError: SOPS could not decrypt the edited document.
         YamlError: YAML cannot represent `data`.
     """
     if data is document.data:
         return document
+    check_sops_edit(document, data)
     # Use `repr` in the cache key instead of ==, because 1 == True == 1.0, and == ignores the order of keys.
     return _edit_cached(_Edit(document, repr(data), data))
 

@@ -40,6 +40,10 @@ from reconciler.packages.package import (
     parse_documents,
 )
 from reconciler.packages.parsing import ParseFailure
+from reconciler.packages.sealed_secrets import read_scope
+from reconciler.packages.sops import is_sops_document
+from reconciler.packages.sops_files import locate_document
+from reconciler.packages.source_codes import SourceCodes
 from reconciler.packages.write_back import write_back
 
 # Maximum numbers of characters: of one function result, and of all results of one function call.
@@ -134,7 +138,7 @@ class RenderFailure:
 
 @dataclass(frozen=True)
 class RenderResult:
-    """The result of a render: the files, all steps, and findings about the input.
+    """The result of a render: the files, all steps, and findings about the input and about secrets.
 
     If the render fails, `files` contains the files before the render. `function_identities` contains the identity of
     each external function that the render requested, by trace key.
@@ -167,7 +171,7 @@ def render_pipelines(
     """Run the pipelines of a package and its subpackages.
 
     Pipelines of subpackages run before the pipelines of their parents. The root Kptfile can request breadth-first
-    order.
+    order. Functions do not receive SOPS documents, because SOPS could not decrypt a changed document.
 
     A failed render returns the unchanged files. There is one exception: if the root Kptfile has the annotation
     `kpt.dev/save-on-render-failure`, the result contains the output of all steps before the failure. The exception
@@ -192,8 +196,10 @@ def render_pipelines(
     except _StopRenderError as stop:
         saves_partial_output = kptfiles[""].annotations.get(SAVE_ON_RENDER_FAILURE) == "true"
         output = run.write_files(prune=False) if saves_partial_output and (is_manual or profile == "compat") else files
-        return RenderResult(output, tuple(run.steps), stop.failure, function_identities=run.function_identities)
-    return RenderResult(run.write_files(prune=True), tuple(run.steps), function_identities=run.function_identities)
+        return RenderResult(output, tuple(run.steps), stop.failure, run.list_findings(), run.function_identities)
+    return RenderResult(
+        run.write_files(prune=True), tuple(run.steps), None, run.list_findings(), run.function_identities
+    )
 
 
 @dataclass(frozen=True)
@@ -225,6 +231,12 @@ class _RenderRun:
         self._items = {number: _create_item(number, resource) for number, resource in enumerate(package.resources)}
         self._next = len(self._items)
         self._read_files = {resource.file for resource in package.resources}
+        # The functions that did not receive a SOPS document, by the id of the document.
+        self._withheld: dict[int, list[str]] = {
+            number: [] for number, resource in enumerate(package.resources) if resource.is_sops
+        }
+        self._sealed_scopes = {number: scope for number, item in self._items.items() if (scope := read_scope(item))}
+        self._scope_findings: list[Finding] = []
         self.steps: list[PipelineStep] = []
         self.function_identities: dict[str, str] = {}
 
@@ -236,12 +248,13 @@ class _RenderRun:
         for number, spec in enumerate(pipeline.mutators):
             if self._skipped_mutator == (path, number):
                 continue
-            selected = _select_items(self._list_items_in_scope(path), spec)
+            selected = self._select_items(path, spec)
             self._items = self._apply_output(path, spec, selected, self._call(path, "mutators", spec, selected))
+            self._check_sealed_scopes(spec)
             if self._observer:
                 self._observer(path, number, spec, tuple(self._items.values()))
         for spec in pipeline.validators:
-            selected = _select_items(self._list_items_in_scope(path), spec)
+            selected = self._select_items(path, spec)
             output = self._call(path, "validators", spec, selected)
             # A validator does not change resources. Check its output anyway, because kpt fails if a validator returns
             # invalid resources.
@@ -252,8 +265,47 @@ class _RenderRun:
         """Return the files with the current resources. If `prune` is true, delete files that lost all resources."""
         return write_back(self._package.files, self._package.resources, self._items.values(), prune=prune)
 
+    def list_findings(self) -> tuple[Finding, ...]:
+        """Return a finding for each SOPS document that functions did not receive, and for each changed SealedSecret."""
+        withheld = (
+            SourceCodes.SOPS_WITHHELD.finding(
+                f"functions do not receive this document, because SOPS could not decrypt it after a change:"
+                f" {', '.join(dict.fromkeys(functions))}",
+                locate_document(self._package.resources[number]),
+            )
+            for number, functions in self._withheld.items()
+            if functions
+        )
+        return (*withheld, *self._scope_findings)
+
+    def _select_items(self, path: str, spec: FunctionSpec) -> list[Item]:
+        """Return the items that a function receives, and record the SOPS documents that it does not receive."""
+        for number in self._withheld:
+            item = self._items[number]
+            if _is_in_package(item.package, path) and _select_items([item], spec):
+                self._withheld[number].append(spec.display_name)
+        return _select_items(self._list_items_in_scope(path), spec)
+
+    def _check_sealed_scopes(self, spec: FunctionSpec) -> None:
+        for number, scope in self._sealed_scopes.items():
+            item = self._items.get(number)
+            new_scope = read_scope(item) if item else None
+            if item is None or new_scope in (None, scope):
+                continue
+            message = (
+                f"the function {spec.display_name} changes the scope of the SealedSecret from {scope} to {new_scope}:"
+                " its controller cannot decrypt it (next step: exclude it from the function, or seal it again)"
+            )
+            location = replace(self._package.resources[number].location, object=str(item.key))
+            self._scope_findings.append(SourceCodes.SEALED_SECRET_SCOPE.finding(message, location))
+            self._sealed_scopes[number] = new_scope
+
     def _list_items_in_scope(self, path: str) -> list[Item]:
-        items = [item for item in self._items.values() if _is_in_package(item.package, path)]
+        items = [
+            item
+            for number, item in self._items.items()
+            if number not in self._withheld and _is_in_package(item.package, path)
+        ]
         return sorted(items, key=lambda item: item.package != path)
 
     def _call(self, path: str, stage: PipelineStage, spec: FunctionSpec, items: Sequence[Item]) -> FunctionOutput:
@@ -515,6 +567,8 @@ def _find_config_path_error(package: Package, path: str, config_path: str) -> st
     documents = parse_documents(file, package.files[file].data)
     if isinstance(documents, ParseFailure):
         return ""  # `Package.parse_result` already contains a finding for this file.
+    if any(is_sops_document(document.data) for document in documents):
+        return f'must not be the path of a SOPS document, because functions cannot decrypt it, not "{config_path}"'
     return _format_config_error(config_path, len(documents)) if len(documents) > 1 else ""
 
 

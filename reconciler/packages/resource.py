@@ -7,6 +7,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.sops import is_sops_document
+from reconciler.redaction import is_ciphertext
 
 LOCAL_CONFIG = "config.kubernetes.io/local-config"
 UPSTREAM_IDENTIFIER = "internal.kpt.dev/upstream-identifier"
@@ -17,8 +20,8 @@ INDEX_ANNOTATIONS = ("internal.config.kubernetes.io/index", "config.kubernetes.i
 class KrmResource:
     """The identity fields of a KRM document, such as its kind and name. Subclasses provide the data of the document.
 
-    A missing field, or a field of the wrong type, has the value "" or an empty mapping. Each field is cached, because
-    all renders of a document share one Python object.
+    A missing or encrypted field, or a field of the wrong type, has the value "" or an empty mapping. Each field is
+    cached, because all renders of a document share one Python object.
     """
 
     if TYPE_CHECKING:
@@ -84,6 +87,11 @@ class KrmResource:
         return self.annotations.get(LOCAL_CONFIG) not in (None, "", "false", False)
 
     @cached_property
+    def is_sops(self) -> bool:
+        """Whether the document is a SOPS document. Rules must not change what its MAC covers."""
+        return is_sops_document(self.data)
+
+    @cached_property
     def missing_krm_field(self) -> str:
         """The first missing field of `apiVersion`, `kind` and `metadata.name`. "" if no field is missing."""
         if _is_kustomization(self):
@@ -96,6 +104,13 @@ class KrmResource:
         return _get_mapping(self.data)
 
 
+@dataclass(frozen=True, eq=False)
+class ResourceData(KrmResource):
+    """The identity fields of data that is not a document of a file."""
+
+    data: Any
+
+
 def _is_kustomization(resource: KrmResource) -> bool:
     # As in kpt, a Kustomization can omit `apiVersion`, `kind` and `metadata.name`.
     api_version = resource.api_version
@@ -103,7 +118,7 @@ def _is_kustomization(resource: KrmResource) -> bool:
 
 
 def _get_text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and not is_ciphertext(value) else ""
 
 
 def _get_mapping(value: object) -> Mapping[str, Any]:

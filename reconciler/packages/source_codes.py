@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.krm.findings import CodeTable, FindingScope, error, info
+from reconciler.krm.findings import CodeTable, FindingScope, error, info, warning
 
 PACKAGE = FindingScope.PACKAGE
 
@@ -17,12 +17,22 @@ class SourceCodes(CodeTable):
     HELM_UNAVAILABLE = error("A chart needs the program helm, which cannot run on this machine.", PACKAGE)
     HOOK_LEFT_OUT = info("A Helm hook is not part of the package.", PACKAGE)
     PATH_INVALID = error("The path of a file in a source is absolute, or contains `..`.", PACKAGE)
+    PLAINTEXT_SECRET = error("A secret value in a package is not encrypted.", PACKAGE)
     RENDERED_OUTPUT_INVALID = error("A chart rendered a document that is not a Kubernetes resource.", PACKAGE)
     RENDERED_TEXT_NORMALIZED = info(
         "The text of a rendered resource was written again, because YAML parsers read it differently.", PACKAGE
     )
     RENDER_OUT_OF_MEMORY = error("The program that renders a source exceeded its memory limit.", PACKAGE)
     RENDER_TIMEOUT = error("The program that renders a source exceeded its time limit. It is tried again.", PACKAGE)
+    SEALED_SECRET_SCOPE = warning(
+        "A rule changes the name, namespace or scope of a SealedSecret, so that its controller cannot decrypt it.",
+        PACKAGE,
+    )
+    SOPS_MAC_BROKEN = error("A rule would change a SOPS document, so that SOPS could not decrypt it.", PACKAGE)
+    SOPS_MAC_SUSPECT = warning(
+        "A SOPS document was changed but not encrypted again, so that SOPS probably cannot decrypt it.", PACKAGE
+    )
+    SOPS_WITHHELD = info("A function does not receive a SOPS document.", PACKAGE)
     SOURCE_KIND_AMBIGUOUS = error(
         "The files of a source belong to several kinds of packages. Set the field `kind` of the upstream.", PACKAGE
     )

@@ -13,6 +13,7 @@ from reconciler.packages.functions.field_specs import get_resource_scope
 from reconciler.packages.functions.registry import split_image
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, PackageResource
+from reconciler.redaction import HIDDEN_CIPHERTEXT, is_ciphertext
 from reconciler.tenancy.codes import TenancyCodes
 from reconciler.tenancy.config_rules import format_kind, format_violation
 
@@ -51,11 +52,26 @@ def check_resources(files: FileTree, tenant: Tenant) -> tuple[Finding, ...]:
     )
 
 
+def _is_identity_encrypted(resource: PackageResource) -> bool:
+    if not resource.is_sops:
+        return False
+    data = resource.data
+    return any(map(is_ciphertext, (data.get("apiVersion"), data.get("kind"), resource.metadata.get("namespace"))))
+
+
 def _find_forbidden_resource(resource: PackageResource, tenant: Tenant) -> str:
     metadata = resource.data.get("metadata")
     if resource.kind == "Kptfile" or (isinstance(metadata, dict) and is_local_config(metadata)):
         return ""
     allow, kind, subject = tenant.spec.allow, format_kind(resource.group, resource.kind), str(resource.key)
+    if _is_identity_encrypted(resource):
+        # The resource can have any kind and any namespace.
+        if matches_any_glob(HIDDEN_CIPHERTEXT, allow.cluster_scoped_resources):
+            return ""
+        noun = "a SOPS document with an encrypted kind or namespace,"
+        return format_violation(
+            tenant, resource.file, noun, HIDDEN_CIPHERTEXT, "clusterScopedResources", allow.cluster_scoped_resources
+        )
     scope = get_resource_scope(resource)
     namespace = resource.namespace
     if scope == "cluster" or (scope == "unknown" and not namespace):

@@ -32,6 +32,8 @@ from reconciler.krm.yaml import DataPath, Document, FormattingSource, YamlError
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edit_document
+from reconciler.packages.sops import SopsMacError, check_sops_edit
+from reconciler.packages.sops_files import create_mac_finding, locate_document
 from reconciler.packages.write_back import replace_documents
 
 _MODES = get_args(TemplateMode)
@@ -263,6 +265,9 @@ def _write_child(
         data = _build_data(child, effect)
         try:
             document = _build_document(child, data)
+        except SopsMacError as error:
+            rule = f"the template of {effect.parent}"
+            findings.findings.append(create_mac_finding(error, locate_document(resource, error.path), rule))
         except YamlError as error:
             findings.add(
                 [
@@ -299,6 +304,7 @@ def _copy_with_nested_value(data: Any, path: tuple[str | int, ...], value: Any) 
 def _build_document(child: TemplateResource, data: Any) -> Document:
     """Return the YAML document of a child resource with new data. New properties are in the order of the merge rule."""
     document, path = child.resource.document, child.rule.child.path
+    check_sops_edit(document, data)
     own_template, new_template = get_value(document.data, path), get_value(data, path)
     if not (isinstance(own_template, dict) and isinstance(new_template, dict)):
         return edit_document(document, data)

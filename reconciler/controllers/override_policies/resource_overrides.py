@@ -46,6 +46,11 @@ from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edit_document
+from reconciler.packages.resource import ResourceData
+from reconciler.packages.sealed_secrets import read_scope
+from reconciler.packages.sops import SopsMacError, check_sops_edit
+from reconciler.packages.sops_files import create_mac_finding, locate_document
+from reconciler.packages.source_codes import SourceCodes
 
 MAX_ANNOTATIONS_BYTES = 262_144
 _IDENTITY_PATHS: tuple[DataPath, ...] = (
@@ -132,7 +137,7 @@ def apply_overrides(
     """Return a resource after all rules in `matched` are applied for a cluster."""
     template = PodTemplate(resource.group, resource.kind, options.pod_spec_paths)
     evaluation = _Evaluation(
-        resource, strip_control_metadata(resource.data), [create_finding(resource, issue) for issue in attached.issues]
+        resource, _strip_control_metadata(resource), [create_finding(resource, issue) for issue in attached.issues]
     )
     if not attached.has_errors:
         evaluation.apply(matched, template, cluster)
@@ -226,11 +231,21 @@ class _Evaluation:
                 create_finding(self.resource, issue, f"{application.policy.label} {application.item_path}")
                 for issue in effect.issues
             )
-            if effect.has_errors:
+            if effect.has_errors or not self._keeps_mac(effect, application):
                 return
             self._set_data(effect, application.policy.label, application.item_path)
         self._normalize_finalizers()
         self._check_result(applications)
+
+    def _keeps_mac(self, effect: OverrideEffect, application: _ItemApplication) -> bool:
+        """Return whether SOPS can still decrypt the resource after an item. If not, add an error."""
+        try:
+            check_sops_edit(self.resource.document, effect.data)
+        except SopsMacError as error:
+            rule = f"{application.policy.label} {application.item_path}"
+            self.findings.append(create_mac_finding(error, locate_document(self.resource, error.path), rule))
+            return False
+        return True
 
     def _list_applications(self, matched: tuple[MatchedPolicy, ...], cluster: Cluster) -> list[_ItemApplication]:
         applications: list[_ItemApplication] = []
@@ -279,6 +294,7 @@ class _Evaluation:
         for path in _IDENTITY_PATHS:
             if not is_equal_data(get_value(self.original_data, path), get_value(self.data, path)):
                 self._add_issue(self._describe_identity_change(path))
+        self._check_sealed_scope(applications)
         annotations = get_value(self.data, ("metadata", "annotations"))
         if (
             annotations is not get_value(self.original_data, ("metadata", "annotations"))
@@ -294,6 +310,17 @@ class _Evaluation:
                 )
             )
 
+    def _check_sealed_scope(self, applications: list[_ItemApplication]) -> None:
+        scope = read_scope(self.resource)
+        new_scope = read_scope(ResourceData(self.data)) if scope else None
+        if scope and new_scope and scope != new_scope:
+            names = " and ".join(dict.fromkeys(application.policy.label for application in applications))
+            message = (
+                f"{names} changes the scope of the SealedSecret from {scope} to {new_scope}: its controller cannot"
+                " decrypt it (next step: exclude it from the policy, or seal it again)"
+            )
+            self._add_issue(ResourceIssue(SourceCodes.SEALED_SECRET_SCOPE, message, ("metadata", "annotations")))
+
     def _describe_identity_change(self, path: DataPath) -> ResourceIssue:
         last_step = next(step for step in reversed(self.steps) if _are_overlapping(step.path, path))
         original, changed = (_format_value(get_value(data, path)) for data in (self.original_data, self.data))
@@ -305,6 +332,16 @@ class _Evaluation:
 
     def _add_issue(self, issue: ResourceIssue) -> None:
         self.findings.append(create_finding(self.resource, issue))
+
+
+def _strip_control_metadata(resource: PackageResource) -> Any:
+    """Return the data without the labels and annotations that control policies. A MAC can require that they stay."""
+    data = strip_control_metadata(resource.data)
+    try:
+        check_sops_edit(resource.document, data)
+    except SopsMacError:
+        return resource.data
+    return data
 
 
 def _are_overlapping(first: DataPath, second: DataPath) -> bool:

@@ -21,6 +21,8 @@ from reconciler.controllers.resource_findings import ResourceIssue
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.yaml import DataPath, YamlError, YamlFile, parse_yaml
 from reconciler.packages.parsing import edit_document, format_json
+from reconciler.packages.sops import SopsMacError
+from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import is_secret
 
 
@@ -78,6 +80,8 @@ class JsonEditor:
             edited = YamlEditor().edit(text, data)
             if json.loads(edited) == data:
                 return edited
+        except SopsMacError:
+            raise
         except (YamlError, ValueError):
             return _format_json(text, data)
         return _format_json(text, data)
@@ -131,6 +135,9 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
     is_encoded = is_secret(data) and path[0] == "data"
     try:
         return _edit_text(data, path, _decode_base64(text) if is_encoded else text, item, is_encoded=is_encoded)
+    except SopsMacError as error:
+        message = f"in the text of the field, at {format_pointer(error.path)} of a SOPS document: {error.message}"
+        return OverrideEffect(data, (ResourceIssue(SourceCodes.SOPS_MAC_BROKEN, message, path),))
     except (TextFormatError, YamlError) as error:
         # Hide the message of the parser for a Secret, because the message can quote the text.
         reason = "" if is_secret(data) else f": {error}"

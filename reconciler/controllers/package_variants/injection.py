@@ -14,12 +14,14 @@ from reconciler.controllers.results import ConfigInjection, MutationResult, Prev
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.objects import Condition, split_api_version
-from reconciler.krm.yaml import YamlFile
+from reconciler.krm.yaml import Document, YamlFile
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, parse_documents
-from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached
+from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached, parse_json_cached
+from reconciler.packages.sops import SopsMacError, check_sops_edit
+from reconciler.packages.sops_files import create_mac_finding
 
 INJECTION_ANNOTATION = "kpt.dev/config-injection"
 # The renderer writes both annotations, but accepts a package with only one of them, because packages from Porch contain
@@ -195,7 +197,7 @@ def inject_config(
         return MutationResult(files, findings=(VariantCodes.INJECTION_POINT_INVALID.finding(injection_points.error),))
     filled_before = _index_filled_points(earlier.rendered if earlier else None)
     outcomes = [_fill_point(point, injectors, namespace, view, filled_before) for point in injection_points.points]
-    new_files = _write_points(files, outcomes)
+    new_files, mac_findings = _write_points(files, outcomes)
     kptfile = read_kptfile(new_files[KPTFILE].data) if KPTFILE in new_files else ()
     if not isinstance(kptfile, Kptfile):
         return MutationResult(new_files, findings=kptfile)
@@ -206,6 +208,7 @@ def inject_config(
     if new_kptfile is not kptfile:
         new_files = new_files.with_files({KPTFILE: new_kptfile.to_bytes()})
     findings = (
+        *mac_findings,
         *_create_missing_findings(outcomes),
         *_create_gate_findings({*kptfile.readiness_gates, *earlier_gates}, outcomes),
     )
@@ -254,17 +257,26 @@ def _fill_resource(point: InjectionPoint, name: str, content: Any) -> dict[str, 
     return {**point.resource, "metadata": {**metadata, "annotations": annotations}, point.field: content}
 
 
-def _write_points(files: FileTree, outcomes: Iterable[InjectionOutcome]) -> FileTree:
+def _write_points(files: FileTree, outcomes: Iterable[InjectionOutcome]) -> tuple[FileTree, tuple[Finding, ...]]:
+    """Write the new contents of injection points. Return the files, and an error for each refused SOPS document."""
+    findings: list[Finding] = []
     for outcome in outcomes:
         point, edited = outcome.point, outcome.edited
         if edited != point.resource:
-            content = _replace_document(files[point.file].data, point, edited)
+            try:
+                content = _replace_document(files[point.file].data, point, edited)
+            except SopsMacError as error:
+                findings.append(create_mac_finding(error, SourceLocation(point.file), f"the injection of {point.name}"))
+                continue
             files = files.with_files({point.file: content})
-    return files
+    return files, tuple(findings)
 
 
 def _replace_document(content: bytes, point: InjectionPoint, edited: Mapping[str, Any]) -> bytes:
     if point.file.endswith(".json"):
+        document = parse_json_cached(content)
+        assert isinstance(document, Document), "the injection points of the file were readable"
+        check_sops_edit(document, dict(edited))
         return format_json(edited, content)
     source = parse_cached(content)
     assert isinstance(source, YamlFile), "the injection points of the file were readable"

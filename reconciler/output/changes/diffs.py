@@ -13,7 +13,7 @@ from reconciler.output.json_data import mask_secrets
 from reconciler.output.text import MAX_DIFF_LINES
 from reconciler.packages.package import is_krm_file, join_path, parse_documents
 from reconciler.packages.parsing import ParseFailure
-from reconciler.redaction import contains_secret, is_secret_manifest_text, redact_urls
+from reconciler.redaction import contains_secret, hide_ciphertexts, is_secret_manifest_text, redact_urls
 
 # Do not show diffs of larger files, because the run time of difflib is quadratic in the number of lines. A person can
 # read such changes on the branch.
@@ -99,7 +99,7 @@ def _limit_lines(lines: list[str], limit: int) -> str:
 
 def _escape_line(line: str) -> str:
     # Escape control characters, because an escape sequence in a file must not reach the terminal. Keep tabs.
-    text = redact_urls(line)
+    text = redact_urls(hide_ciphertexts(line))
     return "".join(
         char if char.isprintable() or char == "\t" else char.encode("unicode_escape").decode("ascii") for char in text
     )

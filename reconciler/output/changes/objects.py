@@ -20,7 +20,7 @@ from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import is_krm_file, parse_documents
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import KrmResource
-from reconciler.redaction import MASK, contains_secret, is_secret_path
+from reconciler.redaction import MASK, contains_secret, hide_ciphertexts, is_ciphertext, is_sealed_path, is_secret_path
 
 # Cache parsed objects, because most files are equal on all clusters. The size equals the size of the cache of parsed
 # files, because the objects share the parsed data.
@@ -200,23 +200,26 @@ def _compare_versions(before: FileObject, after: FileObject) -> ObjectChange | N
     changes = tuple(find_field_changes(before.data, after.data))
     if not changes:
         return None
-    visible = tuple(_mask_change(change) if _is_secret_change(change, after) else change for change in changes)
+    visible = tuple(_mask_change(change, is_secret=_is_secret_change(change, after)) for change in changes)
     files = frozenset({before.file, after.file})
     return ObjectChange(after.key, "changed", files, visible, after.is_local_config, _compute_digest(changes))
 
 
 def _is_secret_change(change: FieldChange, after: FileObject) -> bool:
     is_secret_field = (after.group, after.kind) == ("", "Secret") and is_secret_path(change.path)
+    is_sealed_field = (after.group, after.kind) == ("bitnami.com", "SealedSecret") and is_sealed_path(change.path)
     # A List can contain Secrets. A field path does not show whether a list item is a Secret, so a field is secret if
     # the end of its path is a secret field of a Secret.
-    is_nested_field = after.has_secret and any(
-        is_secret_path(change.path[start:]) for start in range(1, len(change.path))
+    nested_paths = (change.path[start:] for start in range(1, len(change.path))) if after.has_secret else ()
+    is_nested_field = any(is_secret_path(path) or is_sealed_path(path) for path in nested_paths)
+    return is_secret_field or is_sealed_field or is_nested_field or contains_secret([change.before, change.after])
+
+
+def _mask_change(change: FieldChange, *, is_secret: bool) -> FieldChange:
+    before, after = (
+        MASK if is_secret and value is not ABSENT_FIELD and not is_ciphertext(value) else hide_ciphertexts(value)
+        for value in (change.before, change.after)
     )
-    return is_secret_field or is_nested_field or contains_secret([change.before, change.after])
-
-
-def _mask_change(change: FieldChange) -> FieldChange:
-    before, after = (value if value is ABSENT_FIELD else MASK for value in (change.before, change.after))
     return FieldChange(change.path, before, after)
 
 

@@ -36,7 +36,7 @@ from reconciler.planning.attribution.provenance_trace import ResourceTrace, Trac
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.render.templates import TEMPLATE_DEPENDENCY
-from reconciler.redaction import MASK
+from reconciler.redaction import MASK, hide_ciphertexts
 
 ProvenanceEntry = Mapping[str, Any]
 """A value with its steps, in the form of controller results and status files."""
@@ -227,7 +227,7 @@ def format_resource_name(trace: ResourceTrace) -> str:
     data = trace.last_data
     group = split_api_version(_get_text(data, "apiVersion"))[0]
     namespace, name = _get_text(data, "metadata", "namespace"), _get_text(data, "metadata", "name")
-    return str(ObjectKey(group, _get_text(data, "kind"), namespace, name))
+    return str(hide_ciphertexts(str(ObjectKey(group, _get_text(data, "kind"), namespace, name))))
 
 
 def _get_text(data: Any, *path: str) -> str:

@@ -21,7 +21,7 @@ from reconciler.output.explain.builder import (
 from reconciler.output.explain.model import ValueNotFoundError
 from reconciler.packages.package import Package, PackageResource
 from reconciler.planning.attribution.re_render import ReRenderedPackage
-from reconciler.redaction import MASK, contains_secret, is_secret_value
+from reconciler.redaction import MASK, contains_secret, hide_ciphertexts, is_ciphertext, is_secret_value
 
 _OPTIONS = ("spec", "optionValues")
 _CACHE_SIZE = 512
@@ -48,8 +48,10 @@ class FoundValue:
 
     @property
     def visible_value(self) -> Any:
-        """The value. A value that can be a secret is masked."""
-        return MASK if self.is_hidden and self.value is not ABSENT else self.value
+        """The value. A value that can be a secret is masked, and a ciphertext of SOPS is replaced by `ENC[…]`."""
+        if self.is_hidden and self.value is not ABSENT and not is_ciphertext(self.value):
+            return MASK
+        return hide_ciphertexts(self.value)
 
 
 def reveal_value(value: FoundValue, package: ReRenderedPackage) -> FoundValue:

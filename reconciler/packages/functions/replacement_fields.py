@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
+from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import Document
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
-from reconciler.packages.functions.function import copy_plain_data, format_scalar
+from reconciler.packages.functions.function import FieldError, copy_plain_data, format_scalar
 from reconciler.packages.parsing import ParseFailure, edit_document, parse_cached
+from reconciler.packages.sops import SopsMacError, check_sops_edit
 
 # Maximum number of cached field paths. This number is sufficient for all packages that are rendered at the same time.
 _MAX_CACHED_PATHS = 1024
@@ -217,12 +219,19 @@ def format_structured_text(text: str, data: Any, *, keep_order: bool = True) -> 
     """Return the JSON or YAML text with the new content `data`. JSON keeps its indentation. YAML keeps its comments.
 
     If `keep_order` is false, JSON keys are sorted and YAML has no line break at the end, as in kpt.
+
+    Raises:
+        FieldError: The text is a SOPS document, and SOPS could not decrypt the changed text.
     """
+    document = _parse_document(text)
+    assert document is not None
+    try:
+        check_sops_edit(document, data)
+    except SopsMacError as error:
+        raise FieldError(f"{format_pointer(error.path)} of a SOPS document in a text: {error.message}") from None
     if text.lstrip()[:1] in ("{", "["):
         layout = {"indent": 2} if "\n" in text and "  " in text else {"separators": (",", ":")}
         return json.dumps(data, ensure_ascii=False, sort_keys=not keep_order, **layout)
-    document = _parse_document(text)
-    assert document is not None
     edited = edit_document(document, data).text
     return edited if keep_order else edited.strip()
 

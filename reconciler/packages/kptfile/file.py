@@ -21,6 +21,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.parsing import edit_document, parse_cached
+from reconciler.packages.sops import is_sops_document
 from reconciler.redaction import has_credentials, redact_url
 
 KPTFILE = "Kptfile"
@@ -201,6 +202,11 @@ def _find_identity_error(source: YamlFile) -> tuple[FindingCode, str] | None:
     if len(source.documents) != 1 or not isinstance(source.documents[0].data, dict):
         return PackageCodes.KPTFILE_SYNTAX, "a Kptfile must contain exactly one YAML document, which must be a mapping"
     data = source.documents[0].data
+    if is_sops_document(data):
+        return (
+            PackageCodes.KPTFILE_INVALID,
+            "a Kptfile must not be encrypted with SOPS, because renders change it (next step: decrypt the Kptfile)",
+        )
     api_version, kind = data.get("apiVersion"), data.get("kind")
     if kind == KPTFILE and api_version in _DEPRECATED:
         version = split_api_version(api_version)[1]

@@ -13,8 +13,10 @@ from reconciler.krm.yaml import Document, YamlError, YamlFile
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.packages.clone import MERGE_COMMENT, add_comments_to_content
 from reconciler.packages.kptfile import KPTFILE
+from reconciler.packages.package import is_krm_file
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.resource import UPSTREAM_IDENTIFIER
+from reconciler.packages.sops_files import has_sops_document, remove_merge_comments
 
 MERGE_SOURCE = "config.kubernetes.io/merge-source"
 BLUEPRINT = "cnrm.cloud.google.com/blueprint"
@@ -95,7 +97,7 @@ def remove_ignored_annotations(data: Any, ignored: tuple[str, ...] = IGNORED_ANN
 
 def is_resource_file(path: str) -> bool:
     """Return whether an update reads resources from a file with this name: a YAML file, except for the Kptfile."""
-    return path.endswith((".yaml", ".yml")) and basename(path) != KPTFILE
+    return path.endswith((".yaml", ".yml")) and is_krm_file(path) and basename(path) != KPTFILE
 
 
 def _is_same_file(path: str, old: File | None, new: File | None) -> bool:
@@ -105,6 +107,8 @@ def _is_same_file(path: str, old: File | None, new: File | None) -> bool:
 
 
 def _is_same_yaml(old: bytes, new: bytes) -> bool:
+    if has_sops_document("", old) and has_sops_document("", new):
+        return remove_merge_comments(old) == remove_merge_comments(new)
     profile: Profile = "compat" if UPSTREAM_IDENTIFIER.encode() in old + new else "safe"
     plain_old, plain_new = add_comments_to_content(old, profile), add_comments_to_content(new, profile)
     if isinstance(plain_old, ParseFailure) or isinstance(plain_new, ParseFailure):

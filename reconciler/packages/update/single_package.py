@@ -13,7 +13,8 @@ from reconciler.krm.merge3 import MergeError
 from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.packages.package import Package, join_path
+from reconciler.packages.package import Package, is_krm_file, join_path
+from reconciler.packages.sops_files import has_sops_document
 from reconciler.packages.update.kptfile_merge import merge_kptfile
 from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.package_diff import is_resource_file, is_same_content
@@ -26,6 +27,7 @@ from reconciler.packages.update.whole_files import (
     format_conflict_file,
     merge_executable_bit,
     merge_opaque_file,
+    merge_sops_file,
     merge_whole_file,
     resolve_one_sided,
 )
@@ -48,10 +50,14 @@ def merge_two_sides(sides: MergeSides, options: MergeOptions) -> UpdateResult:
 
 def merge_files(sides: MergeSides, options: MergeOptions) -> UpdateResult:
     """Merge all files of a package except for Kptfiles."""
+    sops_paths = [path for path in sides.paths if _is_sops_file(sides, path)]
+    sops_files = [merge_sops_file(sides, path, options) for path in sops_paths]
+    if sops_paths:
+        sides = sides.map_sides(lambda side: side.without_files(*sops_paths))
     ignored_paths = [_find_ignored(side) for side in sides]
     files_without_kptfiles = sides.map_sides(_remove_kptfiles)
     if options.profile == "compat":
-        return _merge_like_kpt(files_without_kptfiles, ignored_paths, options)
+        return combine_results([_merge_like_kpt(files_without_kptfiles, ignored_paths, options), *sops_files])
     # Merge a file as a whole if `.krmignore` excludes it on any side, so that upstream changes of this file are
     # applied.
     opaque = [
@@ -61,8 +67,18 @@ def merge_files(sides: MergeSides, options: MergeOptions) -> UpdateResult:
     ]
     resources = files_without_kptfiles.map_sides(lambda side: side.without_files(*opaque))
     return combine_results(
-        [merge_resource_files(resources, options), *_merge_opaque_files(files_without_kptfiles, opaque, options)]
+        [
+            merge_resource_files(resources, options),
+            *_merge_opaque_files(files_without_kptfiles, opaque, options),
+            *sops_files,
+        ]
     )
+
+
+def _is_sops_file(sides: MergeSides, path: str) -> bool:
+    """Return whether a file contains a SOPS document on at least one side. Such a file is merged as a whole."""
+    is_read = is_krm_file(path) and basename(path) != KPTFILE
+    return is_read and any(has_sops_document(path, side[path].data) for side in sides if path in side)
 
 
 def merge_package_kptfile(

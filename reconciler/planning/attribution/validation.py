@@ -185,6 +185,8 @@ class ConformanceChecker:
 
 
 def _is_applied(resource: PackageResource) -> bool:
+    if resource.is_sops:
+        return False  # The cluster applies the decrypted document, whose content is unknown.
     # Skip a List itself, because kubectl and GitOps tools apply only the items of a List.
     is_list = resource.kind.endswith("List") and isinstance(resource.data.get("items"), list)
     return not (resource.missing_krm_field or resource.is_local_config or resource.kind == KPTFILE or is_list)

@@ -28,7 +28,7 @@ from reconciler.packages.update.sides import UpdateResult
 from reconciler.packages.update.three_way import get_update_strategy, merge_packages, update_package
 from reconciler.planning.model.cluster_overrides import PreviousOverrides
 from reconciler.planning.model.state import ObservedPackage, PackageRecord, RenderedVersion
-from reconciler.redaction import MASK, contains_secret
+from reconciler.redaction import MASK, contains_secret, is_sealed_path
 
 _SIDES = ("base", "local", "upstream")
 _PARTS = frozenset({"kind", "chosen", "rule"})
@@ -122,7 +122,11 @@ def _get_value_at(data: Any, pointer: str) -> Any:
 def _mask_sides(conflict: Conflict, sides: Mapping[str, Any]) -> Mapping[str, Any]:
     if conflict.kind not in ("field", "element"):
         return dict.fromkeys(sides, True)
-    is_hidden = conflict.resource.startswith("Secret/") or any(map(contains_secret, sides.values()))
+    is_hidden = (
+        conflict.resource.startswith("Secret/")
+        or (conflict.resource.startswith("SealedSecret/") and is_sealed_path(parse_pointer(conflict.pointer)))
+        or any(map(contains_secret, sides.values()))
+    )
     return dict.fromkeys(sides, MASK) if is_hidden else sides
 
 

@@ -19,11 +19,12 @@ from reconciler.controllers.kafka_templates.pairing import find_roles
 from reconciler.controllers.nested_values import copy_with_value, copy_without_value, get_value
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT, Conflict
-from reconciler.krm.yaml import DataPath
+from reconciler.krm.yaml import DataPath, Document
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edit_document
+from reconciler.packages.sops import SopsMacError
 from reconciler.packages.write_back import replace_documents
 from reconciler.planning.model.sources import NOT_KEPT_RULE, BranchPackage, RenderInputs
 
@@ -146,8 +147,15 @@ def _remove_mark(data: Any) -> Any:
 
 
 def _replace_data(files: FileTree, edited: Mapping[PackageResource, Any]) -> FileTree:
-    documents = ((resource, edit_document(resource.document, data)) for resource, data in edited.items())
+    documents = ((resource, _edit(resource, data)) for resource, data in edited.items())
     return replace_documents(files, documents) if edited else files
+
+
+def _edit(resource: PackageResource, data: Any) -> Document:
+    try:
+        return edit_document(resource.document, data)
+    except SopsMacError:
+        return resource.document  # No template was merged into this document, because this would break its MAC.
 
 
 _BOM = b"\xef\xbb\xbf"

@@ -45,6 +45,7 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, find_credentials, read
 from reconciler.packages.package_context import ensure_package_context
 from reconciler.packages.pipeline import FunctionProvider, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render_pipelines as run_pipeline
+from reconciler.packages.sops_files import check_sops_files
 from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.model.cluster_overrides import ClusterOverrides, PreviousOverrides, build_overridden_condition
 from reconciler.planning.model.codes import PlanningCodes
@@ -208,7 +209,8 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     run = _RenderRun(variant, source, view, renderer.should_keep_stages, tenant)
     rendered = run.render(inputs, renderer) if not select_errors(source_findings) else PackageRender(source.files)
     if not select_errors((*source_findings, *rendered.findings)):
-        rendered = _add_special_entries(_check_secrets(rendered, engine), special, variant)
+        rendered = _check_sops_files(_check_secrets(rendered, engine), inputs)
+        rendered = _add_special_entries(rendered, special, variant)
         rendered = _check_tenant_resources(rendered, tenant) if tenant else rendered
     render_findings = (*source_findings, *rendered.findings)
     # Locate findings about a generated package in the config, because the user must correct them there.
@@ -281,6 +283,16 @@ def _check_secrets(rendered: PackageRender, engine: RenderEngine) -> PackageRend
     """Add findings about Secrets to a package. The findings block the package if the settings require this."""
     findings = find_secrets(rendered.files, block=engine.should_block_secrets)
     code = findings[0].code if findings and engine.should_block_secrets else rendered.blocking_code
+    return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=code)
+
+
+def _check_sops_files(rendered: PackageRender, inputs: RenderInputs) -> PackageRender:
+    """Add findings about SOPS documents to a package. A value that is not encrypted blocks the package."""
+    branches = [branch for branch in (inputs.published, inputs.drafted) if branch]
+    earlier = [inputs.source_files, *(tree for branch in branches for tree in (branch.base, branch.rendered))]
+    findings = check_sops_files(rendered.files, earlier)
+    errors = select_errors(findings)
+    code = errors[0].code if errors else rendered.blocking_code
     return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=code)
 
 

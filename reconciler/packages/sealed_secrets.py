@@ -1,0 +1,24 @@
+"""The scope of SealedSecrets: the name and the namespace to which the ciphertexts of a SealedSecret are bound."""
+
+from __future__ import annotations
+
+from reconciler.packages.resource import KrmResource
+
+KIND, GROUP = "SealedSecret", "bitnami.com"
+_CLUSTER_WIDE = "sealedsecrets.bitnami.com/cluster-wide"
+_NAMESPACE_WIDE = "sealedsecrets.bitnami.com/namespace-wide"
+
+
+def read_scope(resource: KrmResource) -> str | None:
+    """Return the scope of a SealedSecret as text, such as `namespace shop, name db`. Return None for other resources.
+
+    The controller can decrypt a SealedSecret only while its scope is unchanged.
+    """
+    if resource.kind != KIND or resource.group != GROUP:
+        return None
+    namespace = f'namespace "{resource.namespace}"'
+    if resource.annotations.get(_CLUSTER_WIDE) == "true":
+        return "cluster-wide"
+    if resource.annotations.get(_NAMESPACE_WIDE) == "true":
+        return namespace
+    return f'{namespace}, name "{resource.name}"'
