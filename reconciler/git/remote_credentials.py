@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
-from reconciler import credential_files
+from reconciler import credential_files, stored_credentials
 from reconciler.git import credentials
 from reconciler.git.errors import AccessDeniedError, HostUntrustedError, ReadOnlyRemoteError
 from reconciler.git.url import GitUrl, get_location, matches_location, parse_url
@@ -237,7 +237,9 @@ class RemoteCredentials:
                 raise self._report(AccessDeniedError(f"{source.token_file} {problem}"), source.token_file, url, use)
             return source.username, Secret(token)
         if source.credentials_file:
-            credential = credentials.find_credential(self._read(source, source.credentials_file, url, use), url)
+            credential = stored_credentials.find_credential(
+                self._read(source, source.credentials_file, url, use), url.connection_url
+            )
             return (credential.username, credential.password) if credential else None
         return None
 

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 from reconciler.git.errors import CredentialInUrlError, UrlRefusedError
 from reconciler.krm.git_formats import normalize_repository_url
+from reconciler.krm.url_patterns import matches_url_pattern
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.redaction import has_credentials, redact_url
 
@@ -222,7 +223,7 @@ def check_url_allowed(url: GitUrl, allowed: tuple[str, ...]) -> None:
         raise UrlRefusedError(
             f"{url.text!r} must use https: http is allowed only if `git.allowed_urls` contains the address"
         )
-    if allowed and not any(_matches(form, pattern) for form in _list_forms(url) for pattern in allowed):
+    if allowed and not any(matches_url_pattern(form, pattern) for form in _list_forms(url) for pattern in allowed):
         raise UrlRefusedError(f"{url.text!r} must match a pattern of the setting `git.allowed_urls`")
 
 
@@ -233,10 +234,3 @@ def _list_forms(url: GitUrl) -> tuple[str, ...]:
         return (url.text,)
     host, path = url.text.split(":", 1)
     return (url.text, f"ssh://{host}/{path.lstrip('/')}")
-
-
-def _matches(text: str, pattern: str) -> bool:
-    if any(character in pattern for character in "*?"):
-        return fnmatchcase(text, pattern)
-    prefix = pattern.rstrip("/")
-    return text == prefix or text.startswith(prefix + "/") or (prefix.endswith(":") and text.startswith(prefix))

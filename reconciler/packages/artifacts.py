@@ -6,9 +6,47 @@ The package `sources` downloads artifacts. This module contains only the data th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass
+
+UPSTREAM_NOT_FOUND = "UpstreamNotFound"
+"""The finding code for a chart, package, version or tag that does not exist. Package variants define the code."""
+
+
+@dataclass(frozen=True)
+class ArtifactRepository:
+    """A Repository object of type `helm` or `oci`.
+
+    Attributes:
+        namespace: The namespace of the object.
+        name: The name of the object.
+        type: With `helm`, the artifacts are charts. With `oci`, they are packages or charts.
+        url: An `https://` or `http://` URL of a chart repository, or `oci://host[:port]/path`.
+        insecure: Whether the registry at an `oci://` URL uses plain HTTP.
+        pass_credentials: Whether the credentials are also sent to other hosts that an index names.
+        secret_name: The name of the folder with the credentials. "" if there is none.
+        cert_secret_name: The name of the folder with certificates. "" if there is none.
+        layer_media_type: The media type of the layer to read. "" for the first archive.
+        ignore: Patterns of files to leave out, with the syntax of `.gitignore`.
+    """
+
+    namespace: str
+    name: str
+    type: Literal["helm", "oci"]
+    url: str
+    insecure: bool = False
+    pass_credentials: bool = False
+    secret_name: str = ""
+    cert_secret_name: str = ""
+    layer_media_type: str = ""
+    ignore: str = ""
+
+    @property
+    def is_registry(self) -> bool:
+        """Whether the artifacts are in an OCI registry, and not in a chart repository with an index file."""
+        return self.url.startswith("oci://")
 
 
 @dataclass(frozen=True)
@@ -17,11 +55,12 @@ class ArtifactVersion:
 
     Attributes:
         version: The version in the index of the chart repository, or the tag. In a version, "_" of a tag is "+" again.
-        digest: The digest of the archive for a chart repository, and of the manifest for an OCI registry. "" if the
-            index contains no digest.
+        digest: The digest of the archive for a chart repository, and of the manifest for an OCI registry. "" if it is
+            unknown: for a chart in an index without digests, and for a tag in a list of tags.
         url: The URL of the archive. "" for an OCI registry.
         created_seconds: The date of the version in seconds since 1970. 0 if the date is unknown.
         app_version: The field `appVersion` of a chart.
+        first_seen_seconds: The time when the cache first contained the version, in seconds since 1970.
     """
 
     version: str
@@ -29,6 +68,7 @@ class ArtifactVersion:
     url: str = ""
     created_seconds: int = 0
     app_version: str = ""
+    first_seen_seconds: int = 0
 
 
 @dataclass(frozen=True)
@@ -51,9 +91,23 @@ class VersionList:
 
     Attributes:
         problem: The reason why the list could not be read in this pass. The list is then the last known list.
+        notes: Further information, such as entries of the index that are ignored.
     """
 
     versions: Sequence[ArtifactVersion]
+    problem: SourceProblem | None = None
+    notes: tuple[SourceProblem, ...] = ()
+
+
+@dataclass(frozen=True)
+class ResolvedTag:
+    """The version to which a tag points.
+
+    Attributes:
+        problem: The reason why the tag could not be read in this pass. The version is then the last known version.
+    """
+
+    version: ArtifactVersion
     problem: SourceProblem | None = None
 
 
@@ -63,10 +117,12 @@ class Artifact:
 
     Attributes:
         digest: The digest that identifies the version, as in `ArtifactVersion`.
-        skipped: The paths of symbolic links in the archive, which are left out.
+        skipped: The paths of symbolic and hard links in the archive, which are left out.
+        archive_digest: The digest of the downloaded archive. It equals `digest` for a chart repository.
     """
 
     files: FileTree
     digest: str
     created_seconds: int = 0
     skipped: tuple[str, ...] = ()
+    archive_digest: str = ""

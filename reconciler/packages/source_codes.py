@@ -10,12 +10,21 @@ PACKAGE = FindingScope.PACKAGE
 class SourceCodes(CodeTable):
     """Finding codes for errors, warnings and information about the source of a package, e.g. a Helm chart."""
 
+    ARCHIVE_INVALID = error(
+        "The archive of a chart or artifact is damaged, or contains an entry that is not allowed.", PACKAGE
+    )
+    CHART_ENTRY_INVALID = info("An entry in the index of a chart repository is invalid, and is ignored.")
     CHART_RENDER_FAILED = error("The program helm could not render a chart.", PACKAGE)
+    CREDENTIAL_HELPER_IGNORED = warning(
+        "The Docker config of the settings names a credential helper. The reconciler does not start it."
+    )
+    DIGEST_MISMATCH = error("A download does not have the digest that the package or the repository names.", PACKAGE)
     ENGINE_UNSUPPORTED = error("The program that renders a source has a version that is not supported.", PACKAGE)
     GENERATE_NAME_NOT_SUPPORTED = error("A chart rendered a resource with `generateName` and without a name.", PACKAGE)
     HELM_HOOKS_PRESENT = info("A package contains resources that are Helm hooks.", PACKAGE)
     HELM_UNAVAILABLE = error("A chart needs the program helm, which cannot run on this machine.", PACKAGE)
     HOOK_LEFT_OUT = info("A Helm hook is not part of the package.", PACKAGE)
+    NOT_IN_CACHE = error("With the option --offline, a source that is not in the cache cannot be read.", PACKAGE)
     PATH_INVALID = error("The path of a file in a source is absolute, or contains `..`.", PACKAGE)
     PLAINTEXT_SECRET = error("A secret value in a package is not encrypted.", PACKAGE)
     RENDERED_OUTPUT_INVALID = error("A chart rendered a document that is not a Kubernetes resource.", PACKAGE)
@@ -33,9 +42,16 @@ class SourceCodes(CodeTable):
         "A SOPS document was changed but not encrypted again, so that SOPS probably cannot decrypt it.", PACKAGE
     )
     SOPS_WITHHELD = info("A function does not receive a SOPS document.", PACKAGE)
+    SOURCE_ADDRESS_REFUSED = error("The settings do not allow the address of a chart repository or registry.", PACKAGE)
+    SOURCE_INVALID = error("A chart repository or registry returned an answer that is not valid.", PACKAGE)
     SOURCE_KIND_AMBIGUOUS = error(
         "The files of a source belong to several kinds of packages. Set the field `kind` of the upstream.", PACKAGE
     )
     SOURCE_TOO_LARGE = error("A source or its rendered output exceeds a limit.", PACKAGE)
+    SOURCE_UNAUTHORIZED = error("A repository or registry refuses access, or its credentials cannot be read.", PACKAGE)
+    SOURCE_UNREACHABLE = warning(
+        "A chart repository or registry cannot be reached. The last known versions are used. For a package without "
+        "content, this is an error."
+    )
     UPSTREAM_EMPTY = error("A source contains no Kubernetes resource.", PACKAGE)
     VALUES_INVALID = error("Values do not match the schema of their chart.", PACKAGE)

@@ -23,6 +23,7 @@ from reconciler.settings.repositories import ConfigSettings, FleetSettings, Stat
 from reconciler.settings.rules import RuleSettings
 from reconciler.settings.server import ServerSettings
 from reconciler.settings.signing import SigningSettings
+from reconciler.settings.sources import SourceSettings
 from reconciler.settings.tenancy import TenancySettings
 from reconciler.settings.tracing import TracingSettings
 from reconciler.settings.webhooks import WebhookSettings
@@ -64,6 +65,7 @@ class Settings(PollingSettings):
     functions: FunctionSettings = FunctionSettings()
     limits: LimitSettings = LimitSettings()
     rendering: RenderingSettings = RenderingSettings()
+    sources: SourceSettings = SourceSettings()
     forge: ForgeSettings = ForgeSettings()
     server: ServerSettings = ServerSettings()
     health: HealthSettings = HealthSettings()

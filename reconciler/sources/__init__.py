@@ -1,5 +1,12 @@
-"""Adapters for package sources that are not Git repositories, such as the program that renders Helm charts.
+"""Adapters for package sources that are not Git repositories: chart repositories, registries, and programs that render.
 
-The rules about the content of a source are in `reconciler/packages`. This package finds and runs programs, and stores
-their results.
+`artifacts.py` reads charts and artifacts. The rules about the content of a source are in `reconciler/packages`, and the
+code that decides which version a package uses is in `reconciler/controllers`.
 """
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

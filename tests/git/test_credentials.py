@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 
-from reconciler.git.credentials import Credential, find_credential, parse_credential, provide_credential
+from reconciler.git.credentials import provide_credential
 from reconciler.git.errors import AccessDeniedError, UrlRefusedError
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit
@@ -21,6 +21,7 @@ from reconciler.git.push_outcomes import PushUnit, RefUpdate
 from reconciler.git.remote_credentials import CredentialSource, RemoteCredentials
 from reconciler.git.url import parse_url
 from reconciler.redaction import Secret, redact
+from reconciler.stored_credentials import StoredCredential, find_credential, parse_credential
 from tests.support.git_environment import HERMETIC
 from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import commit_files, make_bare, read_refs
@@ -241,13 +242,13 @@ def test_a_rotated_password_counts_at_the_next_call(tmp_path: Path, host: GitHos
     ],
 )
 def test_lines_of_a_credentials_file(line: str, expected: tuple[str, str, int, str, str, str] | None) -> None:
-    assert parse_credential(line) == (expected and Credential(*expected[:-1], Secret(expected[-1])))
+    assert parse_credential(line) == (expected and StoredCredential(*expected[:-1], Secret(expected[-1])))
 
 
 def test_the_first_match_counts_and_every_password_is_redacted() -> None:
     text = "https://a:first-password@h/x\nhttps://b:second-password@h\nhttps://c:third%2Fpassword@h\n"
 
-    credential = find_credential(text, parse_url("https://h/y.git"))
+    credential = find_credential(text, "https://h/y.git")
 
     assert credential is not None
     assert (credential.username, "second-password" in repr(credential)) == ("b", False)

@@ -37,7 +37,7 @@ SHARD = (
 TOP = (
     "approvals, cache, config, drafts, fleet, forge, functions, git, guards, health, limits, log, max_backoff_seconds, "
     "merge, metrics, notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, "
-    "state_ref, status, tenancy, tracing, webhooks"
+    "sources, state_ref, status, tenancy, tracing, webhooks"
 )
 
 

@@ -1,0 +1,30 @@
+"""Construction of the reader of charts and artifacts."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS
+from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.settings import Settings
+from reconciler.sources.addresses import AddressPolicy
+from reconciler.sources.artifacts import ArtifactOptions, Artifacts
+from reconciler.sources.credentials import SourceCredentials
+from reconciler.sources.limits import SourceLimits
+
+
+def build_artifacts(settings: Settings, *, is_offline: bool = False) -> Artifacts:
+    """Build the reader of charts and artifacts from the settings group `sources`."""
+    sources = settings.sources
+    options = ArtifactOptions(
+        policy=AddressPolicy(sources.allowed_urls, sources.insecure_hosts),
+        limits=SourceLimits(**sources.limits.model_dump()),
+        poll_seconds=sources.poll_seconds,
+        timeout_seconds=sources.timeout_seconds,
+        cache_bytes=sources.cache_bytes,
+        is_offline=is_offline,
+    )
+    credentials = SourceCredentials(sources.secrets_directory, sources.credentials_file, sources.docker_config)
+    backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    return Artifacts(Path(settings.cache).expanduser(), options, credentials, backoff)

@@ -1,0 +1,16 @@
+"""Patterns of the settings that list allowed URLs. Git and the readers of sources use the same rules."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+
+def matches_url_pattern(url: str, pattern: str) -> bool:
+    """Return whether a pattern matches a URL.
+
+    A pattern with `*` or `?` must match the whole URL. Any other pattern is a URL, or the start of a URL up to a slash.
+    """
+    if any(character in pattern for character in "*?"):
+        return fnmatchcase(url, pattern)
+    prefix = pattern.rstrip("/")
+    return url == prefix or url.startswith(prefix + "/") or (prefix.endswith(":") and url.startswith(prefix))

@@ -1,0 +1,135 @@
+"""Rules for addresses: allowed URLs, plain HTTP, and network addresses that are always refused."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from ipaddress import IPv4Address, IPv6Address
+from urllib.parse import urlsplit
+
+from reconciler.krm.findings import CommonCodes
+from reconciler.krm.url_patterns import matches_url_pattern
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.redaction import has_credentials, redact_url
+from reconciler.sources.errors import SourceError
+
+_PORTS = {"https": 443, "http": 80}
+# Services at these addresses return the credentials of the machine to each process. The last network contains the
+# metadata service of Amazon EC2 for IPv6.
+_REFUSED_NETWORKS = tuple(map(ipaddress.ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")))
+# IPv6 addresses of these networks contain an IPv4 address in their last four bytes (RFC 4291, RFC 6052).
+_EMBEDDING_NETWORKS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")))
+
+
+@dataclass(frozen=True)
+class AddressPolicy:
+    """The addresses that sources can have.
+
+    Attributes:
+        allowed_urls: Patterns of allowed URLs. If there are none, all https URLs are allowed.
+        insecure_hosts: Hosts that can be contacted with plain HTTP, as `host` or `host:port`.
+    """
+
+    allowed_urls: tuple[str, ...] = ()
+    insecure_hosts: tuple[str, ...] = ()
+
+    def check_url(self, url: str, *other_forms: str) -> None:
+        """Check that a URL can be requested.
+
+        Args:
+            url: The URL of a request, or of a redirect.
+            other_forms: Other spellings of the URL to which patterns can refer, such as `oci://…`.
+
+        Raises:
+            SourceError: `SourceAddressRefused` if the URL is not allowed.
+        """
+        shown = redact_url(url)
+        try:
+            parts = urlsplit(url)
+            host, port = (parts.hostname or "").lower(), parts.port
+        except ValueError:
+            raise _create_error(f"the URL {shown!r} is malformed") from None
+        check_no_credentials(url)
+        if parts.scheme not in _PORTS or not host:
+            raise _create_error(f"the URL {shown!r} must start with https:// or http://, and have a host")
+        if parts.scheme == "http" and not self.allows_plain_http(host, port):
+            raise _create_error(
+                f"the URL {shown!r} must use https: add the host to the setting `sources.insecure_hosts` to allow http"
+            )
+        forms = (f"{parts.scheme}://{format_authority(host, port, parts.scheme)}{parts.path}", *other_forms)
+        if self.allowed_urls and not any(
+            matches_url_pattern(form, pattern) for form in forms for pattern in self.allowed_urls
+        ):
+            raise _create_error(f"the URL {shown!r} must match a pattern of the setting `sources.allowed_urls`")
+
+    def allows_plain_http(self, host: str, port: int | None) -> bool:
+        """Return whether a host can be contacted without TLS. Loopback addresses always can."""
+        return is_loopback(host) or host in self.insecure_hosts or f"{host}:{port or 80}" in self.insecure_hosts
+
+
+def check_no_credentials(url: str) -> None:
+    """Check that a URL contains no credentials.
+
+    Raises:
+        SourceError: `CredentialInUrl` if the URL contains credentials. The message does not contain them.
+    """
+    if has_credentials(url):
+        raise SourceError(
+            CommonCodes.CREDENTIAL_IN_URL.name,
+            f"the URL {redact_url(url)!r} must not contain a user name, password or token (removed here): put them into"
+            " the file of the setting `sources.credentials_file`",
+        )
+
+
+def format_authority(host: str, port: int | None, scheme: str) -> str:
+    """Return `host` or `host:port` of a URL. The default port of the scheme is left out."""
+    name = f"[{host}]" if ":" in host else host
+    return name if port in {None, _PORTS.get(scheme)} else f"{name}:{port}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is a loopback address, or `localhost`."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def resolve_host(host: str, port: int) -> tuple[str, ...]:
+    """Return the addresses of a host. Connect to these addresses, because a name can change its addresses.
+
+    Raises:
+        SourceError: `SourceAddressRefused` if an address is a link-local address or that of a metadata service.
+        OSError: The name cannot be resolved.
+    """
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except UnicodeError:
+        raise _create_error(f"the host {host!r} is not valid") from None
+    addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    if refused := next(filter(_is_refused, addresses), None):
+        raise _create_error(
+            f"the host {host} has the address {refused}: link-local addresses and those of metadata services are "
+            "always refused"
+        )
+    return addresses
+
+
+def _is_refused(text: str) -> bool:
+    address = ipaddress.ip_address(text.partition("%")[0])
+    return any(form in network for form in _list_forms(address) for network in _REFUSED_NETWORKS)
+
+
+def _list_forms(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:
+    """Return an address, and the IPv4 addresses to which a gateway may translate it."""
+    forms: list[IPv4Address | IPv6Address] = [address]
+    if isinstance(address, IPv6Address):
+        if any(address in network for network in _EMBEDDING_NETWORKS):
+            forms.append(IPv4Address(address.packed[-4:]))
+        forms += filter(None, (address.sixtofour, *(address.teredo or ())))
+    return forms
+
+
+def _create_error(message: str) -> SourceError:
+    return SourceError(SourceCodes.SOURCE_ADDRESS_REFUSED.name, message)

@@ -1,0 +1,162 @@
+"""The cache of artifacts: immutable files by digest, and small records of lists of versions.
+
+- `<folder>/sha256/<hex digits>`: an archive or a manifest. Its digest is verified each time the file is read.
+- `<folder>/index/<hash>.json`: a list of versions, with the time of the last successful request.
+
+Files are written under another name and then renamed, so that a process never reads a part of a file. The folder can be
+deleted while no process uses it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+from reconciler.krm.json_text import compute_hash
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.sources.errors import SourceError
+
+_PRIVATE = 0o700
+_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_TEMPORARY_SUFFIX = ".part"
+# A process that was killed leaves a temporary file. No download takes this long.
+_MAX_TEMPORARY_SECONDS = 24 * 3600
+
+
+def parse_digest(text: str) -> str:
+    """Return the hexadecimal digits of a digest `sha256:<64 digits>`.
+
+    Raises:
+        SourceError: `SourceInvalid` if the text is not a SHA-256 digest. Other algorithms are not accepted, because one
+            content would then have several digests.
+    """
+    match = _DIGEST.fullmatch(text)
+    if match is None:
+        raise SourceError(
+            SourceCodes.SOURCE_INVALID.name, f"a digest must be sha256:<64 lower-case hex digits>, not {text[:100]!r}"
+        )
+    return match[1]
+
+
+def compute_content_digest(content: bytes) -> str:
+    """Return the digest `sha256:…` of a content."""
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+@dataclass(frozen=True)
+class ArtifactCache:
+    """The cache folder of artifacts. Several threads and processes can use it at once.
+
+    Attributes:
+        max_bytes: The size above which `evict` deletes the least recently used files.
+    """
+
+    folder: Path
+    max_bytes: int
+
+    def read(self, digest: str) -> bytes | None:
+        """Return the content with a digest. Return None if it is not in the cache. A damaged file is deleted."""
+        file = self._get_file(digest)
+        try:
+            content = file.read_bytes()
+        except FileNotFoundError:
+            return None
+        if compute_content_digest(content) != digest:
+            file.unlink(missing_ok=True)
+            return None
+        # The modification time is the time of the last use. A file can be deleted at any time.
+        with suppress(FileNotFoundError):
+            os.utime(file)
+        return content
+
+    def store(self, chunks: Iterable[bytes], expected_digest: str, create_error: Callable[[str], SourceError]) -> str:
+        """Store a content, and return its digest.
+
+        Args:
+            expected_digest: The digest that the content must have. "" for any content.
+            create_error: Returns the error for a content with another digest, which is its argument.
+
+        Raises:
+            SourceError: The content has another digest. Nothing is stored.
+        """
+        hasher = hashlib.sha256()
+        with self._create_file("sha256") as (stream, temporary):
+            for chunk in chunks:
+                hasher.update(chunk)
+                stream.write(chunk)
+            stream.close()
+            digest = f"sha256:{hasher.hexdigest()}"
+            if expected_digest and digest != expected_digest:
+                raise create_error(digest)
+            temporary.replace(self._get_file(digest))
+        return digest
+
+    def read_record(self, key: str) -> Mapping[str, Any]:
+        """Return the record with a key. Return {} if there is none, or its file is not valid."""
+        try:
+            record = json.loads(self._get_record_file(key).read_bytes())
+        except (FileNotFoundError, ValueError, RecursionError):
+            return {}
+        return record if isinstance(record, dict) and record.get("key") == key else {}
+
+    def store_record(self, key: str, record: Mapping[str, Any]) -> None:
+        """Store a record. `key` identifies the record, and its text is a part of the file."""
+        with self._create_file("index") as (stream, temporary):
+            stream.write(json.dumps({**record, "key": key}, separators=(",", ":")).encode())
+            stream.close()
+            temporary.replace(self._get_record_file(key))
+
+    def evict(self, used_digests: Collection[str]) -> None:
+        """Delete the least recently used archives and manifests until the cache is not larger than its limit.
+
+        Args:
+            used_digests: The digests that published or drafted packages name. Their files are not deleted.
+        """
+        used = {f"{digest.removeprefix('sha256:')}" for digest in used_digests}
+        files = sorted(self._list_files(), key=lambda file: file[0])
+        size = sum(file_size for _, file_size, _ in files)
+        for _, file_size, file in files:
+            if size <= self.max_bytes:
+                break
+            if file.name not in used:
+                file.unlink(missing_ok=True)
+                size -= file_size
+
+    def _list_files(self) -> Iterator[tuple[float, int, Path]]:
+        folder = self.folder / "sha256"
+        oldest_temporary = time.time() - _MAX_TEMPORARY_SECONDS
+        for file in folder.iterdir() if folder.is_dir() else ():
+            with suppress(FileNotFoundError):
+                status = file.stat()
+                if file.suffix != _TEMPORARY_SUFFIX:
+                    yield status.st_mtime, status.st_size, file
+                elif status.st_mtime < oldest_temporary:
+                    file.unlink()
+
+    def _get_file(self, digest: str) -> Path:
+        return self.folder / "sha256" / parse_digest(digest)
+
+    def _get_record_file(self, key: str) -> Path:
+        return self.folder / "index" / f"{compute_hash(key)}.json"
+
+    @contextmanager
+    def _create_file(self, name: str) -> Iterator[tuple[IO[bytes], Path]]:
+        """Yield a temporary file in a folder of the cache. The file is deleted if the caller does not rename it."""
+        folder = self.folder / name
+        folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
+        descriptor, path = tempfile.mkstemp(_TEMPORARY_SUFFIX, dir=folder)
+        temporary = Path(path)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                yield stream, temporary
+        finally:
+            temporary.unlink(missing_ok=True)

@@ -1,0 +1,244 @@
+"""Reading of charts and packages from chart repositories and OCI registries.
+
+Errors are values of the type `SourceProblem`, because one source that cannot be read must not stop other packages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from pathlib import Path
+from threading import Lock
+from time import time
+
+from reconciler.catalog.files import FileTree, parse_ignore_file
+from reconciler.krm.json_text import compute_hash
+from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.packages.artifacts import (
+    UPSTREAM_NOT_FOUND,
+    Artifact,
+    ArtifactRepository,
+    ArtifactVersion,
+    ResolvedTag,
+    SourceProblem,
+    VersionList,
+)
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.processes.backoff import CallBackoff
+from reconciler.sources.addresses import AddressPolicy
+from reconciler.sources.archives import read_archive
+from reconciler.sources.artifact_cache import ArtifactCache, parse_digest
+from reconciler.sources.chart_repository import ChartRepositoryClient
+from reconciler.sources.credentials import SourceCredentials
+from reconciler.sources.errors import SourceError
+from reconciler.sources.http_client import HttpClient
+from reconciler.sources.limits import SourceLimits
+from reconciler.sources.manifests import CHART_LAYER, ArtifactManifest, find_manifest_in_index, parse_manifest
+from reconciler.sources.registry import (
+    RegistryClient,
+    RegistryLocation,
+    convert_to_tag,
+    convert_to_version,
+    locate_artifact,
+)
+from reconciler.sources.version_records import CurrentRecord, Record, VersionRecords
+
+# Change this number if the content of the records changes, so that earlier records are not read.
+_RECORD_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class ArtifactOptions:
+    """The options of `Artifacts`. They come from the settings group `sources`.
+
+    Attributes:
+        poll_seconds: The time after which a list of versions is requested again.
+        timeout_seconds: The time limit of one request.
+        cache_bytes: The size limit of the cache.
+        is_offline: Whether only the cache is used.
+    """
+
+    policy: AddressPolicy = field(default_factory=AddressPolicy)
+    limits: SourceLimits = field(default_factory=SourceLimits)
+    poll_seconds: float = 300.0
+    timeout_seconds: float = 60.0
+    cache_bytes: int = 2 * 1024**3
+    is_offline: bool = False
+
+
+class Artifacts:
+    """Reads charts and packages. The object is thread-safe.
+
+    Args:
+        folder: The folder of the cache.
+        backoff: The waits after failures. The keys are hosts, and identifiers of lists of versions.
+        clock: Returns the seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        options: ArtifactOptions,
+        credentials: SourceCredentials,
+        backoff: CallBackoff,
+        clock: Callable[[], float] = time,
+    ) -> None:
+        self._options = options
+        self._clock = clock
+        self._credentials = credentials
+        self._cache = ArtifactCache(folder / "sources", options.cache_bytes)
+        self._http = HttpClient(options.policy, backoff, options.timeout_seconds, is_offline=options.is_offline)
+        self._records = VersionRecords(self._cache, backoff, options.poll_seconds, clock, is_offline=options.is_offline)
+        self._registry = RegistryClient(self._http, credentials, self._cache, options.limits)
+        self._read_locks: dict[tuple[str, str], Lock] = {}
+        self._charts = ChartRepositoryClient(self._http, credentials, self._cache, options.limits)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._http.close()
+
+    def evict(self, used_digests: Collection[str]) -> None:
+        """Delete old files of the cache above its size limit. Keep those with digests that packages name."""
+        self._cache.evict(used_digests)
+
+    def list_versions(self, repository: ArtifactRepository, name: str) -> VersionList | SourceProblem:
+        """Return the versions of a chart or package.
+
+        While the repository cannot be reached, or has become empty, the result contains the last known versions.
+
+        Args:
+            name: The name of a chart, or the path of a package below the path of the repository.
+        """
+        try:
+            list_versions = self._list_tags if repository.is_registry else self._list_index
+            versions = list_versions(repository, name)
+            return replace(versions, notes=(*versions.notes, *self._list_notes(repository, name)))
+        except SourceError as error:
+            return _describe(error, repository, name)
+
+    def find_tag(self, repository: ArtifactRepository, name: str, tag: str) -> ResolvedTag | SourceProblem:
+        """Return the artifact to which a tag points. `tag` can be a version with "+", for which the tag has "_"."""
+        try:
+            location = locate_artifact(repository, name)
+            key = self._get_key("tag", repository, f"{location.oci_url}:{convert_to_tag(tag)}")
+            current = self._records.read(key, lambda old: self._request_tag(location, tag, old))
+        except SourceError as error:
+            return _describe(error, repository, name)
+        data = current.data
+        version = ArtifactVersion(
+            tag, data["digest"], created_seconds=data["created"], first_seen_seconds=data["first_seen"]
+        )
+        return ResolvedTag(version, _add_subject(current.problem, repository, name))
+
+    def read(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact | SourceProblem:
+        """Return the files of one version. If the version has a digest, the content must have this digest."""
+        try:
+            # Threads that need the same artifact wait for the first one, which downloads it.
+            with self._read_locks.setdefault((repository.url, name), Lock()):
+                if repository.is_registry:
+                    return self._read_from_registry(locate_artifact(repository, name), version)
+                return self._read_chart(repository, version)
+        except SourceError as error:
+            return _describe(error, repository, name, version.version)
+
+    def _list_index(self, repository: ArtifactRepository, name: str) -> VersionList:
+        key = self._get_key("index", repository, repository.url)
+        now = int(self._clock())
+        current = self._records.read(key, lambda old: self._charts.request_index(repository, old, now))
+        charts, digests = current.data["charts"], current.data.get("digests", {})
+        if name not in charts:
+            raise _create_missing_error(current, f"the index of {repository.url} has no chart {name!r}")
+        versions = tuple(
+            ArtifactVersion(version, digest or digests.get(url, ""), url, created, app_version, first_seen)
+            for version, digest, url, created, app_version, first_seen in charts[name]
+        )
+        notes = tuple(SourceProblem(SourceCodes.CHART_ENTRY_INVALID.name, note) for note in current.data["notes"])
+        return VersionList(versions, _add_subject(current.problem, repository, name), notes)
+
+    def _list_tags(self, repository: ArtifactRepository, name: str) -> VersionList:
+        location = locate_artifact(repository, name)
+        key = self._get_key("tags", repository, location.oci_url)
+        current = self._records.read(key, lambda old: self._request_tags(location, old))
+        versions = tuple(
+            ArtifactVersion(convert_to_version(tag), first_seen_seconds=seconds)
+            for tag, seconds in current.data["tags"].items()
+        )
+        return VersionList(versions, _add_subject(current.problem, repository, name))
+
+    def _request_tags(self, location: RegistryLocation, old: Record) -> Record:
+        tags, known, now = self._registry.list_tags(location), old.get("tags", {}), int(self._clock())
+        if not tags:
+            raise SourceError(UPSTREAM_NOT_FOUND, f"{location.oci_url} has no tags")
+        return {"tags": {tag: known.get(tag, now) for tag in tags}}
+
+    def _request_tag(self, location: RegistryLocation, tag: str, old: Record) -> Record:
+        digest = self._registry.find_digest(location, convert_to_tag(tag))
+        if digest == old.get("digest"):
+            return old
+        _, manifest = self._read_manifest(location, digest)
+        return {"digest": digest, "created": manifest.created_seconds, "first_seen": int(self._clock())}
+
+    def _read_manifest(self, location: RegistryLocation, digest: str) -> tuple[str, ArtifactManifest]:
+        content = self._registry.read_manifest(location, digest)
+        if inner_digest := find_manifest_in_index(content, location.repository):
+            digest, content = inner_digest, self._registry.read_manifest(location, inner_digest)
+        return digest, parse_manifest(content, location.repository, self._options.limits)
+
+    def _read_from_registry(self, location: RegistryLocation, version: ArtifactVersion) -> Artifact:
+        digest = version.digest or self._registry.find_digest(location, convert_to_tag(version.version))
+        parse_digest(digest)
+        _, manifest = self._read_manifest(location, digest)
+        archive = self._registry.read_blob(location, manifest.layer_digest)
+        artifact = self._unpack(archive, manifest.layer_digest, is_chart=manifest.layer_type == CHART_LAYER)
+        files = _apply_ignore(artifact.files, location.repository.ignore)
+        return replace(artifact, files=files, digest=digest, created_seconds=manifest.created_seconds)
+
+    def _read_chart(self, repository: ArtifactRepository, version: ArtifactVersion) -> Artifact:
+        digest, archive = self._charts.read_archive(repository, version)
+        if not version.digest:
+            # Store the digest of a chart without a digest in the index, so that the next pass downloads nothing.
+            key = self._get_key("index", repository, repository.url)
+            self._records.update(key, lambda old: {**old, "digests": {**old.get("digests", {}), version.url: digest}})
+        artifact = self._unpack(archive, digest, is_chart=True)
+        return replace(artifact, created_seconds=version.created_seconds)
+
+    def _unpack(self, archive: bytes, digest: str, *, is_chart: bool) -> Artifact:
+        content = read_archive(archive, self._options.limits, has_top_folder=is_chart)
+        return Artifact(content.files, digest, skipped=content.skipped, archive_digest=digest)
+
+    def _list_notes(self, repository: ArtifactRepository, name: str) -> tuple[SourceProblem, ...]:
+        url = repository.url
+        if repository.is_registry:
+            location = locate_artifact(repository, name)
+            url = f"{location.origin}/v2/{location.path}"
+        return self._credentials.list_notes(url)
+
+    def _get_key(self, kind: str, repository: ArtifactRepository, url: str) -> str:
+        # Repositories with different credentials do not share records, because the second one may have no access.
+        secret = f"{repository.namespace}/{repository.secret_name}" if repository.secret_name else ""
+        return f"{kind} {_RECORD_FORMAT} {url} {compute_hash([secret, repository.insecure])}"
+
+
+def _apply_ignore(files: FileTree, patterns: str) -> FileTree:
+    if not patterns:
+        return files
+    spec = parse_ignore_file(patterns.encode())
+    return files.without_files(*(path for path in files if spec.match_file(path)))
+
+
+def _create_missing_error(current: CurrentRecord, message: str) -> SourceError:
+    if current.problem:
+        return SourceError(current.problem.code, current.problem.message, should_retry=current.problem.should_retry)
+    return SourceError(UPSTREAM_NOT_FOUND, message)
+
+
+def _add_subject(problem: SourceProblem | None, repository: ArtifactRepository, name: str) -> SourceProblem | None:
+    return problem and replace(problem, message=f"{_format_subject(repository, name)}: {problem.message}")
+
+
+def _describe(error: SourceError, repository: ArtifactRepository, name: str, version: str = "") -> SourceProblem:
+    subject = _format_subject(repository, f"{name} {version}".rstrip())
+    return replace(error.problem, message=f"{subject}: {error.message}")
+
+
+def _format_subject(repository: ArtifactRepository, name: str) -> str:
+    return f"{'chart' if repository.type == 'helm' else 'package'} {name} in Repository {repository.name}"

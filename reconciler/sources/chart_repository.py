@@ -1,0 +1,98 @@
+"""A client for chart repositories over HTTP: the index file, and the archives of charts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from reconciler.lazy_dataclasses import replace
+from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, ArtifactRepository, ArtifactVersion
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.sources.artifact_cache import ArtifactCache
+from reconciler.sources.chart_index import ChartIndex, parse_index, read_index_text, resolve_chart_url
+from reconciler.sources.credentials import SourceCredentials
+from reconciler.sources.errors import SourceError
+from reconciler.sources.http_client import HttpClient, HttpRequest, check_status
+from reconciler.sources.limits import SourceLimits
+from reconciler.sources.version_records import Record
+
+
+class ChartRepositoryClient:
+    """Reads charts from chart repositories. The object is thread-safe."""
+
+    def __init__(
+        self, http: HttpClient, credentials: SourceCredentials, cache: ArtifactCache, limits: SourceLimits
+    ) -> None:
+        self._http = http
+        self._credentials = credentials
+        self._cache = cache
+        self._limits = limits
+
+    def request_index(self, repository: ArtifactRepository, old: Record, now_seconds: int) -> Record:
+        """Return the record of the index of a repository.
+
+        Args:
+            old: The last record, or {}. It is returned if the index has not changed.
+
+        Raises:
+            SourceError: The index cannot be read, is not valid, or has become empty.
+        """
+        url = f"{repository.url.rstrip('/')}/index.yaml"
+        validators = {"If-None-Match": old.get("etag"), "If-Modified-Since": old.get("modified")}
+        request = self._create_request(repository, url, self._limits.index_bytes, "index_bytes")
+        headers = {"Accept-Encoding": "gzip", **{name: text for name, text in validators.items() if text}}
+        response = self._http.fetch(replace(request, headers=headers))
+        if response.status == 304 and "charts" in old:
+            return old
+        check_status(response, f"the index {url}")
+        index = parse_index(read_index_text(response, self._limits))
+        if not any(index.charts.values()):
+            raise SourceError(UPSTREAM_NOT_FOUND, f"the index {url} contains no charts")
+        return {
+            **old, **_create_record(index, old, now_seconds),
+            "etag": response.headers.get("etag", ""), "modified": response.headers.get("last-modified", ""),
+        }  # fmt: skip
+
+    def read_archive(self, repository: ArtifactRepository, version: ArtifactVersion) -> tuple[str, bytes]:
+        """Return the digest and the content of the archive of a chart. Raises SourceError."""
+        content = self._cache.read(version.digest) if version.digest else None
+        if content is not None:
+            return version.digest, content
+        url = resolve_chart_url(repository.url, version.url)
+        request = self._create_request(repository, url, self._limits.archive_bytes, "archive_bytes")
+
+        def create_error(found: str) -> SourceError:
+            message = f"the archive at {request.url} must have the digest {version.digest}, but it has {found}"
+            return SourceError(SourceCodes.DIGEST_MISMATCH.name, message)
+
+        with self._http.open(request) as stream:
+            check_status(stream, f"the archive {url}")
+            digest = self._cache.store(stream.chunks, version.digest, create_error)
+        content = self._cache.read(digest)
+        assert content is not None, "the archive was stored"
+        return digest, content
+
+    def _create_request(self, repository: ArtifactRepository, url: str, max_bytes: int, setting: str) -> HttpRequest:
+        login = self._credentials.find_login(repository, url)
+        tls = self._credentials.find_tls(repository)
+        if urlsplit(url)[:2] != urlsplit(repository.url)[:2]:
+            tls = tls.without_certificate()
+        return HttpRequest(
+            url, lambda: self._limits.create_error(setting, f"the size of {url} in bytes"), max_bytes,
+            authorization=login.basic_authorization if login else "", tls=tls,
+        )  # fmt: skip
+
+
+def _create_record(index: ChartIndex, old: Record, now_seconds: int) -> Mapping[str, object]:
+    first_seen = {(name, entry[0]): entry[5] for name, entries in old.get("charts", {}).items() for entry in entries}
+    charts = {
+        name: [
+            (
+                entry.version, entry.digest, entry.url, entry.created_seconds, entry.app_version,
+                first_seen.get((name, entry.version), now_seconds),
+            )
+            for entry in entries
+        ]
+        for name, entries in index.charts.items()
+    }  # fmt: skip
+    return {"charts": charts, "notes": index.notes}

@@ -1,0 +1,273 @@
+"""The HTTP client of chart repositories and registries. In `sources`, only this module and `connections` import httpx.
+
+The client follows redirects itself: it checks each URL, and it sends credentials only to the origin of the first URL.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from threading import Lock
+
+import httpx
+
+from reconciler import __version__
+from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.processes.backoff import CallBackoff
+from reconciler.redaction import redact, redact_url
+from reconciler.sources.addresses import AddressPolicy
+from reconciler.sources.connections import CheckedTransport, limit_duration
+from reconciler.sources.errors import SourceError
+
+_MAX_REDIRECTS = 5
+_CONNECT_SECONDS = 10.0
+_READ_SECONDS = 30.0
+_CHUNK_BYTES = 64 * 1024
+_MAX_ERROR_CHARACTERS = 200
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """Certificates of a connection. Each attribute is the path of a file, or "".
+
+    Attributes:
+        authority: Certificates of authorities that are trusted in addition to those of the system.
+        certificate: The certificate of the client.
+        key: The private key of the client.
+        version: A text that changes when a file changes.
+    """
+
+    authority: str = ""
+    certificate: str = ""
+    key: str = ""
+    version: str = ""
+
+    def without_certificate(self) -> TlsFiles:
+        """Return the files without those of the client."""
+        return TlsFiles(self.authority, version=self.version) if self.authority else TlsFiles()
+
+    def replaces(self, other: TlsFiles) -> bool:
+        """Return whether the other object has the same files with another content."""
+        return self != other and replace(self, version=other.version) == other
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """A request without a body.
+
+    Attributes:
+        other_forms: Other spellings of the URL for the list of allowed URLs.
+        authorization: The value of the header Authorization. It is not sent to the hosts of redirects.
+        max_bytes: The size limit of the body.
+        create_size_error: Returns the error for a larger body.
+    """
+
+    url: str
+    create_size_error: Callable[[], SourceError]
+    max_bytes: int
+    method: str = "GET"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    other_forms: tuple[str, ...] = ()
+    authorization: str = field(default="", repr=False)
+    tls: TlsFiles = field(default_factory=TlsFiles)
+
+
+@dataclass(frozen=True)
+class HttpStream:
+    """A response whose body is not read yet. `url` is the URL after all redirects."""
+
+    status: int
+    headers: Mapping[str, str]
+    url: str
+    chunks: Iterator[bytes]
+
+
+@dataclass(frozen=True)
+class HttpResponse:
+    """A response with its body. The keys of `headers` can have any case."""
+
+    status: int
+    headers: Mapping[str, str]
+    url: str
+    content: bytes
+
+
+class HttpClient:
+    """Sends requests to chart repositories and registries. The object is thread-safe.
+
+    Args:
+        timeout_seconds: The time limit of one request with its redirects and its body.
+        is_offline: Whether all requests are errors.
+    """
+
+    def __init__(
+        self, policy: AddressPolicy, backoff: CallBackoff, timeout_seconds: float, *, is_offline: bool
+    ) -> None:
+        self._is_offline = is_offline
+        self._policy = policy
+        self._backoff = backoff
+        self._timeout_seconds = timeout_seconds
+        self._clients: dict[TlsFiles, httpx.Client] = {}
+        self._failures: dict[str, SourceError] = {}
+        self._lock = Lock()
+
+    def close(self) -> None:
+        """Close all connections. The next request opens new connections."""
+        with self._lock:
+            for client in self._clients.values():
+                client.close()
+            self._clients.clear()
+
+    def fetch(self, request: HttpRequest) -> HttpResponse:
+        """Return the response to a request. Raises SourceError."""
+        with self.open(request) as stream:
+            return HttpResponse(stream.status, stream.headers, stream.url, b"".join(stream.chunks))
+
+    @contextmanager
+    def open(self, request: HttpRequest) -> Iterator[HttpStream]:
+        """Yield the response to a request. The time limit includes the use of the response.
+
+        Raises:
+            SourceError: `SourceUnreachable` if there is no response, or the host has an error or limits the number of
+                requests. `SourceAddressRefused` if a URL is not allowed. `NotInCache` if the client is offline.
+        """
+        if self._is_offline:
+            raise SourceError(
+                SourceCodes.NOT_IN_CACHE.name,
+                f"the content of {redact_url(request.url)} is not in the cache: leave out --offline",
+            )
+        with limit_duration(self._timeout_seconds):
+            url, forms, authorization = request.url, request.other_forms, request.authorization
+            for _ in range(_MAX_REDIRECTS + 1):
+                self._policy.check_url(url, *forms)
+                with self._send(request, url, authorization) as response:
+                    target = _find_redirect(response)
+                    if target is None:
+                        yield HttpStream(response.status_code, response.headers, url, _read(request, response))
+                        return
+                if not _has_same_origin(request.url, target):
+                    authorization = ""
+                url, forms = target, ()
+        raise SourceError(
+            SourceCodes.SOURCE_INVALID.name, f"{redact_url(request.url)} has more than {_MAX_REDIRECTS} redirects"
+        )
+
+    @contextmanager
+    def _send(self, request: HttpRequest, url: str, authorization: str) -> Iterator[httpx.Response]:
+        host = httpx.URL(url).netloc.decode()
+        if self._backoff.is_waiting(host) and host in self._failures:
+            raise self._failures[host]
+        headers = {"User-Agent": f"reconciler/{__version__}", "Accept-Encoding": "identity", **request.headers}
+        if authorization:
+            headers["Authorization"] = authorization
+        # The certificate of the client is a credential too.
+        tls = (
+            request.tls
+            if _has_same_origin(request.url, url)
+            else TlsFiles(request.tls.authority, version=request.tls.version)
+        )
+        try:
+            with self._get_client(tls).stream(request.method, url, headers=headers) as response:
+                if response.status_code == 429 or response.status_code >= 500:
+                    reason = f"it answered with the HTTP status {response.status_code}"
+                    raise self._record_failure(host, _create_unreachable_error(host, reason))
+                yield response
+        except httpx.HTTPError as error:
+            # Do not chain the original exception, because it can contain the URL with a signature.
+            raise self._record_failure(host, _create_unreachable_error(host, _describe(error))) from None
+        self._backoff.record_success(host)
+
+    def _record_failure(self, host: str, error: SourceError) -> SourceError:
+        """Return the error, which is also raised for the next requests, until the wait of the host has ended."""
+        self._failures[host] = error
+        self._backoff.record_failure(host)
+        return error
+
+    def _get_client(self, tls: TlsFiles) -> httpx.Client:
+        with self._lock:
+            client = self._clients.get(tls)
+            if client is None:
+                timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
+                client = httpx.Client(
+                    transport=CheckedTransport(_create_tls_context(tls)), timeout=timeout, trust_env=False
+                )
+                # Drop the clients with earlier contents of the same files. Other threads may still use them.
+                self._clients = {key: other for key, other in self._clients.items() if not tls.replaces(key)}
+                self._clients[tls] = client
+            return client
+
+
+@lru_cache(maxsize=16)
+def _create_tls_context(tls: TlsFiles) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    try:
+        if tls.authority:
+            context.load_verify_locations(tls.authority)
+        if tls.certificate:
+            context.load_cert_chain(tls.certificate, tls.key)
+    except (OSError, ssl.SSLError) as error:
+        files = ", ".join(filter(None, (tls.authority, tls.certificate, tls.key)))
+        raise SourceError(
+            SourceCodes.SOURCE_UNAUTHORIZED.name, f"the certificates {files} cannot be used: {error.strerror or error}"
+        ) from None
+    return context
+
+
+def _find_redirect(response: httpx.Response) -> str | None:
+    # httpx creates the next request, although this client does not let httpx follow redirects.
+    return str(response.next_request.url) if response.next_request else None
+
+
+def _has_same_origin(first: str, second: str) -> bool:
+    urls = httpx.URL(first), httpx.URL(second)
+    return len({(url.scheme, url.host, url.port) for url in urls}) == 1
+
+
+def _read(request: HttpRequest, response: httpx.Response) -> Iterator[bytes]:
+    size = 0
+    # Do not decode the header Content-Encoding, because a small body can have any size after that.
+    for chunk in response.iter_raw(_CHUNK_BYTES):
+        size += len(chunk)
+        if size > request.max_bytes:
+            raise request.create_size_error()
+        yield chunk
+
+
+def _create_unreachable_error(host: str, reason: str) -> SourceError:
+    return SourceError(SourceCodes.SOURCE_UNREACHABLE.name, f"{host} cannot be reached: {reason}", should_retry=True)
+
+
+def _describe(error: httpx.HTTPError) -> str:
+    if isinstance(error, httpx.TimeoutException):
+        return "it took too long to respond"
+    text = " ".join(redact(str(error)).split())[:_MAX_ERROR_CHARACTERS]
+    return text or type(error).__name__
+
+
+def check_status(response: HttpResponse | HttpStream, subject: str) -> None:
+    """Check that a request was successful. `subject` describes the requested content.
+
+    Raises:
+        SourceError: `SourceUnauthorized` for the HTTP statuses 401 and 403, `UpstreamNotFound` for 404 and 410, and
+            `SourceInvalid` for any other error.
+    """
+    if response.status == 200:
+        return
+    host = httpx.URL(response.url).netloc.decode()
+    match response.status:
+        case 401 | 403:
+            raise SourceError(
+                SourceCodes.SOURCE_UNAUTHORIZED.name,
+                f"{host} refuses access to {subject} with the HTTP status {response.status}: check `secretRef` of the "
+                "Repository, or the settings `sources.credentials_file` and `sources.docker_config`",
+            )
+        case 404 | 410:
+            raise SourceError("UpstreamNotFound", f"{host} does not have {subject}")
+        case _:
+            raise SourceError(
+                SourceCodes.SOURCE_INVALID.name,
+                f"{host} answered the request for {subject} with the HTTP status {response.status}",
+            )

@@ -1,0 +1,307 @@
+"""A client that pulls artifacts from OCI registries: tags, manifests and blobs, with token or basic authentication.
+
+The digest of each manifest and blob is verified. Only SHA-256 digests are accepted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import Lock
+from time import monotonic
+from typing import Any
+from urllib.parse import urlencode, urljoin, urlsplit
+
+from reconciler.credential_files import is_token
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.artifacts import ArtifactRepository
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.redaction import Secret
+from reconciler.sources.addresses import check_no_credentials
+from reconciler.sources.artifact_cache import ArtifactCache, parse_digest
+from reconciler.sources.credentials import DOCKER_HUB_HOST, SourceCredentials
+from reconciler.sources.errors import SourceError
+from reconciler.sources.http_client import HttpClient, HttpRequest, HttpResponse, HttpStream, check_status
+from reconciler.sources.limits import SourceLimits
+
+MANIFEST_TYPES = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+    "application/vnd.oci.image.index.v1+json",
+    "application/vnd.docker.distribution.manifest.list.v2+json",
+)
+# OCI distribution specification: registries should refuse larger manifests.
+_MAX_MANIFEST_BYTES = 4 * 1024 * 1024
+_MAX_TOKEN_BYTES = 256 * 1024
+_MAX_TAG_PAGE_BYTES = 4 * 1024 * 1024
+_MAX_TAG_PAGES = 1_000
+_TAGS_PER_PAGE = 1_000
+_MAX_CHALLENGE_CHARACTERS = 4_096
+# Docker: a token without `expires_in` is valid for 60 seconds. Request a new token before the end of this time.
+_DEFAULT_TOKEN_SECONDS, _TOKEN_MARGIN_SECONDS, _MAX_TOKEN_SECONDS = 60.0, 10.0, 3_600.0
+_NAME = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*)*")
+_MAX_NAME_CHARACTERS = 255
+_TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
+_VERSION_START = re.compile(r"v?\d+\.")
+_CHALLENGE = re.compile(r"(Bearer|Basic)(?:\s|\Z)", re.IGNORECASE)
+_CHALLENGE_PARAMETER = re.compile(r'([A-Za-z_]{1,32})="([^"]*)"')
+
+
+@dataclass(frozen=True)
+class RegistryLocation:
+    """The location of one artifact.
+
+    Attributes:
+        origin: The URL of the registry without a path, such as `https://registry.example.com`.
+        path: The name of the artifact in the registry.
+    """
+
+    repository: ArtifactRepository
+    origin: str
+    path: str
+
+    @property
+    def oci_url(self) -> str:
+        """The URL of the artifact, for messages and lists of allowed URLs."""
+        return f"oci://{urlsplit(self.origin).netloc}/{self.path}"
+
+
+def locate_artifact(repository: ArtifactRepository, name: str) -> RegistryLocation:
+    """Return the location of an artifact. `name` is the path below the path of the repository.
+
+    Raises:
+        SourceError: `SourceInvalid` if the URL or the name is not valid, `CredentialInUrl` if the URL contains
+            credentials.
+    """
+    check_no_credentials(repository.url)
+    try:
+        parts = urlsplit(repository.url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port, parts = "", None, urlsplit("")
+    path = "/".join(filter(None, (parts.path.strip("/"), name)))
+    if host == "docker.io":
+        host, path = DOCKER_HUB_HOST, path if "/" in path else f"library/{path}"
+    if not host or parts.query or parts.fragment or len(path) > _MAX_NAME_CHARACTERS or not _NAME.fullmatch(path):
+        raise _create_error(
+            f"the name {path[:_MAX_NAME_CHARACTERS]!r} of an artifact must have segments of lower-case letters, digits,"
+            ' ".", "_" and "-"'
+        )
+    scheme = "http" if repository.insecure else "https"
+    authority = f"[{host}]" if ":" in host else host
+    return RegistryLocation(repository, f"{scheme}://{authority}:{port}" if port else f"{scheme}://{authority}", path)
+
+
+def convert_to_tag(version: str) -> str:
+    """Return the tag of a version. A tag cannot contain "+", so that Helm and Flux write "_".
+
+    Raises:
+        SourceError: `SourceInvalid` if the version is not a valid tag.
+    """
+    tag = version.replace("+", "_")
+    if not _TAG.fullmatch(tag):
+        raise _create_error(f"the tag {version[:128]!r} must be at most 128 letters, digits, '_', '.' and '-'")
+    return tag
+
+
+def convert_to_version(tag: str) -> str:
+    """Return the version of a tag. Only a tag that starts like a version contains "_" instead of "+"."""
+    return tag.replace("_", "+") if _VERSION_START.match(tag) else tag
+
+
+class RegistryClient:
+    """Pulls artifacts from registries. The object is thread-safe."""
+
+    def __init__(
+        self, http: HttpClient, credentials: SourceCredentials, cache: ArtifactCache, limits: SourceLimits
+    ) -> None:
+        self._http = http
+        self._cache = cache
+        self._limits = limits
+        self._authorizations = _Authorizations(http, credentials)
+        self._credentials = credentials
+
+    def list_tags(self, location: RegistryLocation) -> tuple[str, ...]:
+        """Return all valid tags of an artifact. Raises SourceError."""
+        first_url = f"{location.origin}/v2/{location.path}/tags/list?n={_TAGS_PER_PAGE}"
+        tags: dict[str, None] = {}
+        url = first_url
+        for _ in range(_MAX_TAG_PAGES):
+            response = self._fetch(location, url, "the tags", _MAX_TAG_PAGE_BYTES)
+            page = _parse_object(response.content, location).get("tags") or []
+            if not isinstance(page, list):
+                raise _create_error(f"the list of tags of {location.oci_url} is not valid")
+            count = len(tags)
+            tags |= {tag: None for tag in page if isinstance(tag, str) and _TAG.fullmatch(tag)}
+            if len(tags) > self._limits.tags:
+                raise self._limits.create_error("tags", f"the number of tags of {location.oci_url}")
+            next_url = _find_next_page(response, url)
+            # A page without new tags is the end, because some registries link the last page to itself.
+            if not next_url or len(tags) == count:
+                return tuple(tags)
+            if urlsplit(next_url)[:2] != urlsplit(first_url)[:2]:
+                raise _create_error(f"the next page of the tags of {location.oci_url} is on another host")
+            url = next_url
+        raise _create_error(f"the list of tags of {location.oci_url} has more than {_MAX_TAG_PAGES} pages")
+
+    def find_digest(self, location: RegistryLocation, tag: str) -> str:
+        """Return the digest of the manifest to which a tag points. Raises SourceError."""
+        url = f"{location.origin}/v2/{location.path}/manifests/{tag}"
+        response = self._fetch(location, url, f"the tag {tag}", _MAX_MANIFEST_BYTES, method="HEAD")
+        digest = response.headers.get("docker-content-digest", "")
+        if not digest:
+            # The header is optional.
+            content = self._fetch(location, url, f"the tag {tag}", _MAX_MANIFEST_BYTES).content
+            digest = self._store([content], "", f"the tag {tag} of {location.oci_url}")
+        parse_digest(digest)
+        return digest
+
+    def read_manifest(self, location: RegistryLocation, digest: str) -> bytes:
+        """Return the manifest with a digest, from the cache or from the registry. Raises SourceError."""
+        content = self._cache.read(digest)
+        if content is None:
+            url = f"{location.origin}/v2/{location.path}/manifests/{digest}"
+            subject = f"the manifest {digest}"
+            content = self._fetch(location, url, subject, _MAX_MANIFEST_BYTES).content
+            self._store([content], digest, f"{subject} of {location.oci_url}")
+        return content
+
+    def read_blob(self, location: RegistryLocation, digest: str) -> bytes:
+        """Return the blob with a digest, from the cache or from the registry. Raises SourceError."""
+        content = self._cache.read(digest)
+        if content is None:
+            url = f"{location.origin}/v2/{location.path}/blobs/{digest}"
+            request = self._create_request(location, url, self._limits.archive_bytes, "archive_bytes")
+            with self._open(location, request) as stream:
+                check_status(stream, f"the blob {digest} of {location.oci_url}")
+                self._store(stream.chunks, digest, f"the blob {digest} of {location.oci_url}")
+            content = self._cache.read(digest)
+            assert content is not None, "the blob was stored"
+        return content
+
+    def _store(self, chunks: Iterable[bytes], digest: str, subject: str) -> str:
+        def create_error(found: str) -> SourceError:
+            return SourceError(SourceCodes.DIGEST_MISMATCH.name, f"{subject} has the digest {found}")
+
+        return self._cache.store(chunks, digest, create_error)
+
+    def _fetch(
+        self, location: RegistryLocation, url: str, subject: str, max_bytes: int, method: str = "GET"
+    ) -> HttpResponse:
+        request = replace(self._create_request(location, url, max_bytes), method=method)
+        with self._open(location, request) as stream:
+            check_status(stream, f"{subject} of {location.oci_url}")
+            return HttpResponse(stream.status, stream.headers, stream.url, b"".join(stream.chunks))
+
+    def _create_request(self, location: RegistryLocation, url: str, max_bytes: int, setting: str = "") -> HttpRequest:
+        def create_size_error() -> SourceError:
+            if setting:
+                return self._limits.create_error(setting, f"the size of a blob of {location.oci_url} in bytes")
+            return _create_error(f"an answer about {location.oci_url} is larger than {max_bytes:,} bytes")
+
+        https_url = f"https://{urlsplit(location.origin).netloc}/{location.path}"
+        return HttpRequest(
+            url, create_size_error, max_bytes, headers={"Accept": ", ".join(MANIFEST_TYPES)},
+            other_forms=(location.oci_url, https_url), tls=self._credentials.find_tls(location.repository),
+        )  # fmt: skip
+
+    @contextmanager
+    def _open(self, location: RegistryLocation, request: HttpRequest) -> Iterator[HttpStream]:
+        """Yield the response to a request. If the registry requires it, authenticate first."""
+        authorization = self._authorizations.get(location)
+        with self._http.open(replace(request, authorization=authorization)) as stream:
+            # Ignore the challenge of another host, because it must not receive the credentials.
+            challenge = stream.headers.get("www-authenticate", "") if stream.url == request.url else ""
+            if stream.status != 401 or not challenge:
+                yield stream
+                return
+        authorization = self._authorizations.request(location, challenge, request)
+        with self._http.open(replace(request, authorization=authorization)) as stream:
+            yield stream
+
+
+class _Authorizations:
+    """The values of the header Authorization, by artifact and credentials. The object is thread-safe."""
+
+    def __init__(self, http: HttpClient, credentials: SourceCredentials) -> None:
+        self._http = http
+        self._credentials = credentials
+        self._known: dict[tuple[str, str, str, str], tuple[str, float]] = {}
+        self._lock = Lock()
+
+    def get(self, location: RegistryLocation) -> str:
+        """Return the last authorization of an artifact if it is still valid. Return "" if there is none."""
+        with self._lock:
+            authorization, end = self._known.get(_get_key(location), ("", 0.0))
+        return authorization if monotonic() < end else ""
+
+    def request(self, location: RegistryLocation, challenge: str, request: HttpRequest) -> str:
+        """Return the authorization that a challenge requires. Raises SourceError."""
+        scheme = _CHALLENGE.match(challenge[:_MAX_CHALLENGE_CHARACTERS])
+        if scheme is None:
+            raise _create_error(f"{location.oci_url} requires an authentication that is not supported")
+        login = self._credentials.find_login(location.repository, request.url)
+        seconds = _MAX_TOKEN_SECONDS
+        if scheme[1].lower() == "bearer":
+            basic = login.basic_authorization if login else ""
+            authorization, seconds = self._request_token(location, challenge, basic, request)
+        elif login is None:
+            raise SourceError(
+                SourceCodes.SOURCE_UNAUTHORIZED.name,
+                f"{location.oci_url} requires a user name and a password: set `secretRef` of the Repository, or the "
+                "settings `sources.credentials_file` or `sources.docker_config`",
+            )
+        else:
+            authorization = login.basic_authorization
+        with self._lock:
+            self._known[_get_key(location)] = (authorization, monotonic() + seconds)
+        return authorization
+
+    def _request_token(
+        self, location: RegistryLocation, challenge: str, authorization: str, request: HttpRequest
+    ) -> tuple[str, float]:
+        parameters = dict(_CHALLENGE_PARAMETER.findall(challenge[:_MAX_CHALLENGE_CHARACTERS]))
+        realm = parameters.get("realm", "")
+        query = {"scope": f"repository:{location.path}:pull"}
+        if service := parameters.get("service"):
+            query["service"] = service
+        url = f"{realm}{'&' if '?' in realm else '?'}{urlencode(query)}"
+        token_request = HttpRequest(
+            url, lambda: _create_error(f"the token for {location.oci_url} is too large"), _MAX_TOKEN_BYTES,
+            authorization=authorization, tls=request.tls.without_certificate(),
+        )  # fmt: skip
+        response = self._http.fetch(token_request)
+        check_status(response, f"a token for {location.oci_url}")
+        data = _parse_object(response.content, location)
+        token = data.get("token") or data.get("access_token")
+        if not isinstance(token, str) or not is_token(token):
+            raise _create_error(f"the token service of {location.oci_url} returned no valid token")
+        lifetime = data.get("expires_in")
+        seconds = float(lifetime) if isinstance(lifetime, int | float) else _DEFAULT_TOKEN_SECONDS
+        return f"Bearer {Secret(token).reveal()}", min(seconds, _MAX_TOKEN_SECONDS) - _TOKEN_MARGIN_SECONDS
+
+
+def _get_key(location: RegistryLocation) -> tuple[str, str, str, str]:
+    repository = location.repository
+    return location.origin, location.path, repository.namespace, repository.secret_name
+
+
+def _find_next_page(response: HttpResponse, url: str) -> str:
+    match = re.search(r"<([^<>]{1,4096})>\s*;\s*rel=\"?next", response.headers.get("link", ""))
+    return urljoin(url, match[1]) if match else ""
+
+
+def _parse_object(content: bytes, location: RegistryLocation) -> Mapping[str, Any]:
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        data = None
+    if not isinstance(data, dict):
+        raise _create_error(f"an answer about {location.oci_url} is not a JSON object")
+    return data
+
+
+def _create_error(message: str) -> SourceError:
+    return SourceError(SourceCodes.SOURCE_INVALID.name, message)
