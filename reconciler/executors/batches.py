@@ -28,7 +28,7 @@ from reconciler.output.changes.package_changes import compare_packages
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.render.renderer import PackageRenderer
-from reconciler.telemetry.render_metrics import collect_function_calls
+from reconciler.telemetry.render_metrics import RenderTiming, collect_function_calls
 
 
 class VersionMismatchError(Exception):
@@ -89,13 +89,13 @@ class RenderWorker:
 def _render_job(job: Job, renderer: PackageRenderer) -> JobResult:
     try:
         with isolation_boundary(f"package {job.variant.target}"), collect_function_calls() as calls:
-            started_at = time.perf_counter()
+            start_time, started_at = time.time(), time.perf_counter()
             rendered = renderer(job.variant, job.inputs)
-            seconds = time.perf_counter() - started_at
+            timing = RenderTiming(start_time, time.perf_counter() - started_at, tuple(calls))
             # Compare the new and the previous package here, because only the worker has both contents in memory.
             previous = _get_previous_files(job.inputs)
             changes = compare_packages(previous, rendered.files)
-            return RenderedPackage(rendered, previous.id, changes, seconds, tuple(calls))
+            return RenderedPackage(rendered, previous.id, changes, timing)
     except (InterruptedFunctionError, ScopeFailedError) as error:
         return error
 

@@ -22,7 +22,7 @@ from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.outcomes import PackageRender
 from reconciler.planning.model.sources import RenderInputs
 from reconciler.planning.render.renderer import PackageRenderer
-from reconciler.telemetry.render_metrics import FunctionCall
+from reconciler.telemetry.render_metrics import RenderTiming
 
 
 class ExecutorUnusableError(ExpectedError):
@@ -76,15 +76,13 @@ class RenderedPackage:
     """A rendered package, and its changes since the package version with the tree ID `previous_tree`.
 
     Attributes:
-        seconds: The duration of the render.
-        function_calls: The calls of functions in the render.
+        timing: The duration of the render and of its function calls.
     """
 
     rendered: PackageRender
     previous_tree: TreeId
     changes: PackageChanges
-    seconds: float = 0.0
-    function_calls: tuple[FunctionCall, ...] = ()
+    timing: RenderTiming
 
 
 JobResult = RenderedPackage | InterruptedFunctionError | ScopeFailedError

@@ -88,7 +88,14 @@ from reconciler.reconcile.remotes.targets import (
 from reconciler.reconcile.render_batches import RenderBatches
 from reconciler.reconcile.services import PassServices
 from reconciler.telemetry.phases import phase
-from reconciler.telemetry.render_metrics import record_function_calls, record_render
+from reconciler.telemetry.render_metrics import (
+    FunctionCall,
+    RenderTiming,
+    collect_function_calls,
+    record_function_calls,
+    record_render,
+    trace_render,
+)
 
 _NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
 
@@ -613,19 +620,23 @@ class PassContext:
 
     def _render_and_count(self, variant: Variant, inputs: RenderInputs) -> PackageRender:
         self.render_count += 1
-        started_at = time.perf_counter()
-        with phase("render"):
-            rendered = self._renderer(variant, inputs)
-        record_render(
-            variant.owner.key.group, time.perf_counter() - started_at, has_failed=bool(select_errors(rendered.findings))
-        )
+        start_time, started_at = time.time(), time.perf_counter()
+        calls: list[FunctionCall] = []
+        try:
+            with phase("render"), collect_function_calls() as calls:
+                rendered = self._renderer(variant, inputs)
+        finally:
+            record_function_calls(calls)
+        timing = RenderTiming(start_time, time.perf_counter() - started_at, tuple(calls))
+        trace_render(str(variant.target), timing)
+        record_render(variant.owner.key.group, timing, has_failed=bool(select_errors(rendered.findings)))
         return rendered
 
     def _record_executor_render(self, variant: Variant, result: RenderedPackage) -> PackageRender:
         self.render_count += 1
         rendered = result.rendered
-        record_render(variant.owner.key.group, result.seconds, has_failed=bool(select_errors(rendered.findings)))
-        record_function_calls(result.function_calls)
+        record_render(variant.owner.key.group, result.timing, has_failed=bool(select_errors(rendered.findings)))
+        record_function_calls(result.timing.function_calls)
         for name in filter(is_function_trace_key, rendered.trace):
             # Request the identity of each function that the render used, so that the pass records it as an input.
             self._services.functions.identity(name)

@@ -33,6 +33,7 @@ from reconciler.planning.model.sources import RenderInputs
 from reconciler.reconcile.failures import log_failure
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.phases import phase
+from reconciler.telemetry.render_metrics import trace_render
 from reconciler.telemetry.traces import span
 
 # A batch ends at this number of jobs or targets. While one batch is rendered, the next batch is prepared.
@@ -164,6 +165,9 @@ class RenderBatches:
                 isolation_boundary("packages rendered by workers"),
             ):
                 results = batch.pending.results()
+                for job, result in zip(batch.jobs, results, strict=True):
+                    if isinstance(result, RenderedPackage):
+                        trace_render(str(job.variant.target), result.timing)
         except ExecutorUnusableError as error:
             self._disable_executor(error)
             return {}

@@ -58,6 +58,7 @@ from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, proposed_ref, rejection_ref
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.traces import link_next_pass, span
 
 # Where the name of the person comes from: a command option, the Git configuration of the person, or the settings.
 PersonSource = Literal["option", "git", "settings"]
@@ -294,7 +295,8 @@ class AnnotationApprovals:
         try:
             with repository_boundary(f"the approvals of {remote.mirror.url}"):
                 prepared = [self._prepare(remote, written, policies, now) for written, policies in policies_by_plan]
-                outcomes = self._push(remote, [approvals for approvals in prepared if approvals.commit])
+                due = [approvals for approvals in prepared if approvals.commit]
+                outcomes = self._push_traced(remote, due) if due else {}
         except GitError as error:
             # Convert the error into findings, because a full disk or a damaged mirror of one remote must not stop the
             # others.
@@ -304,6 +306,13 @@ class AnnotationApprovals:
                 if policies
             )
         return _merge_results(_build_result(approvals, outcomes.get(approvals.target), now) for approvals in prepared)
+
+    def _push_traced(self, remote: Remote, prepared: Sequence[_TargetApprovals]) -> Mapping[Target, PushOutcome]:
+        with span("reconciler.review approve", {"review.targets": len(prepared)}):
+            outcomes = self._push(remote, prepared)
+            if any(isinstance(outcome, PushDone) for outcome in outcomes.values()):
+                link_next_pass()
+        return outcomes
 
     def _push(self, remote: Remote, prepared: Sequence[_TargetApprovals]) -> Mapping[Target, PushOutcome]:
         """Push only one target of each target branch. The next pass pushes the other targets on the same branch."""

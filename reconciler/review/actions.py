@@ -34,6 +34,7 @@ from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, OpenTarget, Revi
 from reconciler.reconcile.review_actions import ReviewAction, apply_decision
 from reconciler.review.drafts import DraftReview, check_packages_exist
 from reconciler.telemetry.event_log import log
+from reconciler.telemetry.traces import link_next_pass, span
 
 MAX_ACTION_ATTEMPTS = 5
 
@@ -63,12 +64,25 @@ def apply_review_action(
     """Apply a review action to all selected drafts. Repeating an action is not an error.
 
     If another writer changes the branch before the push, the target is fetched and the action is repeated. An action on
-    one draft is tried at most five times.
+    one draft is tried at most five times. The next pass of this process is linked to the action.
 
     Raises:
         GitError: The config cannot be read.
         UnknownTargetError: The selection names an unknown target or package.
     """
+    with span(f"reconciler.review {action.verb}", {}) as opened:
+        results = _apply(review, selection, action)
+        if opened is not None:
+            outcomes = sorted({result.outcome for result in results})
+            opened.set_attributes({"review.targets": len(results), "review.results": outcomes})
+            if "done" in outcomes:
+                link_next_pass()
+    return results
+
+
+def _apply(
+    review: DraftReview, selection: ReviewSelection, action: ReviewAction
+) -> tuple[ReviewActionResult, ...]:
     action = replace(action, seconds=review.action_seconds())
     open_targets = review.open_targets(selection)
     check_packages_exist(selection, open_targets)

@@ -76,7 +76,7 @@ class CombinedFunctionProvider:
         if match and match.identity:
             self._requested.add(format_function_trace_key(spec))
         if isinstance(match, FunctionMatch):
-            return replace(match, function=_measure_calls(match.function, self._get_runtime(spec, match)))
+            return replace(match, function=_measure_calls(match.function, self._get_runtime(spec, match), spec))
         return match
 
     def _get_runtime(self, spec: FunctionSpec, match: FunctionMatch) -> str:
@@ -127,11 +127,11 @@ class CombinedFunctionProvider:
         return bool(match.warning) or (registry != "" and registry not in self._catalogs)
 
 
-def _measure_calls(function: KrmFunction, runtime: str) -> KrmFunction:
+def _measure_calls(function: KrmFunction, runtime: str, spec: FunctionSpec) -> KrmFunction:
     """Return a function that also records the duration and the result of each call."""
 
     def call(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-        started_at, result = time.perf_counter(), "failed"
+        start_time, started_at, result = time.time(), time.perf_counter(), "failed"
         try:
             output = function(items, config, context)
             result = "failed" if output.has_failed else "success"
@@ -139,7 +139,8 @@ def _measure_calls(function: KrmFunction, runtime: str) -> KrmFunction:
             result = "interrupted"
             raise
         finally:
-            record_function_calls([FunctionCall(runtime, result, time.perf_counter() - started_at)])
+            seconds = time.perf_counter() - started_at
+            record_function_calls([FunctionCall(runtime, result, seconds, spec.image or spec.exec, start_time)])
         return output
 
     return call

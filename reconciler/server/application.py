@@ -29,7 +29,7 @@ def create_app(
     app = Starlette(
         routes=routes,
         middleware=[
-            Middleware(RequestMetrics, routes),
+            Middleware(RequestMetrics, routes, get_origin_rules),
             Middleware(ConcurrencyLimit, limits.requests),
             Middleware(OriginCheck, get_origin_rules),
             Middleware(SizeLimit, limits),

@@ -21,6 +21,7 @@ from reconciler.server.signatures import SignatureCheck, SignatureClaim, read_cl
 from reconciler.service.fleet_view import Failure
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import WEBHOOKS
+from reconciler.telemetry.traces import link_next_pass
 
 MAX_DELIVERIES_KEPT = 10_000
 MAX_AGE_SECONDS = 300
@@ -74,6 +75,7 @@ class WebhookDeliveries:
             return HTTPStatus.OK
         log.info("webhook_accepted", **fields)
         WEBHOOKS.add(claim.provider, "accepted")
+        link_next_pass()
         self._notify()
         return HTTPStatus.ACCEPTED
 

@@ -1,16 +1,23 @@
-"""Middleware that counts, measures and logs the requests of the HTTP server."""
+"""Middleware that counts, measures, traces and logs the requests of the HTTP server."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
+from typing import TYPE_CHECKING
 
+from starlette.datastructures import Headers
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from reconciler.server.request_origin import OriginRules
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import HTTP_METHODS, HTTP_REQUEST_DURATION, HTTP_REQUESTS
+from reconciler.telemetry.traces import request_span
+
+if TYPE_CHECKING:
+    from reconciler.telemetry.traces import Span
 
 _OTHER_METHOD = HTTP_METHODS[-1]
 _UNMATCHED = "unmatched"
@@ -28,18 +35,32 @@ class RequestMetrics:
     The path of a request is not recorded, because clients can send any path.
 
     Args:
+        get_origin_rules: Returns the current rules. Only trusted proxies can set the parent of the trace.
         clock: Returns the seconds of a clock with a high resolution.
     """
 
     def __init__(
-        self, app: ASGIApp, routes: Sequence[BaseRoute], clock: Callable[[], float] = time.perf_counter
+        self,
+        app: ASGIApp,
+        routes: Sequence[BaseRoute],
+        get_origin_rules: Callable[[], OriginRules],
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._app = app
+        self._get_origin_rules = get_origin_rules
         self._paths: dict[object, str] = {route.endpoint: route.path for route in routes if isinstance(route, Route)}
         self._clock = clock
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Process a request."""
+        with request_span(get_known_method(scope), self._get_trace_parent(scope)) as span:
+            await self._process(scope, receive, send, span)
+
+    def _get_trace_parent(self, scope: Scope) -> str:
+        is_trusted = scope["client"] and self._get_origin_rules().trusts(scope["client"][0])
+        return Headers(scope=scope).get("traceparent", "") if is_trusted else ""
+
+    async def _process(self, scope: Scope, receive: Receive, send: Send, span: Span | None) -> None:
         start = self._clock()
         # A request without a response ends with an exception, for which the server responds with this status.
         status = HTTPStatus.INTERNAL_SERVER_ERROR.value
@@ -57,4 +78,9 @@ class RequestMetrics:
             method = get_known_method(scope)
             HTTP_REQUESTS.add(method, route, str(status))
             HTTP_REQUEST_DURATION.observe(seconds, route)
+            if span is not None:
+                span.update_name(f"{method} {route}")
+                span.set_attributes(
+                    {"http.request.method": method, "http.route": route, "http.response.status_code": status}
+                )
             log.debug("http_request", method=method, route=route, status=status, duration_ms=round(seconds * 1_000, 3))

@@ -31,6 +31,8 @@ from reconciler.telemetry.traces import get_trace_id, pass_span
 if TYPE_CHECKING:
     from reconciler.telemetry.traces import Span
 
+# The counts of a pass that did some work.
+_ACTIONS = ("renders", "approved", "requests")
 _REQUESTED_STATES = ("published", "draft", "proposed", "blocked", "declined")
 
 
@@ -81,6 +83,7 @@ class PassReporter:
         self._failing_since = 0.0
         self._pass_id = ""
         self._is_first_pass = True
+        self._packages: Mapping[str, int] = {}
 
     @property
     def uptime_seconds(self) -> float:
@@ -175,8 +178,14 @@ class PassReporter:
         _record_numbers(summary)
         has_new_findings = self._findings.update(summary.findings, now)
         drafts = summary.numbers.drafts
-        has_changed = any(drafts.get(action) for action in metrics.DRAFT_ACTIONS)
-        is_idle = not (has_new_findings or has_changed or summary.counts.get("renders") or summary.result != "success")
+        packages = dict(summary.numbers.packages)
+        has_changed = (
+            packages != self._packages
+            or any(drafts.get(action) for action in metrics.DRAFT_ACTIONS)
+            or any(summary.counts.get(action) for action in _ACTIONS)
+        )
+        self._packages = packages
+        is_idle = not (has_new_findings or has_changed or summary.result != "success")
         # Log the first pass in any case, because its numbers describe the fleet after the start of the daemon.
         is_idle, self._is_first_pass = is_idle and not self._is_first_pass, False
         emit = log.debug if is_idle else log.info
@@ -188,7 +197,7 @@ class PassReporter:
             duration_seconds=round(now - started_at, 3),
             phases={name: round(seconds, 3) for name, seconds in phases.items()},
             targets=sum(summary.numbers.targets.values()),
-            packages=dict(summary.numbers.packages),
+            packages=packages,
             drafts=dict(drafts),
             renders=summary.counts.get("renders", 0),
             findings=_count_severities(summary.findings),

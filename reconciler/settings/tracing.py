@@ -14,4 +14,13 @@ class TracingSettings(SettingsGroup):
         "setting and the variable OTEL_EXPORTER_OTLP_ENDPOINT are empty, the service exports no traces. Variables "
         "OTEL_* take precedence over settings.",
     )
-    idle_passes: bool = declare(False, "Whether the service also exports the traces of passes that change nothing.")
+    idle_passes: bool = declare(
+        False,
+        "Whether the service also exports the traces of passes that change nothing, and of requests of /healthz, "
+        "/readyz and /metrics.",
+    )
+    packages: bool = declare(
+        False,
+        "Whether traces contain the render of each package with its functions. If false, they contain only renders "
+        "that take more than one second.",
+    )

@@ -1,6 +1,7 @@
 """Export of traces with OpenTelemetry, to an OTLP/HTTP endpoint. This module needs the extra `otel`.
 
-The trace of an idle pass is not exported by default. Therefore, the spans of a pass are kept until the pass ends.
+The traces of idle passes and of probes are not exported by default. Therefore, the spans of a trace are kept until its
+first span ends.
 """
 
 from __future__ import annotations
@@ -16,18 +17,25 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
-from opentelemetry.trace import Span
+from opentelemetry.trace import Link, Span, SpanContext, SpanKind
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from reconciler import __version__
-from reconciler.telemetry.traces import ENDPOINT_VARIABLES, MAX_SPANS, Attributes
+from reconciler.telemetry.traces import ENDPOINT_VARIABLES, MAX_SPANS, PROBE_ROUTES, Attributes, EndedSpan
 
 IDLE = "pass.idle"
+# A pass has at most this number of links. One pass can have many triggers.
+_MAX_LINKS = 20
+_NANOSECONDS = 1_000_000_000
 
 
 class OpenTelemetryTracer:
-    """Creates the spans of passes. One pass runs at a time, and several threads can open its spans."""
+    """Creates the spans of passes and requests. One pass runs at a time, and several threads can open its spans."""
 
-    def __init__(self, provider: TracerProvider) -> None:
+    def __init__(self, provider: TracerProvider, shard: str = "1/1", *, has_all_renders: bool = False) -> None:
+        self.has_all_renders = has_all_renders
+        self._shard = shard
+        self._links: list[SpanContext] = []
         self._tracer = provider.get_tracer("reconciler", __version__)
         self._lock = threading.Lock()
         self._context: Context | None = None
@@ -38,7 +46,11 @@ class OpenTelemetryTracer:
     def open_pass(self, attributes: Attributes) -> Iterator[Span]:
         """Open the root span of a pass in this thread."""
         self._spans, self._dropped, self._thread = 1, 0, threading.get_ident()
-        with self._tracer.start_as_current_span("reconciler.pass", Context(), attributes=attributes) as span:
+        with self._lock:
+            links, self._links = [Link(context) for context in self._links], []
+        with self._tracer.start_as_current_span(
+            "reconciler.pass", Context(), attributes={**attributes, "shard": self._shard}, links=links
+        ) as span:
             self._context = trace.set_span_in_context(span, Context())
             try:
                 yield span
@@ -49,7 +61,7 @@ class OpenTelemetryTracer:
 
     @contextmanager
     def open_span(self, name: str, attributes: Attributes) -> Iterator[Span | None]:
-        """Open a span of the running pass. Yield None if no pass is running, or if the pass has too many spans."""
+        """Open a span of the running pass or request. Yield None outside of them, or if there are too many spans."""
         parent = self._find_parent()
         if parent is None or not self._count():
             yield None
@@ -66,6 +78,37 @@ class OpenTelemetryTracer:
             finally:
                 self._context = previous
 
+    @contextmanager
+    def open_request(self, name: str, parent: str) -> Iterator[Span]:
+        """Open the span of an HTTP request, which starts a new trace if `parent` is empty or not valid."""
+        context = TraceContextTextMapPropagator().extract({"traceparent": parent}, Context())
+        with self._tracer.start_as_current_span(
+            name, context, kind=SpanKind.SERVER, record_exception=False
+        ) as span:
+            yield span
+
+    def add_ended_span(self, ended: EndedSpan) -> None:
+        """Add a span with its children to the current span, or to the current phase of the pass."""
+        parent = self._find_parent()
+        if parent is not None:
+            self._add_ended_span(ended, parent)
+
+    def _add_ended_span(self, ended: EndedSpan, parent: Context) -> None:
+        if not self._count():
+            return
+        start = int(ended.started_at * _NANOSECONDS)
+        span = self._tracer.start_span(ended.name, parent, attributes=ended.attributes, start_time=start)
+        for child in ended.children:
+            self._add_ended_span(child, trace.set_span_in_context(span, Context()))
+        span.end(start + int(ended.seconds * _NANOSECONDS))
+
+    def link_next_pass(self) -> None:
+        """Link the next pass to the current span of this thread. Keep only the first triggers of a pass."""
+        context = trace.get_current_span().get_span_context()
+        with self._lock:
+            if context.is_valid and len(self._links) < _MAX_LINKS:
+                self._links.append(context)
+
     def _find_parent(self) -> Context | None:
         current = trace.get_current_span()
         if current.get_span_context().is_valid:
@@ -81,30 +124,37 @@ class OpenTelemetryTracer:
             return True
 
 
-class PassBuffer(SpanProcessor):
-    """Keeps the spans of a pass until it ends, and forwards them unless the pass is idle."""
+class TraceBuffer(SpanProcessor):
+    """Keeps the spans of a trace until its first span ends, and forwards them unless the pass is idle or a probe."""
 
     def __init__(self, target: SpanProcessor, *, should_export_idle: bool) -> None:
         self._target = target
         self._should_export_idle = should_export_idle
         self._lock = threading.Lock()
+        # The ended spans of each open trace.
         self._spans: dict[int, list[ReadableSpan]] = {}
 
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Open the trace of a pass or request."""
+        if isinstance(span, ReadableSpan) and _is_first(span):
+            with self._lock:
+                self._spans[span.get_span_context().trace_id] = []
+
     def on_end(self, span: ReadableSpan) -> None:
-        """Keep a span. If it is the root span of a pass, forward all spans of the pass."""
+        """Keep a span of an open trace. If it is the first span of the trace, forward all spans of the trace."""
         context = span.get_span_context()
         if context is None:
             return
         with self._lock:
-            spans = self._spans.setdefault(context.trace_id, [])
+            # A late fetch can end after its pass. Its spans are dropped.
+            if context.trace_id not in self._spans:
+                return
+            spans = self._spans[context.trace_id]
             spans.append(span)
-            if span.parent is not None:
-                # A late fetch can end after its pass. The spans of a pass that has ended are not kept forever.
-                while len(self._spans) > 2:
-                    del self._spans[next(iter(self._spans))]
+            if not _is_first(span):
                 return
             del self._spans[context.trace_id]
-        if self._should_export_idle or not (span.attributes or {}).get(IDLE):
+        if self._should_export_idle or not _is_idle(span):
             for ended in spans:
                 self._target.on_end(ended)
 
@@ -117,9 +167,19 @@ class PassBuffer(SpanProcessor):
         return self._target.force_flush(timeout_millis)
 
 
+def _is_first(span: ReadableSpan) -> bool:
+    """Return whether a span is the first span of a trace in this process."""
+    return span.parent is None or span.parent.is_remote
+
+
+def _is_idle(span: ReadableSpan) -> bool:
+    attributes = span.attributes or {}
+    return bool(attributes.get(IDLE)) or attributes.get("http.route") in PROBE_ROUTES
+
+
 @contextmanager
 def export_traces(
-    endpoint: str, shard: str, environment: Mapping[str, str], *, should_export_idle: bool
+    endpoint: str, shard: str, environment: Mapping[str, str], *, should_export_idle: bool, has_all_renders: bool
 ) -> Iterator[OpenTelemetryTracer]:
     """Export traces until the end of the `with` block.
 
@@ -133,9 +193,9 @@ def export_traces(
         defaults = {"service.name": environment.get("OTEL_SERVICE_NAME", "reconciler")}
         attributes = {**defaults, "service.version": __version__, "reconciler.shard": shard}
         provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
-        provider.add_span_processor(PassBuffer(BatchSpanProcessor(exporter), should_export_idle=should_export_idle))
+        provider.add_span_processor(TraceBuffer(BatchSpanProcessor(exporter), should_export_idle=should_export_idle))
     try:
-        yield OpenTelemetryTracer(provider)
+        yield OpenTelemetryTracer(provider, shard, has_all_renders=has_all_renders)
     finally:
         provider.shutdown()
 

@@ -1,10 +1,15 @@
-"""Traces of passes. Without a configured endpoint, `span` does nothing and no OpenTelemetry module is imported."""
+"""Traces of passes and of HTTP requests.
+
+Without a configured endpoint, all functions do nothing, and no OpenTelemetry module is imported.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
+
+from reconciler.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     # Other packages use this name in their annotations, because only this package imports OpenTelemetry.
@@ -13,27 +18,60 @@ if TYPE_CHECKING:
 Attributes = Mapping[str, str | int | float | bool | Sequence[str]]
 ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 """The variables of OpenTelemetry that set the URL of the collector."""
+PROBE_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
+"""The routes that programs request all the time. Their requests are exported like idle passes."""
+SLOW_RENDER_SECONDS = 1.0
+"""The duration above which the render of a package has its own span."""
 MAX_SPANS = 2_000
 """The maximal number of spans in the trace of one pass. Further spans are counted and dropped."""
 
 
-class PassTracer(Protocol):
-    """Creates spans. `trace_export` contains the implementation with OpenTelemetry."""
+@dataclass(frozen=True)
+class EndedSpan:
+    """A span that is created after its end, with its inner spans. `started_at` is in seconds since 1970."""
+
+    name: str
+    started_at: float
+    seconds: float
+    attributes: Attributes
+    children: Sequence[EndedSpan] = ()
+
+
+class Tracer(Protocol):
+    """Creates spans. `trace_export` contains the implementation with OpenTelemetry.
+
+    Attributes:
+        has_all_renders: Whether the render of each package has a span, and not only slow renders.
+    """
+
+    has_all_renders: bool
 
     def open_pass(self, attributes: Attributes) -> Any:
         """Return a context manager for the root span of a pass. It yields the span."""
         ...
 
     def open_span(self, name: str, attributes: Attributes) -> Any:
-        """Return a context manager for a span of the running pass. It yields the span, or None."""
+        """Return a context manager for a span of the running pass or request. It yields the span, or None."""
+        ...
+
+    def open_request(self, name: str, parent: str) -> Any:
+        """Return a context manager for the span of an HTTP request. `parent` is a W3C `traceparent`, or ""."""
+        ...
+
+    def add_ended_span(self, ended: EndedSpan) -> None:
+        """Add a span to the running pass."""
+        ...
+
+    def link_next_pass(self) -> None:
+        """Link the next pass to the current span of this thread."""
         ...
 
 
-_tracer: PassTracer | None = None
+_tracer: Tracer | None = None
 
 
 @contextmanager
-def use_tracer(tracer: PassTracer) -> Iterator[None]:
+def use_tracer(tracer: Tracer) -> Iterator[None]:
     """Create spans with this tracer until the end of the `with` block."""
     global _tracer  # noqa: PLW0603 - a process has one tracer
     _tracer = tracer
@@ -55,7 +93,7 @@ def pass_span(attributes: Attributes) -> Iterator[Span | None]:
 
 @contextmanager
 def span(name: str, attributes: Attributes) -> Iterator[Span | None]:
-    """Open a span of the running pass. Its parent is the current span of the thread, or the phase of the pass.
+    """Open a span. Its parent is the current span of the thread, or the phase of the running pass.
 
     Attributes must not contain secrets, commit messages, or content of objects.
     """
@@ -64,6 +102,32 @@ def span(name: str, attributes: Attributes) -> Iterator[Span | None]:
         return
     with _tracer.open_span(name, attributes) as opened:
         yield opened
+
+
+@contextmanager
+def request_span(name: str, parent: str) -> Iterator[Span | None]:
+    """Open the span of an HTTP request.
+
+    Args:
+        parent: The header `traceparent` of a trusted proxy, or "".
+    """
+    if _tracer is None:
+        yield None
+        return
+    with _tracer.open_request(name, parent) as opened:
+        yield opened
+
+
+def add_render_span(ended: EndedSpan) -> None:
+    """Add the span of a rendered package to the running pass, if the render was slow or all renders are traced."""
+    if _tracer is not None and (ended.seconds > SLOW_RENDER_SECONDS or _tracer.has_all_renders):
+        _tracer.add_ended_span(ended)
+
+
+def link_next_pass() -> None:
+    """Link the next pass to the current span of this thread, because the action of this span triggers the pass."""
+    if _tracer is not None:
+        _tracer.link_next_pass()
 
 
 def get_trace_id(opened: Span | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,9 +12,6 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from structlog.testing import capture_logs
 
 from reconciler.bootstrap import tracing
@@ -23,31 +21,13 @@ from reconciler.service.pass_reporter import PassReporter
 from reconciler.settings import Settings, SettingsError
 from reconciler.settings.tracing import TracingSettings
 from reconciler.telemetry.metrics import REGISTRY, render_metrics
-from reconciler.telemetry.trace_export import OpenTelemetryTracer, PassBuffer
-from reconciler.telemetry.traces import MAX_SPANS, get_trace_id, pass_span, span, use_tracer
-from tests.support.world import small_world
+from reconciler.telemetry.render_metrics import FunctionCall, RenderTiming, trace_render
+from reconciler.telemetry.traces import MAX_SPANS, get_trace_id, pass_span, request_span, span, use_tracer
+from tests.support.traces import Traces
+from tests.support.world import small_world, variant
 
 pytestmark = pytest.mark.real_git
-
-
-class Traces:
-    """Finished spans, by name."""
-
-    def __init__(self, *, should_export_idle: bool = False) -> None:
-        self.exporter = InMemorySpanExporter()
-        provider = TracerProvider(shutdown_on_exit=False)
-        buffer = PassBuffer(SimpleSpanProcessor(self.exporter), should_export_idle=should_export_idle)
-        provider.add_span_processor(buffer)
-        self.tracer = OpenTelemetryTracer(provider)
-
-    @property
-    def spans(self) -> tuple[ReadableSpan, ...]:
-        return self.exporter.get_finished_spans()
-
-    def list_parents(self) -> set[tuple[str, str]]:
-        """Return the names of all spans, each with the name of its parent."""
-        names = {opened.context.span_id: opened.name for opened in self.spans if opened.context}
-        return {(opened.name, names[opened.parent.span_id] if opened.parent else "") for opened in self.spans}
+LABELS = "pipeline: {mutators: [{image: set-labels:v0.2, configMap: {tier: web}}]}"
 
 
 @pytest.fixture
@@ -79,9 +59,10 @@ def test_a_pass_has_spans_for_its_phases_git_and_controllers(tmp_path: Path, tra
         ("git fetch", "reconciler.fetch"),
         ("git push", "reconciler.push"),
     }
-    assert "reconciler.render" not in {name for name, _ in parents}, "one span per package is too many"
+    assert not any(name.startswith("reconciler.render ") for name, _ in parents), "one span per package is too many"
     assert root.attributes
     assert (root.attributes["pass.result"], root.attributes["pass.idle"]) == ("success", False)
+    assert root.attributes["shard"] == "1/1"
     assert root.context
     assert f'# {{trace_id="{root.context.trace_id:032x}"}}' in body
 
@@ -96,6 +77,76 @@ def test_idle_passes_are_exported_only_on_request(tmp_path: Path, should_export_
 
     assert passes.summary.is_skipped
     assert {opened.name for opened in traces.spans} & {"reconciler.pass", "git fetch"} == names
+
+
+@pytest.mark.parametrize("workers", [pytest.param(1, id="in-this-process"), pytest.param(2, id="in-worker-processes")])
+def test_all_renders_have_spans_on_request(tmp_path: Path, workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("reconciler.executors.processes.ProcessExecutor.should_distribute", lambda *_: workers > 1)
+    world = small_world(tmp_path, rendering={"workers": workers})
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", extra=LABELS)})
+    traces, passes, start = Traces(has_all_renders=True), world.service(), time.time()
+    with use_tracer(traces.tracer):
+        run_pass(passes, PassReporter())
+    render = traces.find("reconciler.render berlin/metrics")
+    function = traces.find("reconciler.function set-labels:v0.2")
+
+    assert traces.list_parents() >= {
+        ("reconciler.render berlin/gateway", "reconciler.plan" if workers == 1 else "reconciler.render_batch"),
+        ("reconciler.function set-labels:v0.2", "reconciler.render berlin/metrics"),
+    }
+    assert function.attributes == {"function.runtime": "builtin", "function.result": "success"}
+    assert start < render.start_time / 1e9 <= function.start_time / 1e9 < function.end_time / 1e9
+    assert function.end_time <= render.end_time
+
+
+def test_only_slow_renders_have_spans(traces: Traces) -> None:
+    call = FunctionCall("exec", "failed", 1.25, "validate.sh", 100.5)
+    with pass_span({}):
+        trace_render("berlin/fast", RenderTiming(100, 1.0, (call,)))
+        trace_render("berlin/slow", RenderTiming(100, 2.0, (call,)))
+    slow = traces.find("reconciler.render berlin/slow")
+
+    assert traces.list_parents() == {
+        ("reconciler.pass", ""),
+        ("reconciler.render berlin/slow", "reconciler.pass"),
+        ("reconciler.function validate.sh", "reconciler.render berlin/slow"),
+    }
+    assert (slow.start_time, slow.end_time) == (100 * 10**9, 102 * 10**9)
+
+
+def test_an_approval_by_annotation_is_linked_to_the_next_pass(tmp_path: Path) -> None:
+    world = small_world(tmp_path, approvals={"by_annotation": True})
+    approved = variant("metrics-berlin", "berlin", "metrics", extra="annotations: {approval.nephio.org/policy: always}")
+    world.write({"metrics.yaml": approved})
+    passes, reporter, traces = world.service(), PassReporter(), Traces()
+    run_pass(passes, reporter)
+    with use_tracer(traces.tracer):
+        run_pass(passes, reporter)
+        traces_of_approval = traces.list_parents()
+        run_pass(passes, reporter)
+    first, second = (opened for opened in traces.spans if opened.name == "reconciler.pass")
+
+    assert ("reconciler.review approve", "reconciler.push") in traces_of_approval
+    assert first.links == ()
+    assert [link.context for link in second.links] == [traces.find("reconciler.review approve").context]
+
+
+def test_a_review_in_a_request_has_a_span(tmp_path: Path, traces: Traces) -> None:
+    world = small_world(tmp_path)
+    world.sync()
+    with capture_logs():
+        for verb in ("propose", "propose"):
+            with request_span("POST /review", ""):
+                world.run_review_action(verb)
+            with pass_span({}):
+                pass
+    first, second = (opened for opened in traces.spans if opened.name == "reconciler.review propose")
+    passes = [opened for opened in traces.spans if opened.name == "reconciler.pass"]
+
+    assert ("reconciler.review propose", "POST /review") in traces.list_parents()
+    assert first.attributes == {"review.targets": 2, "review.results": ("done",)}
+    assert second.attributes == {"review.targets": 2, "review.results": ("unchanged",)}
+    assert [[link.context for link in opened.links] for opened in passes] == [[first.context], []]
 
 
 def test_spans_of_other_threads_belong_to_the_phase(traces: Traces) -> None:
@@ -207,6 +258,7 @@ def test_without_an_endpoint_no_library_is_imported() -> None:
 import sys
 from reconciler.bootstrap.tracing import trace_passes
 from reconciler.settings import Settings
+from reconciler.telemetry.render_metrics import FunctionCall, RenderTiming, trace_render
 from reconciler.telemetry.traces import pass_span, span
 with trace_passes(Settings()), pass_span({}) as root, span("git fetch", {}) as inner:
     sys.exit((root, inner) != (None, None) or any(name.startswith("opentelemetry") for name in sys.modules))

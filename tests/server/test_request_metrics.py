@@ -127,7 +127,7 @@ def test_durations_and_log_events() -> None:
         await Response(status_code=204)(scope, _receive, send)
 
     with capture_logs() as log_events:
-        request(RequestMetrics(app, ROUTES, clock), "/work/secret")
+        request(RequestMetrics(app, ROUTES, lambda: RULES, clock), "/work/secret")
 
     assert read_samples("reconciler_http_request_duration_seconds_sum") == {"/work/{name}": 0.25}
     assert log_events == [
