@@ -5,12 +5,17 @@ from typing import Any
 import pytest
 
 from reconciler.output.json_data import mask_secrets, mask_trace
+from tests.support.sops import ciphertext
 
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def build_secret(**fields: Any) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", **fields}
+
+
+def build_sealed_secret(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "spec": spec}
 
 
 @pytest.mark.parametrize(
@@ -36,6 +41,24 @@ def build_secret(**fields: Any) -> dict[str, Any]:
         ),
         pytest.param({"data": {"m": "kind: Secret"}}, {"data": {"m": "*****"}}, id="a-manifest-in-a-text"),
         pytest.param({"data": {"a": "x"}}, {"data": {"a": "x"}}, id="what-is-no-secret-stays"),
+        pytest.param(
+            build_secret(data={"a": ciphertext("a"), "b": "eA=="}, sops={"mac": ciphertext("mac"), "version": "3"}),
+            build_secret(data={"a": "ENC[…]", "b": "*****"}, sops={"mac": "ENC[…]", "version": "3"}),
+            id="sops-document",
+        ),
+        pytest.param(
+            {"data": {"f": f"key={ciphertext('a')}"}}, {"data": {"f": "key=ENC[…]"}}, id="ciphertext-in-a-text"
+        ),
+        pytest.param(
+            build_sealed_secret(encryptedData={"a": "AgA"}, template={"type": "Opaque"}),
+            build_sealed_secret(encryptedData={"a": "*****"}, template={"type": "Opaque"}),
+            id="sealed-secret",
+        ),
+        pytest.param(
+            {"kind": "SealedSecret", "apiVersion": "example.com/v1", "spec": {"encryptedData": {"a": "AgA"}}},
+            {"kind": "SealedSecret", "apiVersion": "example.com/v1", "spec": {"encryptedData": {"a": "AgA"}}},
+            id="other-group",
+        ),
     ],
 )
 def test_values_are_masked(data: Any, expected: Any) -> None:
@@ -50,6 +73,13 @@ def test_changed_value_is_marked_without_the_value() -> None:
         "b": "***** (changed)",
         "c": "*****",
     }
+
+
+def test_changed_ciphertext_is_marked() -> None:
+    before, after = build_secret(data={"a": ciphertext("a")}), build_secret(data={"a": ciphertext("b")})
+    assert mask_secrets(after, before, should_mark_changes=True)["data"] == {"a": "ENC[…] (changed)"}
+    before, after = build_sealed_secret(encryptedData={"a": "x"}), build_sealed_secret(encryptedData={"a": "y"})
+    assert mask_secrets(after, before, should_mark_changes=True)["spec"] == {"encryptedData": {"a": "***** (changed)"}}
 
 
 def test_hash_of_a_secret_is_masked() -> None:

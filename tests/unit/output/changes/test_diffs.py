@@ -4,6 +4,7 @@ import pytest
 
 from reconciler.catalog.files import File
 from reconciler.output.changes.diffs import format_file_diffs
+from tests.support.sops import ciphertext
 from tests.unit.output.builders import build_tree, format_endpoints, format_secret
 
 WITH_COMMENT = "# was hunter1\n" + format_secret("{}")
@@ -41,6 +42,18 @@ def format_diffs(before: dict[str, str | bytes | File], after: dict[str, str | b
             id="no-escape-gets-out",
         ),
         pytest.param({"a": File(b"x")}, {"a": File(b"x", executable=True)}, "", id="a-mode-has-no-lines"),
+        pytest.param(
+            {"a.yaml": f"a: {ciphertext('a')}\nb: {ciphertext('b')}\n"},
+            {"a.yaml": f"a: {ciphertext('a')}\nb: {ciphertext('c')}\n"},
+            "--- a/gw/a.yaml\n+++ b/gw/a.yaml\n@@ -1,2 +1,2 @@\n a: ENC[…]\n-b: ENC[…]\n+b: ENC[…]\n",
+            id="ciphertexts-are-hidden",
+        ),
+        pytest.param(
+            {"a.env": f"A={ciphertext('a')}\n"},
+            {"a.env": f"A={ciphertext('b')}\n"},
+            "--- a/gw/a.env\n+++ b/gw/a.env\n@@ -1 +1 @@\n-A=ENC[…]\n+A=ENC[…]\n",
+            id="ciphertexts-in-other-files",
+        ),
     ],
 )
 def test_diffs(before: dict[str, str | bytes | File], after: dict[str, str | bytes | File], expected: str) -> None:
