@@ -8,16 +8,25 @@ from __future__ import annotations
 
 import json
 import re
+import socket
+import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from reconciler.planning.model.state import STATE_FORMAT
+from tests.support.daemon import run_daemon
+from tests.support.fake_forge.core import FakeForge
+from tests.support.fake_forge.github import GitHubWire
+from tests.support.fake_forge.server import serve
 from tests.support.git_repositories import commit_files, delete_ref, git, read_refs, write_hook
-from tests.support.page_commands import PROJECT, check_block, list_blocks
+from tests.support.notification_servers import http_server
+from tests.support.page_commands import PROJECT, build_environment, check_block, list_blocks
 from tests.support.published_fleet import SETTINGS, Fleet
+from tests.support.signing_keys import create_ssh_key
 
 RUNBOOKS = PROJECT / "docs/how-to/runbooks"
 INDEX = RUNBOOKS / "README.md"
@@ -76,6 +85,10 @@ def allow_pushes(fleet: Fleet) -> None:
     (fleet.folder / "fleet.git/hooks/pre-receive").unlink()
 
 
+def change_value(new: str, fleet: Fleet) -> None:
+    fleet.change_config("regions.yaml", "login.eu-west", new)
+
+
 def draft_change(fleet: Fleet) -> None:
     fleet.change_config("regions.yaml", "auth.eu-west", "login.eu-west")
     fleet.must_run("reconciler sync")
@@ -95,14 +108,71 @@ def write_newer_state(fleet: Fleet) -> None:
     commit_files(repository, ref, {"destination.json": json.dumps(newer).encode()})
 
 
-def change_nothing(fleet: Fleet) -> None:
+def sign_with_compromised_key(fleet: Fleet) -> None:
+    for file in (key := create_ssh_key(fleet.folder, "ed25519"), key.with_suffix(".pub")):
+        file.rename(fleet.folder / file.name.replace("ed25519_key", "signing-key"))
+    (fleet.folder / "reconciler.yaml").write_text(f"{SETTINGS}signing: {{format: ssh, key_file: signing-key}}\n")
+    draft_change(fleet)
+
+
+def stop_daemon(fleet: Fleet) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    (fleet.folder / "reconciler.yaml").write_text(f"{SETTINGS}server: {{listen: '{address}'}}\n")
+
+
+@contextmanager
+def start_daemon(fleet: Fleet) -> Iterator[None]:
+    with run_daemon(["run"], fleet.folder, build_environment(fleet.folder)) as daemon:
+        daemon.wait_for_notification("READY=1")
+        yield
+
+
+@contextmanager
+def revoke_webhook(fleet: Fleet) -> Iterator[None]:
+    with http_server() as http:
+        http.responses = [(404, {}, b"no_service")]
+        (fleet.folder / "url").write_text(f"{http.url}/services/x")
+        channel = "{name: slack, kind: slack, url_file: url}"
+        notifications = f"notifications: {{allowed_hosts: [127.0.0.1], channels: [{channel}]}}\n"
+        (fleet.folder / "reconciler.yaml").write_text(SETTINGS + notifications)
+        yield
+
+
+class LimitedForge:
+    """A forge that refuses all requests for one hour of its clock."""
+
+    def __init__(self) -> None:
+        self.now = time.time()
+
+    @contextmanager
+    def refuse_requests(self, fleet: Fleet) -> Iterator[None]:
+        forge = FakeForge(fleet.folder / "forge", lambda: self.now)
+        forge.create_repository("demo/fleet")
+        forge.limit_until(self.now + 3600)
+        (fleet.folder / "token").write_text(forge.token)
+        with serve(GitHubWire(forge)) as url:
+            host = {"url": str(fleet.folder), "kind": "github", "api": url, "token_file": "token"}
+            (fleet.folder / "reconciler.yaml").write_text(f"{SETTINGS}forge: {{hosts: [{host}]}}\n")
+            yield
+
+    def end_limit(self, _: Fleet) -> None:
+        self.now += 3601
+
+
+def change_nothing(_: Fleet) -> None:
     """The commands of the page need no problem."""
 
 
-CAUSES: dict[str, Callable[[Fleet], None]] = {
+LIMITED_FORGE = LimitedForge()
+Step = Callable[[Fleet], AbstractContextManager[None] | None]
+"""Changes the fleet. If it returns a context manager, the context ends after the commands of the page."""
+
+CAUSES: dict[str, Step] = {
     "bad-config-merged": merge_wrong_value,
     "credential-expiring": change_nothing,
     "credential-leaked": change_nothing,
+    "daemon-down": stop_daemon,
     "daemon-stuck": change_nothing,
     "disk-full": change_nothing,
     "drafts-late": change_nothing,
@@ -110,18 +180,26 @@ CAUSES: dict[str, Callable[[Fleet], None]] = {
     "forge-down": stop_forge,
     "history-rewritten": rewrite_history,
     "mass-deletion-proposed": delete_package_set,
+    "memory-high": change_nothing,
+    "notifications-failing": revoke_webhook,
     "pass-failing": partial(rename, "config.git", "moved.git"),
     "pass-stale": change_nothing,
     "push-refused": refuse_pushes,
+    "rate-limited": LIMITED_FORGE.refuse_requests,
     "remote-unavailable": partial(rename, "catalog.git", "moved.git"),
     "review-overdue": draft_change,
     "settings-rejected": misspell_setting,
+    "signing-key-compromised": sign_with_compromised_key,
     "split-shards": change_nothing,
     "state-lost": lose_states,
     "target-branch-reset": lose_target_branch,
     "wrong-version-deployed": write_newer_state,
 }
-EVENTS: dict[tuple[str, str], Callable[[Fleet], None]] = {
+EVENTS: dict[tuple[str, str], Step] = {
+    ("daemon-down", "start the daemon"): start_daemon,
+    ("notifications-failing", "create another webhook"): change_nothing,
+    ("rate-limited", "wait for the end of the limit"): LIMITED_FORGE.end_limit,
+    ("signing-key-compromised", "change the config"): partial(change_value, "wrong.eu-west"),
     ("pass-failing", "restore the config repository"): partial(rename, "moved.git", "config.git"),
     ("push-refused", "remove the hook"): allow_pushes,
     ("remote-unavailable", "restore the package repository"): partial(rename, "moved.git", "catalog.git"),
@@ -167,18 +245,24 @@ def test_each_runbook_with_commands_has_a_cause() -> None:
     assert {page.stem for page in PAGES if any(list_blocks(page))} == CAUSES.keys()
 
 
+def run_step(step: Step, fleet: Fleet, stack: ExitStack) -> None:
+    if context := step(fleet):
+        stack.enter_context(context)
+
+
 @pytest.mark.parametrize("page", [*pages_with_commands()])
 def test_the_commands_of_a_runbook_solve_the_problem(page: Path, fleet: Fleet) -> None:
-    CAUSES[page.stem](fleet)
     events = dict(EVENTS)
-    for block in list_blocks(page):
-        if block.event:
-            events.pop((page.stem, block.event))(fleet)
-        check_block(page, block, fleet.run)
+    with ExitStack() as stack:
+        run_step(CAUSES[page.stem], fleet, stack)
+        for block in list_blocks(page):
+            if block.event:
+                run_step(events.pop((page.stem, block.event)), fleet, stack)
+            check_block(page, block, fleet.run)
+        process = fleet.run("reconciler sync")
 
     assert [event for name, event in events if name == page.stem] == []
     if page.stem != "forge-down":
-        process = fleet.run("reconciler sync")
         assert (process.returncode, process.stdout.startswith("Sync: no changes")) == (0, True), process.stdout
 
 
