@@ -12,6 +12,7 @@ from reconciler.sources.addresses import AddressPolicy
 from reconciler.sources.artifacts import ArtifactOptions, Artifacts
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.limits import SourceLimits
+from reconciler.sources.mirrors import Mirror
 
 
 def build_artifacts(settings: Settings, *, is_offline: bool = False) -> Artifacts:
@@ -23,6 +24,7 @@ def build_artifacts(settings: Settings, *, is_offline: bool = False) -> Artifact
         poll_seconds=sources.poll_seconds,
         timeout_seconds=sources.timeout_seconds,
         cache_bytes=sources.cache_bytes,
+        mirrors=tuple(Mirror(mirror.prefix, mirror.url, mirror.insecure) for mirror in sources.mirrors),
         is_offline=is_offline,
     )
     credentials = SourceCredentials(sources.secrets_directory, sources.credentials_file, sources.docker_config)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from pydantic import field_validator
+from pydantic import field_validator, model_validator
 
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
@@ -26,6 +26,21 @@ class SourceLimitSettings(SettingsGroup):
     )
     index_bytes: int = declare(67_108_864, "The size limit of the index of a chart repository, in bytes.", ge=1_024)
     tags: int = declare(10_000, "The largest number of tags of one artifact in a registry.", ge=1)
+
+
+class MirrorSettings(SettingsGroup):
+    """A mirror of all repositories whose URL starts with `prefix`."""
+
+    prefix: UrlWithoutCredentials
+    url: UrlWithoutCredentials
+    insecure: bool = False
+
+    @model_validator(mode="after")
+    def _check_schemes(self) -> MirrorSettings:
+        schemes = [text.partition("://")[0] for text in (self.prefix, self.url)]
+        if not {*schemes} <= {"oci", "https", "http"} or ("oci" in schemes and schemes[0] != schemes[1]):
+            raise ValueError("must contain two oci:// URLs, or two https:// or http:// URLs")
+        return self
 
 
 class SourceSettings(SettingsGroup):
@@ -65,6 +80,13 @@ class SourceSettings(SettingsGroup):
         "The size above which the least recently used archives are deleted from the cache, in bytes. Archives of "
         "published and drafted packages are kept.",
         ge=0,
+    )
+    mirrors: SettingList[MirrorSettings] = declare(
+        (),
+        "Mirrors for machines without access to the original hosts, for example [{prefix: "
+        "oci://registry.example.com/, url: oci://mirror.internal/}]. The first mirror whose prefix is the start of a "
+        "URL replaces this prefix. The field insecure: true lets the reconciler contact a mirror at an oci:// URL with "
+        "http.",
     )
     limits: SourceLimitSettings = SourceLimitSettings()
 

@@ -33,6 +33,8 @@ from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.manifests import CHART_LAYER, ArtifactManifest, find_manifest_in_index, parse_manifest
+from reconciler.sources.mirrors import Mirror, rewrite_repository
+from reconciler.sources.recent_artifacts import RecentArtifacts
 from reconciler.sources.registry import (
     RegistryClient,
     RegistryLocation,
@@ -44,6 +46,8 @@ from reconciler.sources.version_records import CurrentRecord, Record, VersionRec
 
 # Change this number if the content of the records changes, so that earlier records are not read.
 _RECORD_FORMAT = 1
+# The size limit of the unpacked artifacts in memory.
+_MAX_RECENT_BYTES = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class ArtifactOptions:
         poll_seconds: The time after which a list of versions is requested again.
         timeout_seconds: The time limit of one request.
         cache_bytes: The size limit of the cache.
+        mirrors: The first mirror that matches the URL of a repository replaces it.
         is_offline: Whether only the cache is used.
     """
 
@@ -62,6 +67,7 @@ class ArtifactOptions:
     poll_seconds: float = 300.0
     timeout_seconds: float = 60.0
     cache_bytes: int = 2 * 1024**3
+    mirrors: tuple[Mirror, ...] = ()
     is_offline: bool = False
 
 
@@ -89,8 +95,9 @@ class Artifacts:
         self._http = HttpClient(options.policy, backoff, options.timeout_seconds, is_offline=options.is_offline)
         self._records = VersionRecords(self._cache, backoff, options.poll_seconds, clock, is_offline=options.is_offline)
         self._registry = RegistryClient(self._http, credentials, self._cache, options.limits)
+        self._recent = RecentArtifacts(_MAX_RECENT_BYTES)
         self._read_locks: dict[tuple[str, str], Lock] = {}
-        self._charts = ChartRepositoryClient(self._http, credentials, self._cache, options.limits)
+        self._charts = ChartRepositoryClient(self._http, credentials, self._cache, options.limits, options.mirrors)
 
     def close(self) -> None:
         """Close all connections."""
@@ -108,6 +115,7 @@ class Artifacts:
         Args:
             name: The name of a chart, or the path of a package below the path of the repository.
         """
+        repository = rewrite_repository(repository, self._options.mirrors)
         try:
             list_versions = self._list_tags if repository.is_registry else self._list_index
             versions = list_versions(repository, name)
@@ -117,6 +125,7 @@ class Artifacts:
 
     def find_tag(self, repository: ArtifactRepository, name: str, tag: str) -> ResolvedTag | SourceProblem:
         """Return the artifact to which a tag points. `tag` can be a version with "+", for which the tag has "_"."""
+        repository = rewrite_repository(repository, self._options.mirrors)
         try:
             location = locate_artifact(repository, name)
             key = self._get_key("tag", repository, f"{location.oci_url}:{convert_to_tag(tag)}")
@@ -131,6 +140,7 @@ class Artifacts:
 
     def read(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact | SourceProblem:
         """Return the files of one version. If the version has a digest, the content must have this digest."""
+        repository = rewrite_repository(repository, self._options.mirrors)
         try:
             # Threads that need the same artifact wait for the first one, which downloads it.
             with self._read_locks.setdefault((repository.url, name), Lock()):
@@ -187,19 +197,30 @@ class Artifacts:
         digest = version.digest or self._registry.find_digest(location, convert_to_tag(version.version))
         parse_digest(digest)
         _, manifest = self._read_manifest(location, digest)
-        archive = self._registry.read_blob(location, manifest.layer_digest)
-        artifact = self._unpack(archive, manifest.layer_digest, is_chart=manifest.layer_type == CHART_LAYER)
-        files = _apply_ignore(artifact.files, location.repository.ignore)
-        return replace(artifact, files=files, digest=digest, created_seconds=manifest.created_seconds)
+        is_chart = manifest.layer_type == CHART_LAYER
+        key = (manifest.layer_digest, str(is_chart), location.repository.ignore)
+        artifact = self._recent.get(key)
+        if artifact is None:
+            archive = self._registry.read_blob(location, manifest.layer_digest)
+            artifact = self._unpack(archive, manifest.layer_digest, is_chart=is_chart)
+            artifact = replace(artifact, files=_apply_ignore(artifact.files, location.repository.ignore))
+            self._recent.add(key, artifact)
+        return replace(artifact, digest=digest, created_seconds=manifest.created_seconds)
 
     def _read_chart(self, repository: ArtifactRepository, version: ArtifactVersion) -> Artifact:
-        digest, archive = self._charts.read_archive(repository, version)
-        if not version.digest:
-            # Store the digest of a chart without a digest in the index, so that the next pass downloads nothing.
-            key = self._get_key("index", repository, repository.url)
-            self._records.update(key, lambda old: {**old, "digests": {**old.get("digests", {}), version.url: digest}})
-        artifact = self._unpack(archive, digest, is_chart=True)
+        artifact = self._recent.get((version.digest,))
+        if artifact is None:
+            digest, archive = self._charts.read_archive(repository, version)
+            if not version.digest:
+                self._store_digest(repository, version.url, digest)
+            artifact = self._unpack(archive, digest, is_chart=True)
+            self._recent.add((digest,), artifact)
         return replace(artifact, created_seconds=version.created_seconds)
+
+    def _store_digest(self, repository: ArtifactRepository, url: str, digest: str) -> None:
+        """Add the digest of a chart to an index without digests, so that the next pass downloads nothing."""
+        key = self._get_key("index", repository, repository.url)
+        self._records.update(key, lambda old: {**old, "digests": {**old.get("digests", {}), url: digest}})
 
     def _unpack(self, archive: bytes, digest: str, *, is_chart: bool) -> Artifact:
         content = read_archive(archive, self._options.limits, has_top_folder=is_chart)

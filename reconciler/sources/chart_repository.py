@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from reconciler.lazy_dataclasses import replace
@@ -14,6 +14,7 @@ from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient, HttpRequest, check_status
 from reconciler.sources.limits import SourceLimits
+from reconciler.sources.mirrors import Mirror, rewrite_url
 from reconciler.sources.version_records import Record
 
 
@@ -21,8 +22,14 @@ class ChartRepositoryClient:
     """Reads charts from chart repositories. The object is thread-safe."""
 
     def __init__(
-        self, http: HttpClient, credentials: SourceCredentials, cache: ArtifactCache, limits: SourceLimits
+        self,
+        http: HttpClient,
+        credentials: SourceCredentials,
+        cache: ArtifactCache,
+        limits: SourceLimits,
+        mirrors: Sequence[Mirror],
     ) -> None:
+        self._mirrors = mirrors
         self._http = http
         self._credentials = credentials
         self._cache = cache
@@ -58,7 +65,7 @@ class ChartRepositoryClient:
         content = self._cache.read(version.digest) if version.digest else None
         if content is not None:
             return version.digest, content
-        url = resolve_chart_url(repository.url, version.url)
+        url = rewrite_url(resolve_chart_url(repository.url, version.url), self._mirrors)
         request = self._create_request(repository, url, self._limits.archive_bytes, "archive_bytes")
 
         def create_error(found: str) -> SourceError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -195,8 +196,8 @@ class RegistryServer(ArtifactServer):
 
 
 @contextmanager
-def serve(server: ArtifactServer) -> Iterator[ArtifactServer]:
-    """Run a server on a free port until the context ends."""
+def serve(server: ArtifactServer, tls: ssl.SSLContext | None = None) -> Iterator[ArtifactServer]:
+    """Run a server on a free port until the context ends, with TLS if there is a context."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -246,6 +247,8 @@ def serve(server: ArtifactServer) -> Iterator[ArtifactServer]:
     http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     http.daemon_threads = True
     server.port = http.server_port
+    if tls:
+        http.socket = tls.wrap_socket(http.socket, server_side=True)
     thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:

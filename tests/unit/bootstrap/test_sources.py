@@ -45,6 +45,14 @@ def test_settings_apply(tmp_path: Path, charts: ArtifactServer) -> None:
     assert list_versions(tmp_path / "third", charts, credentials_file=str(tmp_path / "credentials")) == ""
 
 
+def test_mirror_applies(tmp_path: Path, charts: ArtifactServer) -> None:
+    mirrors = [{"prefix": "https://charts.example.com/", "url": charts.url}]
+    artifacts = build_artifacts(Settings(cache=str(tmp_path), sources=SourceSettings(mirrors=mirrors)))  # type: ignore[arg-type]
+    repository = helm_repository(charts, url="https://charts.example.com/charts")
+    assert isinstance(artifacts.list_versions(repository, "web"), VersionList)
+    artifacts.close()
+
+
 def test_cache_has_its_size_limit(tmp_path: Path, charts: ArtifactServer) -> None:
     settings = Settings(cache=str(tmp_path), sources=SourceSettings(cache_bytes=0))
     artifacts = build_artifacts(settings)
@@ -64,6 +72,8 @@ def test_cache_has_its_size_limit(tmp_path: Path, charts: ArtifactServer) -> Non
         pytest.param({"insecure_hosts": ["http://a.example"]}, "hosts such as", id="url-as-host"),
         pytest.param({"allowed_urls": ["https://user:pass@a.example"]}, "CredentialInUrl", id="credentials"),
         pytest.param({"poll_seconds": -1}, "greater than or equal to 0", id="poll"),
+        pytest.param({"mirrors": [{"prefix": "oci://a", "url": "https://b"}]}, "two oci:// URLs", id="mirror-schemes"),
+        pytest.param({"mirrors": [{"prefix": "a.example", "url": "b.example"}]}, "two oci:// URLs", id="mirror-hosts"),
         pytest.param({"limits": {"compression_ratio": 1}}, "greater than or equal to 2", id="ratio"),
     ],
 )

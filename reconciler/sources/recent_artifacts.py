@@ -1,0 +1,40 @@
+"""The unpacked artifacts of the last calls, because many packages of one pass use the same artifact."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+
+from reconciler.packages.artifacts import Artifact
+
+Key = tuple[str, ...]
+
+
+class RecentArtifacts:
+    """The least recently used artifacts are dropped if the files have more than `max_bytes`. Thread-safe."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: OrderedDict[Key, tuple[int, Artifact]] = OrderedDict()
+        self._size = 0
+        self._lock = Lock()
+
+    def get(self, key: Key) -> Artifact | None:
+        """Return the artifact with a key. Return None if it is not one of the last artifacts."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None:
+                return None
+            self._entries.move_to_end(key)
+            return entry[1]
+
+    def add(self, key: Key, artifact: Artifact) -> None:
+        """Add an artifact. An artifact that is larger than the limit is not added."""
+        size = sum(len(file.data) for file in artifact.files.values())
+        if size > self._max_bytes:
+            return
+        with self._lock:
+            self._size += size - self._entries.pop(key, (0, artifact))[0]
+            self._entries[key] = (size, artifact)
+            while self._size > self._max_bytes:
+                self._size -= self._entries.popitem(last=False)[1][0]
