@@ -71,6 +71,7 @@ class LazyGroup(click.Group):
 COMMANDS = {
     "demo": "Create example repositories, run one pass, and show the drafts.",
     "init": "Create a new config from options or questions.",
+    "adopt": "Import an existing fleet as a config.",
     "run": "Run as a service that reconciles until it receives a signal.",
     "health": "Check the health of a running service.",
     "sync": "Run one pass and push the drafts.",

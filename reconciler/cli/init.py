@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,13 +15,13 @@ from reconciler.bootstrap import repository_type
 from reconciler.catalog import files as catalog_files
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, CannotRunError
-from reconciler.cli.options import output_option, read_settings, set_up_logs
+from reconciler.cli.options import make_url_relative_to, output_option, read_settings, set_up_logs
 from reconciler.git import folder as git_folder
 from reconciler.git import local_repository
-from reconciler.git import url as git_url
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.findings import code_scanning
 from reconciler.output.plan import overview
+from reconciler.output.scaffold import documents as scaffold_documents
 from reconciler.output.scaffold import entries as scaffold_entries
 from reconciler.output.scaffold import files as scaffold_files
 from reconciler.output.scaffold import result as scaffold_result
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from reconciler.output.plan.models import PlanResult
     from reconciler.output.scaffold.entries import CatalogEntry, ClusterEntry, Scaffold
     from reconciler.output.scaffold.result import ScaffoldResult
-    from reconciler.settings.declaration import SettingsGroup
 
 _Input = TypeVar("_Input")
 _Value = TypeVar("_Value")
@@ -111,8 +109,11 @@ def command(
             raise CannotRunError(
                 f"init requires {_REQUIRED}, and --yes if standard input and output are not a terminal"
             )
+        # Import the settings here, because `--help` would otherwise import pydantic.
+        from reconciler.settings.repositories import describe_url_settings
+
         scaffold = _build_scaffold(options)
-        files = scaffold_files.build_files(scaffold, _describe_settings())
+        files = scaffold_files.build_files(scaffold, describe_url_settings())
         _write(folder, files, has_force=force)
         result, plan = _check_config(folder, files, scaffold)
     click.echo(result.to_json() if output == "json" else scaffold_result.format_scaffold_text(result, plan))
@@ -209,7 +210,7 @@ def _build_scaffold(options: _Options) -> Scaffold:
         clusters += _read_clusters_file(options.clusters_file)
     scaffold = scaffold_entries.Scaffold(
         tuple(_complete_catalog(catalog, options.folder) for catalog in catalogs),
-        _resolve_path(_read("--fleet", scaffold_entries.check_url, options.fleet), options.folder),
+        make_url_relative_to(options.folder, _read("--fleet", scaffold_entries.check_url, options.fleet)),
         tuple(clusters),
         tuple(_read("--package", scaffold_entries.parse_package, text) for text in options.packages),
         dict(_read("--selector", scaffold_entries.parse_label, text) for text in options.selector),
@@ -235,28 +236,8 @@ def _read_clusters_file(file: Path) -> Sequence[ClusterEntry]:
 def _complete_catalog(catalog: CatalogEntry, folder: Path) -> CatalogEntry:
     """Return a catalog with its type, and with the path of a local repository relative to the parent of the config."""
     kind = catalog.type or ("git" if catalog.branch else repository_type.detect_repository_type(catalog.url))
-    url = _resolve_path(catalog.url, folder) if kind == "git" else catalog.url
+    url = make_url_relative_to(folder, catalog.url) if kind == "git" else catalog.url
     return replace(catalog, type=kind, url=url)
-
-
-def _resolve_path(url: str, folder: Path) -> str:
-    """Return a URL unchanged. Return a relative path relative to `folder` instead of the current folder."""
-    if "://" in url or not git_url.parse_url(url).is_local or Path(url).is_absolute():
-        return url
-    path = os.path.relpath(Path(url).resolve(), folder.resolve())
-    return path if path.startswith("../") else f"./{path}"
-
-
-def _describe_settings() -> Mapping[str, str]:
-    # Import the settings here, because `--help` would otherwise import pydantic.
-    from reconciler.settings.repositories import ConfigSettings, FleetSettings
-
-    groups: dict[str, type[SettingsGroup]] = {"config": ConfigSettings, "fleet": FleetSettings}
-    return {
-        f"{name}.{field}": info.description or ""
-        for name, group in groups.items()
-        for field, info in group.model_fields.items()
-    }
 
 
 def _write(folder: Path, files: FileTree, *, has_force: bool) -> None:
@@ -281,11 +262,11 @@ def _check_config(folder: Path, files: FileTree, scaffold: Scaffold) -> tuple[Sc
     from reconciler.cli.plan import run_new_plan
     from reconciler.cli.validate import validate_config
 
-    settings_file = str(folder / scaffold_files.SETTINGS_FILE)
+    settings_file = str(folder / scaffold_documents.SETTINGS_FILE)
     fleet = scaffold.fleet_url
     if fleet.startswith(("./", "../")):
         fleet = str((folder / fleet).resolve())
-    settings = read_settings(settings_file, config=str(folder / scaffold_files.CONFIG_FOLDER), fleet=fleet)
+    settings = read_settings(settings_file, config=str(folder / scaffold_documents.CONFIG_FOLDER), fleet=fleet)
     set_up_logs(settings, service=False, command_level="error")
     validated, located = validate_config(settings, settings_file)
     validation = code_scanning.build_validation_result(located, validated.config)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from reconciler.settings.declaration import BranchName, SettingsGroup, UrlWithoutCredentials, declare
 
 
@@ -51,3 +53,9 @@ class StatusSettings(SettingsGroup):
         "commit shows whether the daemon works. 0 turns heartbeats off.",
         ge=0,
     )
+
+
+def describe_url_settings() -> Mapping[str, str]:
+    """Return the descriptions of the settings `config.url` and `fleet.url`, by the path of the setting."""
+    groups: dict[str, type[SettingsGroup]] = {"config": ConfigSettings, "fleet": FleetSettings}
+    return {f"{name}.url": group.model_fields["url"].description or "" for name, group in groups.items()}

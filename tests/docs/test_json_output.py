@@ -32,6 +32,10 @@ _TIMES = {
 _FIRST_ID = "0123456789abcdef" * 4
 _MAX_CHARACTERS = 100
 _SETTINGS = "config: {url: config}\nfleet: {url: fleet.git}\ncache: .cache\nreview: {clock: commits}\n"
+_MANIFEST = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\ndata: {zone: %s}\n"
+_OLD_FLEET = {
+    "berlin/web/web.yaml": _MANIFEST % "eu", "ohio/web/web.yaml": _MANIFEST % "us", "ohio/db/Chart.yaml": "name: db\n",
+}  # fmt: skip
 _ENVIRONMENT = {
     "PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.com", "GIT_AUTHOR_DATE": "1767312000 +0000",
@@ -65,6 +69,10 @@ class Demo:
                 self._commit("use the new login service")
             case ["why", *_]:
                 self.run("approve", "lisbon", "--propose")
+            case ["adopt", source, *_]:
+                for path, text in _OLD_FLEET.items():
+                    (self.folder / source / path).parent.mkdir(parents=True)
+                    (self.folder / source / path).write_text(text)
         result = self.run(*shlex.split(arguments))
         assert result.returncode in (0, 1, 2), result.stderr
         data: dict[str, Any] = json.loads(result.stdout)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from reconciler.api.porch import PORCH_API_VERSION
 from reconciler.catalog.files import File, FileTree
-from reconciler.krm import yaml
-from reconciler.krm.yaml.emit import format_scalar
+from reconciler.output.scaffold.documents import (
+    CLUSTER_LABEL,
+    CONFIG_FOLDER,
+    SETTINGS_FILE,
+    build_cluster,
+    build_repository,
+    build_set,
+    format_documents,
+    format_settings,
+)
 from reconciler.output.scaffold.entries import CatalogEntry, ClusterEntry, PackageEntry, Scaffold, build_upstream
 
-CONFIG_FOLDER = "config"
-SETTINGS_FILE = "reconciler.yaml"
-CLUSTER_LABEL = "reconciler.dev/cluster"
-"""The label of all clusters. A selector without labels would also select the catalogs."""
-_SET_API_VERSION = "config.porch.kpt.dev/v1alpha2"
-_MAX_COLUMNS = 120
 _README = """\
 # Config of the fleet
 
@@ -52,26 +52,22 @@ def build_files(scaffold: Scaffold, setting_descriptions: Mapping[str, str]) -> 
         setting_descriptions: The description of each setting in the file of the settings, by its path.
     """
     texts = {
-        f"{CONFIG_FOLDER}/repositories.yaml": _format_documents(map(_build_catalog, scaffold.catalogs)),
-        f"{CONFIG_FOLDER}/clusters.yaml": _format_documents(
+        f"{CONFIG_FOLDER}/repositories.yaml": format_documents(map(_build_catalog, scaffold.catalogs)),
+        f"{CONFIG_FOLDER}/clusters.yaml": format_documents(
             _build_cluster(cluster, scaffold.fleet_url) for cluster in scaffold.clusters
         ),
-        SETTINGS_FILE: _format_settings(scaffold, setting_descriptions),
+        SETTINGS_FILE: format_settings(scaffold.fleet_url, setting_descriptions),
         "README.md": _format_readme(scaffold),
     }
     catalogs = {catalog.name: catalog for catalog in scaffold.catalogs}
     for package in scaffold.packages:
         document = _build_set(package, catalogs[package.catalog], scaffold.selector)
-        texts[f"{CONFIG_FOLDER}/{package.name}.yaml"] = _format_documents([document])
+        texts[f"{CONFIG_FOLDER}/{package.name}.yaml"] = format_documents([document])
     return FileTree({path: File(text.encode()) for path, text in texts.items()})
 
 
-def _format_documents(documents: Iterable[Mapping[str, Any]]) -> str:
-    return "---\n".join(map(yaml.emit, documents))
-
-
 def _build_catalog(catalog: CatalogEntry) -> dict[str, Any]:
-    return _build_repository(catalog.name, {}, {"type": catalog.type, catalog.type: _build_location(catalog)})
+    return build_repository(catalog.name, {}, {"type": catalog.type, catalog.type: _build_location(catalog)})
 
 
 def _build_location(catalog: CatalogEntry) -> dict[str, Any]:
@@ -85,40 +81,14 @@ def _build_location(catalog: CatalogEntry) -> dict[str, Any]:
 
 
 def _build_cluster(cluster: ClusterEntry, fleet_url: str) -> dict[str, Any]:
-    location = {"repo": fleet_url, "branch": f"clusters/{cluster.name}"}
-    labels = {CLUSTER_LABEL: "true", **cluster.labels}
-    return _build_repository(cluster.name, labels, {"type": "git", "deployment": True, "git": location})
-
-
-def _build_repository(name: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
-    metadata = {"name": name, "labels": dict(labels)} if labels else {"name": name}
-    return {"apiVersion": PORCH_API_VERSION, "kind": "Repository", "metadata": metadata, "spec": dict(spec)}
+    return build_cluster(cluster.name, cluster.labels, {"repo": fleet_url, "branch": f"clusters/{cluster.name}"})
 
 
 def _build_set(package: PackageEntry, catalog: CatalogEntry, selector: Mapping[str, str]) -> dict[str, Any]:
     target: dict[str, Any] = {"repositorySelector": {"matchLabels": dict(selector) or {CLUSTER_LABEL: "true"}}}
     if catalog.type == "helm":
         target["template"] = {"helm": {"namespace": package.name}}
-    return {
-        "apiVersion": _SET_API_VERSION,
-        "kind": "PackageVariantSet",
-        "metadata": {"name": package.name},
-        "spec": {"upstream": build_upstream(package, catalog), "targets": [target]},
-    }
-
-
-def _format_settings(scaffold: Scaffold, descriptions: Mapping[str, str]) -> str:
-    values = {"config.url": CONFIG_FOLDER, "fleet.url": scaffold.fleet_url}
-    lines = ["# The settings that differ from the defaults."]
-    for path, value in values.items():
-        group, _, name = path.partition(".")
-        lines.append(f"{group}:")
-        lines += textwrap.wrap(
-            descriptions[path], _MAX_COLUMNS, initial_indent="  # ", subsequent_indent="  # ",
-            break_long_words=False, break_on_hyphens=False,
-        )  # fmt: skip
-        lines.append(f"  {name}: {format_scalar(value, flow=False)}")
-    return "\n".join(lines) + "\n"
+    return build_set(package.name, {"upstream": build_upstream(package, catalog), "targets": [target]})
 
 
 def _format_readme(scaffold: Scaffold) -> str:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Literal
 
 from reconciler.krm.findings import Finding
+from reconciler.output.adoption.result import AdoptionResult
 from reconciler.output.envelope import API_VERSION, CommandResult, OutputModel, build_result_schema, create_cli_metadata
 from reconciler.output.explain.result import ExplanationResult
 from reconciler.output.explain.verification import VerificationResult
@@ -52,7 +53,7 @@ class KindListResult(CommandResult):
 RESULTS: tuple[type[CommandResult], ...] = (
     PlanResult, ImpactResult, SyncResult, RenderResult, ValidationResult, StatusResult, DraftListResult, ReviewResult,
     ExplanationResult, ValueChangeResult, VerificationResult, ReportResult, RemoteCheckResult, PackageResult,
-    KindListResult, ScaffoldResult,
+    KindListResult, ScaffoldResult, AdoptionResult,
 )  # fmt: skip
 """The results of all commands."""
 

@@ -1,0 +1,90 @@
+"""The output of an import: config objects, packages of the catalog, and the objects that request the packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from reconciler.adopt.units import Choice, Cluster, NotImported
+from reconciler.catalog.files import FileTree
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.output.scaffold.documents import CLUSTER_LABEL, build_set
+
+CATALOG = "catalog"
+"""The name of the Repository with the packages that an import creates."""
+REVISION = "v1"
+
+Documents = tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class GeneratedPackage:
+    """The objects that request one package on some clusters.
+
+    Attributes:
+        name: The name of the PackageVariantSet or PackageVariant, and of its file.
+        package: The path of the package on the clusters.
+        documents: The PackageVariantSet or PackageVariant, then policies and ConfigMaps.
+        catalog_files: The files of the package in the catalog. None if the upstream exists already.
+    """
+
+    name: str
+    package: str
+    clusters: tuple[str, ...]
+    documents: Documents
+    catalog_files: FileTree | None = None
+
+    @property
+    def owner(self) -> str:
+        """The object that requests the package, as `Kind/name`."""
+        return f"{self.documents[0]['kind']}/{self.name}"
+
+
+@dataclass(frozen=True)
+class GeneratedConfig:
+    """The result of an import.
+
+    Attributes:
+        repositories: Repositories with upstream packages, besides the catalog.
+    """
+
+    packages: tuple[GeneratedPackage, ...] = ()
+    repositories: Documents = ()
+    not_imported: tuple[NotImported, ...] = ()
+    choices: tuple[Choice, ...] = field(default=())
+
+    @property
+    def catalog(self) -> Mapping[str, FileTree]:
+        """The packages of the catalog by name."""
+        return {package.name: package.catalog_files for package in self.packages if package.catalog_files is not None}
+
+
+def build_targets(
+    names: Sequence[str], fleet: Iterable[Cluster], template: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], str]:
+    """Return `spec.targets` for some clusters, and the reason for the kind of the selection.
+
+    All clusters, or all clusters with a label, are selected by this label, so that new clusters are included. Other
+    clusters are listed by name.
+    """
+    clusters = {cluster.name: cluster.labels for cluster in fleet}
+    selected = set(names)
+    if selected == clusters.keys() and len(selected) > 1:
+        return [_build_selector({CLUSTER_LABEL: "true"}, template)], "all clusters have the package"
+    labels = sorted({pair for name in selected for pair in clusters[name].items()})
+    for key, value in labels:
+        with_label = {name for name, found in clusters.items() if found.get(key) == value}
+        if with_label == selected and len(selected) > 1:
+            reason = f"exactly the clusters with the label {key}={value} have the package"
+            return [_build_selector({key: value}, template)], reason
+    repositories = [{"name": name} for name in sorted(selected)]
+    return [{"repositories": repositories, "template": dict(template)}], "no label selects exactly these clusters"
+
+
+def _build_selector(labels: Mapping[str, str], template: Mapping[str, Any]) -> dict[str, Any]:
+    return {"repositorySelector": {"matchLabels": dict(labels)}, "template": dict(template)}
+
+
+def build_package_set(name: str, upstream: Mapping[str, Any], targets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a PackageVariantSet with these targets."""
+    return build_set(name, {"upstream": dict(upstream), "targets": [*targets]})

@@ -1,0 +1,163 @@
+"""The resources of a unit: reading, identity, and removal of plaintext Secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from reconciler.adopt.units import NotImported, Unit
+from reconciler.catalog.files import FileTree
+from reconciler.krm.objects import split_api_version
+from reconciler.krm.yaml import Document, YamlFile
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.redaction import SECRET_VALUE_FIELDS, is_secret
+
+YAML_SUFFIXES = (".yaml", ".yml", ".json")
+_LOCAL_CONFIG = "config.kubernetes.io/local-config"
+_MARKERS = {
+    "Chart.yaml": (
+        "is a Helm chart",
+        "Render it with helm template, and adopt the output.",
+    ),
+    "kustomization.yaml": ("is a Kustomize overlay", "Build it with kubectl kustomize, and adopt the output."),
+    "kustomization.yml": ("is a Kustomize overlay", "Build it with kubectl kustomize, and adopt the output."),
+    "Kustomization": ("is a Kustomize overlay", "Build it with kubectl kustomize, and adopt the output."),
+    "Kptfile": ("is a kpt package", "Write a PackageVariant with the upstream that its Kptfile names."),
+}
+
+
+class ResourceId(NamedTuple):
+    """The identity of a resource."""
+
+    group: str
+    kind: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return "/".join(part for part in (self.kind, self.namespace, self.name) if part)
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource with its file."""
+
+    id: ResourceId
+    path: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class UnitContent:
+    """The resources of a unit, and its other documents.
+
+    Attributes:
+        others: Documents without a name, and lists, as pairs of their file and data.
+    """
+
+    resources: Mapping[ResourceId, Resource]
+    others: tuple[tuple[str, Any], ...]
+
+
+def read_id(data: Any) -> ResourceId | None:
+    """Return the identity of a document. Return None for a list, and for a document without a name."""
+    if not isinstance(data, Mapping) or not isinstance(metadata := data.get("metadata"), Mapping):
+        return None
+    api_version, kind, name = data.get("apiVersion"), data.get("kind"), metadata.get("name")
+    if not (isinstance(api_version, str) and isinstance(kind, str) and isinstance(name, str)):
+        return None
+    group = split_api_version(api_version)[0]
+    return None if "items" in data and kind.endswith("List") else ResourceId(
+        group, kind, str(metadata.get("namespace") or ""), name
+    )  # fmt: skip
+
+
+def is_local_config(data: Mapping[str, Any]) -> bool:
+    """Return whether a resource is only for tools, and is never applied to a cluster."""
+    metadata = data.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    return isinstance(annotations, Mapping) and str(annotations.get(_LOCAL_CONFIG, "")).lower() == "true"
+
+
+def read_content(files: FileTree) -> UnitContent | NotImported:
+    """Return the resources of a package. Return the reason if a file cannot be parsed or a resource occurs twice."""
+    resources: dict[ResourceId, Resource] = {}
+    others: list[tuple[str, Any]] = []
+    for path, parsed in _iterate_files(files):
+        if isinstance(parsed, ParseFailure):
+            return NotImported(path, f"the file cannot be parsed: {parsed.message}", "Correct the file.", parsed.line)
+        for document in parsed.documents:
+            identity = read_id(document.data)
+            if identity is None:
+                if document.data is not None:
+                    others.append((path, document.data_without_aliases))
+                continue
+            if identity in resources:
+                reason = f"the resource {identity} is also in {resources[identity].path}"
+                return NotImported(path, reason, "Delete one of them.", document.line)
+            resources[identity] = Resource(identity, path, document.data_without_aliases)
+    return UnitContent(resources, tuple(others))
+
+
+def _iterate_files(files: FileTree) -> Iterator[tuple[str, YamlFile | ParseFailure]]:
+    for path, file in files.items():
+        if path.endswith(YAML_SUFFIXES):
+            yield path, parse_cached(file.data)
+
+
+def find_marker(unit: Unit) -> NotImported | None:
+    """Return the reason if a unit is a chart, an overlay or a kpt package instead of a folder of plain manifests."""
+    for path in unit.files:
+        name = path.rpartition("/")[2]
+        if name in _MARKERS:
+            what, suggestion = _MARKERS[name]
+            folder = f"{unit.folder}/{path}".rpartition("/")[0]
+            return NotImported(f"{unit.folder}/{path}", f"the folder {folder} {what}", suggestion)
+    return None
+
+
+def is_plaintext_secret(data: Any) -> bool:
+    """Return whether a document is a Secret with values that are not encrypted with SOPS."""
+    if not is_secret(data) or is_sops_document(data):
+        return False
+    values = (data.get(name) for name in SECRET_VALUE_FIELDS)
+    return any(value for field in values if isinstance(field, Mapping) for value in field.values())
+
+
+def is_sops_document(data: Any) -> bool:
+    """Return whether a document is encrypted with SOPS."""
+    sops = data.get("sops") if isinstance(data, Mapping) else None
+    return isinstance(sops, Mapping) and "mac" in sops and "lastmodified" in sops
+
+
+def remove_secrets(unit: Unit) -> tuple[Unit, tuple[NotImported, ...]]:
+    """Return a unit without its plaintext Secrets, and an entry for each of them. No value is copied or reported."""
+    changed = dict(unit.files)
+    found: list[NotImported] = []
+    for path, parsed in _iterate_files(unit.files):
+        if isinstance(parsed, ParseFailure):
+            continue
+        secrets = [index for index, document in enumerate(parsed.documents) if is_plaintext_secret(document.data)]
+        found += (_create_secret_entry(f"{unit.folder}/{path}", parsed.documents[index]) for index in secrets)
+        if len(secrets) == len(parsed.documents) and secrets:
+            del changed[path]
+        elif secrets:
+            rest = parsed
+            for index in reversed(secrets):
+                rest = rest.remove(index)
+            changed[path] = replace(changed[path], data=rest.to_bytes())
+    if not found:
+        return unit, ()
+    reason = f"contains {len(found)} plaintext Secret{'' if len(found) == 1 else 's'}, which the import does not copy"
+    return replace(unit, files=FileTree(changed), unverified_reason=reason), tuple(found)
+
+
+def _create_secret_entry(path: str, document: Document) -> NotImported:
+    return NotImported(
+        path,
+        f"{read_id(document.data) or 'a Secret'} contains plaintext values, which are not copied",
+        "Encrypt it with SOPS, or replace it by an ExternalSecret or a SealedSecret.",
+        document.line,
+        "data",
+    )

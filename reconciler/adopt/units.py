@@ -1,0 +1,92 @@
+"""The input of an import: units, clusters, and the parts of the input that cannot be imported."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reconciler.catalog.files import FileTree
+from reconciler.lazy_dataclasses import dataclass, field
+
+MAX_CLUSTERS = 2_000
+MAX_UNITS = 50_000
+MAX_DIFFERENT_LEAVES = 20
+"""The number of different leaves up to which two units share one package or one PackageVariantSet."""
+
+
+class AdoptionError(Exception):
+    """The input cannot be imported as a whole. The message contains the reason and the next step."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A cluster with the labels that the import found.
+
+    Attributes:
+        directory: The folder in the source that contains the packages of the cluster, or "" if the packages are not in
+            one folder.
+    """
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    directory: str = ""
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One package on one cluster, with the files that the cluster has now.
+
+    Attributes:
+        folder: The folder of the unit in the source.
+        unverified_reason: The reason why the content cannot be compared completely, or "".
+    """
+
+    cluster: str
+    package: str
+    folder: str
+    files: FileTree
+    unverified_reason: str = ""
+
+
+@dataclass(frozen=True)
+class NotImported:
+    """A part of the input that has no equivalent."""
+
+    file: str
+    reason: str
+    suggestion: str
+    line: int = 0
+    field: str = ""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice of the import with its reason, for the option --explain."""
+
+    package: str
+    subject: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """Everything that an import found in the source."""
+
+    clusters: tuple[Cluster, ...]
+    units: tuple[Unit, ...]
+    not_imported: tuple[NotImported, ...] = ()
+
+    def check_limits(self) -> None:
+        """Check the number of clusters and units.
+
+        Raises:
+            AdoptionError: A limit is exceeded.
+        """
+        for count, limit, noun in (
+            (len(self.clusters), MAX_CLUSTERS, "clusters"),
+            (len(self.units), MAX_UNITS, "packages of clusters"),
+        ):
+            if count > limit:
+                raise AdoptionError(
+                    f"the source contains {count:,} {noun}, but one import can have at most {limit:,}: use --path to"
+                    " import a part of it"
+                )

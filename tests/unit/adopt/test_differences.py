@@ -1,0 +1,67 @@
+"""Different leaves of two documents, and the comparison of packages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.adopt.comparison import compare_packages
+from reconciler.adopt.differences import find_differences, format_path
+from reconciler.catalog.files import File, FileTree
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ({"a": 1, "b": {"c": 2}}, {"b": {"c": 2}, "a": 1}, []),
+        ({"a": {"b": 1}}, {"a": {"b": 2}}, ["/a/b"]),
+        ({"a": {"b": 1}}, {}, ["/a"]),
+        ({}, {"a": None}, ["/a"]),
+        ({"a": [{"b": 1}, 2]}, {"a": [{"b": 3}, 2]}, ["/a/0/b"]),
+        ({"a": [1, 2]}, {"a": [1]}, ["/a"]),
+        ({"a": 1}, {"a": True}, ["/a"]),
+        ({"a": [0]}, {"a": [False]}, ["/a/0"]),
+        ({"a": 1}, {"a": 1.0}, []),
+        ({"a": "1"}, {"a": 1}, ["/a"]),
+        ({"a/b": 1}, {"a/b": 2}, ["/a~1b"]),
+    ],
+)
+def test_leaves_that_differ(first: Any, second: Any, expected: list[str]) -> None:
+    assert [format_path(path) for path in find_differences(first, second)] == expected
+
+
+def package(*documents: str) -> FileTree:
+    return FileTree({f"{n}.yaml": File(text.encode()) for n, text in enumerate(documents)})
+
+
+def config_map(text: str, name: str = "web") -> str:
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n{text}\n"
+
+
+LOCAL = (
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, annotations: {config.kubernetes.io/local-config: 'true'}}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("expected", "rendered", "differences"),
+    [
+        ([config_map("data: {a: b}")], [config_map("# other\ndata:\n  a: 'b'")], []),
+        ([config_map("data: {a: b}")], [config_map("data: {a: c}")], ["ConfigMap/web /data/a"]),
+        ([config_map("status: {a: b}")], [config_map("")], []),
+        ([config_map("")], [], ["ConfigMap/web is missing in the render"]),
+        ([], [config_map("")], ["ConfigMap/web is only in the render"]),
+        ([], [LOCAL], []),
+        ([config_map("data: {x: b, y: {z: 1}}")], [config_map("data: {x: c, y: {z: 2}}")], ["ConfigMap/web /data/x"]),
+        ([config_map("data: [")], [], "the expected content cannot be read: 0.yaml: the file cannot be parsed"),
+        ([config_map(""), config_map("")], [], "the resource ConfigMap/web is also in 0.yaml"),
+    ],
+    ids=["comments", "field", "status", "missing", "added", "local-config", "ignored-pointer", "invalid", "repeated"],
+)  # fmt: skip
+def test_packages_are_compared_by_resource_and_field(
+    expected: list[str], rendered: list[str], differences: list[str] | str
+) -> None:
+    actual = compare_packages(package(*expected), package(*rendered), [("data", "*", "z")])
+
+    assert differences in actual if isinstance(differences, str) else actual == differences
