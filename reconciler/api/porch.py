@@ -22,6 +22,7 @@ from reconciler.api.field_types import (
     PackagePath,
     check_text,
 )
+from reconciler.api.helm_options import HelmOptions
 from reconciler.api.json_schema import SchemaOf
 from reconciler.api.kpt import FunctionSelector, FunctionSpec, UpdateStrategy
 from reconciler.api.manifest import KUBERNETES_VERSION_SCHEMA, Manifest, Metadata
@@ -450,6 +451,7 @@ class PackageVariantSpec(ApiModel):
     labels: RevisionLabels = Field({}, description="Labels of the package revision.")
     annotations: Annotations = Field({}, description="Annotations of the package revision.")
     package_context: PackageContext = PackageContext()
+    helm: HelmOptions | None = None
     pipeline: PipelineSpec = PipelineSpec()
     injectors: tuple[Injector, ...] = Field((), description=_INJECTORS)
     update_strategy: UpdateStrategy | None = Field(None, description=_STRATEGY)

@@ -35,6 +35,7 @@ from reconciler.controllers.keyed_cache import IdentityCache, KeyedCache
 from reconciler.controllers.override_policies.containers import read_pod_spec_paths
 from reconciler.controllers.override_policies.policy_usage import lint_policies
 from reconciler.controllers.override_policies.resource_overrides import OverrideOptions
+from reconciler.controllers.package_variants.chart_requests import ChartDefaults
 from reconciler.controllers.package_variants.controller import (
     PackageVariantCache,
     PackageVariantInputs,
@@ -243,7 +244,7 @@ class CatalogServices:
         packages = inputs.set_packages
         return PackageVariantInputs(
             inputs.fleet.repositories, upstreams, packages.by_set, limits.max_delete_percent, self._engine_fingerprint,
-            limits.expressions, inputs.now, packages.blocked,
+            limits.expressions, inputs.now, packages.blocked, ChartDefaults(self._settings.sources.helm.kube_version),
         )  # fmt: skip
 
     def _build_preset_inputs(self, before: PublishedPlugins, limits: _ControllerLimits) -> PluginPresetInputs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from reconciler.api.porch import ConflictPolicy
@@ -36,8 +37,14 @@ def get_conflict_policy(settings: Settings) -> ConflictPolicy:
     return select_conflict_policy(None, settings.merge.conflict_policy, settings.merge.profile)
 
 
-def build_functions(settings: Settings, backoff: Backoff) -> CombinedFunctionProvider:
-    """Build the provider of functions: built-in functions, and the programs and containers that the settings list."""
+def build_functions(
+    settings: Settings, backoff: Backoff, programs: Mapping[str, Callable[[], str]] | None = None
+) -> CombinedFunctionProvider:
+    """Build the provider of functions: built-in functions, and the programs and containers that the settings list.
+
+    Args:
+        programs: Functions that return the identity of a program that renders sources, by the key in traces.
+    """
     options = settings.functions
     process_limits = ProcessLimits(options.timeout_seconds, options.memory_bytes, options.output_bytes)
     interrupted = InterruptedCalls(backoff)
@@ -47,7 +54,7 @@ def build_functions(settings: Settings, backoff: Backoff) -> CombinedFunctionPro
     commands = CommandFunctions(options.exec, process_limits, interrupted)
     scripts = BackoffScriptRunner(get_shared_script_process(float(options.timeout_seconds)), interrupted)
     return CombinedFunctionProvider(
-        replace(BUILTIN_FUNCTIONS, limits=limits), commands, containers, options.image_prefix, scripts
+        replace(BUILTIN_FUNCTIONS, limits=limits), commands, containers, options.image_prefix, scripts, programs
     )
 
 

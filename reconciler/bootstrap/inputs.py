@@ -30,6 +30,7 @@ from reconciler.settings import Settings
 from reconciler.telemetry.event_log import log_mirror_rebuild, log_signing_failure
 
 if TYPE_CHECKING:
+    from reconciler.bootstrap.source_renderers import SourceRenderers
     from reconciler.git.remote_credentials import RemoteCredentials
     from reconciler.git.signing import Signer
     from reconciler.krm.yaml import YamlFile
@@ -96,12 +97,16 @@ class SettingsInputs:
         can_fetch: bool,
         can_call_forges: bool = True,
         signer: Signer | None = None,
+        search_path: str = "",
     ) -> None:
         self.source = source
         self.clock = clock
         self.report_progress = report_progress
         self.state_ref = settings.state_ref
-        self.functions = DeferredFunctions(lambda: engine.build_functions(settings, backoff))
+        self._search_path = search_path
+        self.functions = DeferredFunctions(
+            lambda: engine.build_functions(settings, backoff, self.source_renderers.programs)
+        )
         self._settings = settings
         self._rate_limiters = rate_limiters
         self._backoff = backoff
@@ -141,6 +146,13 @@ class SettingsInputs:
         if history is None:
             raise RepositoryMissingError(f"{self.source.path} must be in the work tree of a Git repository")
         return ConfigHistory(*history)
+
+    @cached_property
+    def source_renderers(self) -> SourceRenderers:
+        """The renderers of sources."""
+        from reconciler.bootstrap.source_renderers import build_source_renderers
+
+        return build_source_renderers(self._settings, self._search_path)
 
     @cached_property
     def _config_mirror(self) -> Mirror:

@@ -61,6 +61,7 @@ def build_pass_services(
         read_cluster_versions=fleets.read_cluster_versions,
         create_renderer=catalogs.create_renderer,
         functions=functions,
+        sources=inputs.source_renderers.packages,
         find_locked_tree=fleets.find_locked_tree,
         find_upstream_urls=fleets.find_upstream_urls,
         create_text_writer=_DraftTextWriter,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections.abc import Callable
@@ -123,6 +124,7 @@ def build_services(
         settings, source, clock=clock, backoff=backoff, rate_limiters=rate_limiters,
         report_progress=report_progress or (lambda stage, done, total: None), can_fetch=can_fetch,
         can_call_forges=can_call_forges, signer=signer,
+        search_path="" if wake_up else os.environ.get("PATH", ""),
     )  # fmt: skip
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(

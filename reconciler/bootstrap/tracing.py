@@ -50,7 +50,10 @@ def trace_passes(settings: Settings) -> Iterator[None]:
     options = settings.tracing
     with (
         trace_export.export_traces(
-            options.endpoint, settings.shard, initial_environment(), should_export_idle=options.idle_passes,
+            options.endpoint,
+            settings.shard,
+            initial_environment(),
+            should_export_idle=options.idle_passes,
             has_all_renders=options.packages,
         ) as tracer,
         traces.use_tracer(tracer),

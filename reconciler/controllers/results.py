@@ -16,9 +16,11 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.trace import CatalogView
 from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
+from reconciler.packages.charts.request import ChartRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,7 @@ class UpstreamPackage:
         type: The type of the Repository.
         kind: How the files become a package.
         app_version: The version of the application in a chart.
+        chart: The request to render the files as a chart, or None if the files are the package.
     """
 
     namespace: str
@@ -90,6 +93,7 @@ class UpstreamPackage:
     type: RepositoryType = "git"
     kind: SourceKind = "kpt"
     app_version: str = ""
+    chart: ChartRequest | None = None
 
     def as_data(self) -> dict[str, str]:
         """Return the upstream in the format of the recorded state."""
@@ -120,7 +124,8 @@ class UpstreamPackage:
         The text contains only the fields of the upstream that affect the rendered package.
         """
         kind = "" if self.kind == "kpt" else f" {self.kind}"
-        return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}"
+        request = f" {compute_digest(self.chart.key)}" if self.chart else ""
+        return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}{request}"
 
 
 # The names in status files of the fields `repo`, `directory`, `ref`, `commit` and `tree`, by type of the Repository.

@@ -55,3 +55,9 @@ class SourceCodes(CodeTable):
     )
     UPSTREAM_EMPTY = error("A source contains no Kubernetes resource.", PACKAGE)
     VALUES_INVALID = error("Values do not match the schema of their chart.", PACKAGE)
+
+
+TEMPORARY_CODES = frozenset(
+    code.name for code in (SourceCodes.HELM_UNAVAILABLE, SourceCodes.RENDER_OUT_OF_MEMORY, SourceCodes.RENDER_TIMEOUT)
+)
+"""Codes of errors that can disappear although no input of a package changes. Each pass tries again."""

@@ -616,6 +616,7 @@ class PassContext:
             self.source_files,
             lambda files: self._services.find_locked_tree(files, self._catalog, self._remotes),
             self._services.functions.identity,
+            self._services.sources,
         )
 
     def _render_and_count(self, variant: Variant, inputs: RenderInputs) -> PackageRender:

@@ -35,6 +35,7 @@ from reconciler.reconcile.input_verifier import InputVerifier, UncheckedInputs
 from reconciler.reconcile.pass_inputs import FunctionIdentities
 from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
 from reconciler.reconcile.pull_requests.synchronizer import PullRequests, PullRequestSummary
+from reconciler.reconcile.remotes.ports import SourceRenderer
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import RefTemplates
@@ -166,6 +167,7 @@ class PassServices:
     find_claimed_targets: Callable[[Catalog, Sequence[DefinitionConflict]], Mapping[ConfigObject, Target]]
     create_renderer: Callable[[Catalog], PackageRenderer]
     functions: FunctionIdentities
+    sources: SourceRenderer
     find_locked_tree: Callable[[FileTree, Catalog, Remotes], TreeId | None]
     find_upstream_urls: Callable[[str, Catalog], Sequence[str]]
     create_text_writer: Callable[[str, DryCommit | None], DraftTextWriter]

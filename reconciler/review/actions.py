@@ -80,9 +80,7 @@ def apply_review_action(
     return results
 
 
-def _apply(
-    review: DraftReview, selection: ReviewSelection, action: ReviewAction
-) -> tuple[ReviewActionResult, ...]:
+def _apply(review: DraftReview, selection: ReviewSelection, action: ReviewAction) -> tuple[ReviewActionResult, ...]:
     action = replace(action, seconds=review.action_seconds())
     open_targets = review.open_targets(selection)
     check_packages_exist(selection, open_targets)

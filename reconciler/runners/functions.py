@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.api.kpt import FunctionSpec
@@ -53,7 +53,14 @@ class CombinedFunctionProvider:
         containers: ContainerFunctions,
         prefix: str,
         scripts: ScriptRunner,
+        programs: Mapping[str, Callable[[], str]] | None = None,
     ) -> None:
+        """Combine the providers.
+
+        Args:
+            programs: Functions that return the identity of a program that renders sources, by the key in traces.
+        """
+        self._programs = programs or {}
         self._builtin = builtin
         self._starlark = create_starlark_function(scripts)
         self._commands = commands
@@ -87,9 +94,13 @@ class CombinedFunctionProvider:
         return "container" if match.identity else "builtin"
 
     def identity(self, trace_key: str) -> str:
-        """Return the identity of an external function, e.g. a digest. Return "" if the identity cannot be determined
-        now.
+        """Return the identity of an external function or program, e.g. a digest.
+
+        Return "" if the identity cannot be determined now.
         """
+        if trace_key in self._programs:
+            self._requested.add(trace_key)
+            return self._programs[trace_key]()
         try:
             match = self.find(parse_function_trace_key(trace_key))
         except InterruptedFunctionError:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 from pydantic import field_validator, model_validator
 
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
+from reconciler.settings.source_programs import HelmSettings
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(:\d{1,5})?")
 
@@ -88,6 +90,12 @@ class SourceSettings(SettingsGroup):
         "URL replaces this prefix. The field insecure: true lets the reconciler contact a mirror at an oci:// URL with "
         "http.",
     )
+    sandbox: Literal["auto", "require", "none"] = declare(
+        "auto",
+        "Whether programs that render sources run without network access. auto: if the machine supports it. require: "
+        "otherwise nothing is rendered. none: never.",
+    )
+    helm: HelmSettings = HelmSettings()
     limits: SourceLimitSettings = SourceLimitSettings()
 
     @field_validator("insecure_hosts")

@@ -233,10 +233,7 @@ def _build_arguments(request: ChartRequest) -> tuple[str, ...]:
 
 
 def _compute_key(chart: FileTree, request: ChartRequest, engine: str, rules: OutputRules) -> str:
-    inputs = {**asdict(request), "api_versions": sorted(request.api_versions)}
-    if request.on_nondeterminism == "refuse":
-        del inputs["identity"]
-    return compute_hash([RULES_VERSION, chart.id, engine, asdict(rules), inputs])
+    return compute_hash([RULES_VERSION, chart.id, engine, asdict(rules), request.key])
 
 
 def _count_cores() -> int:

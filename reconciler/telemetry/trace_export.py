@@ -82,9 +82,7 @@ class OpenTelemetryTracer:
     def open_request(self, name: str, parent: str) -> Iterator[Span]:
         """Open the span of an HTTP request, which starts a new trace if `parent` is empty or not valid."""
         context = TraceContextTextMapPropagator().extract({"traceparent": parent}, Context())
-        with self._tracer.start_as_current_span(
-            name, context, kind=SpanKind.SERVER, record_exception=False
-        ) as span:
+        with self._tracer.start_as_current_span(name, context, kind=SpanKind.SERVER, record_exception=False) as span:
             yield span
 
     def add_ended_span(self, ended: EndedSpan) -> None:

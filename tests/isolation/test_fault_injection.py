@@ -127,7 +127,7 @@ STAGES = {
         lambda question, *_: question.variant.target.repository == "berlin",
     ),
     "reading-an-upstream-package": Boundary(
-        "reconciler.reconcile.remotes.ports.TargetContents.read_upstream",
+        "reconciler.reconcile.remotes.ports.TargetContents.read_source",
         lambda self, _: "fleet" in self._remote.mirror.url,
         "remote",
     ),

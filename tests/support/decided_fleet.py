@@ -26,7 +26,7 @@ from reconciler.packages.update.options import MergeOptions
 from reconciler.planning.decide.package_decision import DecisionInput, decide_package
 from reconciler.planning.model.cluster_overrides import ClusterOverrides
 from reconciler.planning.model.outcomes import Draft, PackageRender
-from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.model.sources import RenderInputs, SourceContent
 from reconciler.planning.model.state import ObservedPackage, PackageRecord, RenderedVersion
 from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
 
@@ -57,7 +57,7 @@ class InMemoryTrees:
     def read_function_fingerprint(self, name: str) -> str:
         return ""
 
-    def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
+    def read_source(self, upstream: UpstreamPackage) -> SourceContent:
         raise AssertionError("a generated package has no upstream")
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:

@@ -9,6 +9,7 @@ from reconciler.api.kpt import PackageMetadata
 from reconciler.api.porch import UpstreamSpec
 from reconciler.catalog.files import CommitId
 from reconciler.cel import ExpressionLimits
+from reconciler.controllers.package_variants.chart_requests import ChartDefaults
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.package_variants.upstream_fields import list_type_errors
 from reconciler.controllers.package_variants.upstream_resolution import (
@@ -64,6 +65,7 @@ class PackageVariantInputs:
     cel_limits: ExpressionLimits = field(default_factory=ExpressionLimits)
     now_seconds: int = 0
     blocked_counts: Mapping[ObjectKey, Mapping[DownstreamKey, int]] = field(default_factory=dict)
+    chart_defaults: ChartDefaults = field(default_factory=ChartDefaults)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from reconciler.api.porch import PackageVariant, PackageVariantSpec
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.package_variants import status
+from reconciler.controllers.package_variants.chart_requests import build_chart_request, find_option_error
 from reconciler.controllers.package_variants.codes import BY_REASON, FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
 from reconciler.controllers.package_variants.mutation import build_mutation
@@ -35,6 +36,7 @@ from reconciler.controllers.results import (
 from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import replace
 
 _MAX_LISTED = 5
 _ANY_REPOSITORY = ("repositorySelector", "objectSelector", "objects", "repoExpr")
@@ -99,6 +101,9 @@ def resolve_variant(
         case UnreachableUpstream(message):
             conditions = status.build_failed_conditions(message)
             finding = VariantCodes.UPSTREAM_UNREACHABLE.finding(message, location)
+        case ResolvedRevision(kind=kind) if message := find_option_error(spec, kind):
+            conditions = status.build_invalid_conditions((message,))
+            finding = VariantCodes.VALIDATION_ERROR.finding(message, _locate(owner, manifest, "helm"))
         case ResolvedRevision():
             return _build_variant(owner, spec, manifest, revision, inputs)
     upstream_target = PackageTarget(namespace, spec.upstream.repo, spec.upstream.package_name)
@@ -124,7 +129,13 @@ def _build_variant(
 ) -> Variant:
     key, target = owner.key, _get_target(owner, spec)
     upstream = _build_upstream(key.namespace, revision, inputs)
-    deployment = inputs.repositories[key.namespace, target.repository].deployment
+    repository = inputs.repositories[key.namespace, target.repository]
+    deployment = repository.deployment
+    if spec.helm:
+        request = build_chart_request(
+            spec, spec.helm, repository, manifest.annotations, str(target), inputs.chart_defaults
+        )
+        upstream = replace(upstream, chart=request)
     dependencies = {
         "variant": compute_digest({"name": key.name, "spec": spec.as_data()}),
         "upstream": upstream.fingerprint,

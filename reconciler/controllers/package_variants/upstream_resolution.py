@@ -344,7 +344,7 @@ class _Lookup:
         if isinstance(files, str):
             return UnresolvedUpstream("SourceTooLarge", f"{title} cannot be read: {files}")
         kind = find_source_kind(self.upstream, files, title)
-        if kind in ("helm", "kustomize"):
+        if kind == "kustomize":
             message = f"no Kptfile at {self.upstream.package} in {self.upstream.repo}@{ref.name}"
             return UnresolvedUpstream("UpstreamNotFound", message)
         return kind

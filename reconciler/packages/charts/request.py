@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import asdict, dataclass, field
 
 HookPolicy = Literal["keep", "drop", "argocd"]
 NamespacePolicy = Literal["missing", "none"]
@@ -51,6 +51,14 @@ class ChartRequest:
     on_nondeterminism: NondeterminismPolicy = "refuse"
     identity: str = ""
     allowed_secrets: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """All fields that the output depends on. Requests with equal keys have equal output for the same chart."""
+        fields = {**asdict(self), "api_versions": sorted(self.api_versions)}
+        if self.on_nondeterminism == "refuse":
+            del fields["identity"]
+        return fields
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ _FUNCTION = "function"
 
 
 def is_function_trace_key(key: str) -> bool:
-    """Return whether a key of a render trace identifies a function."""
+    """Return whether a key of a render trace identifies a function, or a program that renders sources."""
     return key.startswith(f"{_FUNCTION} ")
 
 
@@ -163,6 +163,11 @@ def format_function_trace_key(spec: FunctionSpec) -> str:
     kind, reference = ("exec", spec.exec) if spec.exec else ("image", spec.image)
     parts = (_FUNCTION, kind, reference, *([spec.tag] if spec.tag else []))
     return " ".join(part.replace("%", "%25").replace(" ", "%20") for part in parts)
+
+
+def format_program_trace_key(program: str) -> str:
+    """Return the key of a program that renders sources, such as helm, in a render trace."""
+    return f"{_FUNCTION} program {program}"
 
 
 def parse_function_trace_key(key: str) -> FunctionSpec:

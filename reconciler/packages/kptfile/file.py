@@ -121,9 +121,8 @@ class Kptfile:
         return self._with_sections(upstream=None, upstreamLock=lock)
 
     def with_description(self, description: str) -> Kptfile:
-        """Return the Kptfile with this text as its `info.description`, if it has no description yet."""
-        info = self.data.get("info") or {}
-        return self if info.get("description") else self._with_sections(info={**info, "description": description})
+        """Return the Kptfile with this text as its `info.description`."""
+        return self._with_sections(info=_merge_fields(self.data.get("info"), {"description": description}))
 
     def without_upstream(self) -> Kptfile:
         """Return the Kptfile without the sections `upstream` and `upstreamLock`."""

@@ -29,6 +29,7 @@ from reconciler.krm.findings import (
     create_internal_error_finding,
     parse_finding,
     select_errors,
+    set_package_location,
 )
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition
@@ -43,6 +44,7 @@ from reconciler.planning.model.sources import (
     PackageMalformedError,
     PackageTooLargeError,
     RenderInputs,
+    SourceFailedError,
     read_render_inputs,
     serialize_conflict,
 )
@@ -194,6 +196,10 @@ def decide_package(
         return block_failed(
             inputs, (_create_finding(inputs, PlanningCodes.PACKAGE_TOO_LARGE, message),), inputs.variant.dependencies
         )
+    except SourceFailedError as error:
+        findings, reason = _add_owner(error.findings, inputs), error.findings[0].code
+        blocked = block_failed(inputs, findings, inputs.variant.dependencies, reason)
+        return replace(blocked, trace={}, should_retry=True) if error.should_retry else blocked
     except InterruptedFunctionError as error:
         message = f"package {inputs.variant.target} was not changed: {error} (next step: retry)"
         blocked = block_failed(inputs, (_create_finding(inputs, PlanningCodes.FUNCTION_INTERRUPTED, message),), {})
@@ -372,7 +378,7 @@ def _render(
         assert variant.upstream, "a generated package has no upstream that could be missing"
         return _block_missing_merge_base(inputs, variant.upstream)
     rendered = render(variant, render_inputs)
-    trace = {**rendered.trace, **variant.dependencies}
+    trace = {**rendered.trace, **render_inputs.programs, **variant.dependencies}
     if select_errors(rendered.findings):
         blocked = block_failed(inputs, rendered.findings, trace, rendered.blocking_code)
         return replace(blocked, policy_usage=rendered.policy_usage)
@@ -526,6 +532,10 @@ def block_unexpected_failure(inputs: DecisionInput, failure: InternalFailure) ->
     """
     finding = create_internal_error_finding(failure, SourceLocation(object=str(inputs.variant.owner.key)))
     return replace(block_failed(inputs, (finding,), {}, CommonCodes.INTERNAL_ERROR.name), should_retry=True)
+
+
+def _add_owner(findings: tuple[Finding, ...], inputs: DecisionInput) -> tuple[Finding, ...]:
+    return set_package_location(findings, str(inputs.variant.target), str(inputs.variant.owner.key))
 
 
 def _create_finding(inputs: DecisionInput, code: FindingCode, message: str) -> Finding:

@@ -183,6 +183,8 @@ class RenderInputs:
         previous_overrides: The override policies of the last rendered version.
         deleted_tree: The last published tree, if the package was deleted from the target branch without a removal
             draft.
+        source_findings: Warnings and information about the render of the source.
+        programs: The identities of the programs that rendered the source, by their keys in traces.
     """
 
     source_files: FileTree
@@ -192,6 +194,8 @@ class RenderInputs:
     is_generated: bool = False
     previous_overrides: PreviousOverrides = field(default_factory=PreviousOverrides)
     deleted_tree: TreeId | None = None
+    source_findings: tuple[Finding, ...] = ()
+    programs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def needs_merge(self) -> bool:
@@ -452,6 +456,36 @@ class PackageTooLargeError(ExpectedError):
     """
 
 
+class SourceFailedError(ExpectedError):
+    """The source of a package cannot be read or rendered now. Only this package is blocked.
+
+    Attributes:
+        findings: The errors.
+        should_retry: Whether a later pass can succeed although no input changes.
+    """
+
+    def __init__(self, findings: tuple[Finding, ...], *, should_retry: bool = False) -> None:
+        super().__init__("; ".join(finding.message for finding in findings))
+        self.findings = findings
+        self.should_retry = should_retry
+
+
+@dataclass(frozen=True)
+class SourceContent:
+    """The files of a package source without local changes.
+
+    Attributes:
+        findings: Warnings and information about the render of the source.
+        programs: The identities of the programs that rendered the source, by their keys in traces.
+        templates: The template file that wrote each file of a chart.
+    """
+
+    files: FileTree
+    findings: tuple[Finding, ...] = ()
+    programs: Mapping[str, str] = field(default_factory=dict)
+    templates: Mapping[str, str] = field(default_factory=dict)
+
+
 class PackageMalformedError(PackageTooLargeError):
     """The Git tree of a package is malformed: entries contradict each other, or a file system cannot store them."""
 
@@ -459,11 +493,15 @@ class PackageMalformedError(PackageTooLargeError):
 class PackageContentStore(Protocol):
     """Access to the contents of packages: upstream packages, and packages on the branches of one target.
 
-    `read_upstream` and `read_tree` raise PackageTooLargeError.
+    `read_source` and `read_tree` raise PackageTooLargeError.
     """
 
-    def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
-        """Return the files of an upstream package."""
+    def read_source(self, upstream: UpstreamPackage) -> SourceContent:
+        """Return the files of an upstream package. Charts and overlays are rendered.
+
+        Raises:
+            SourceFailedError: The source cannot be read or rendered now.
+        """
         ...
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
@@ -501,7 +539,8 @@ def read_render_inputs(
     Returns:
         The inputs, or None if the upstream at the merge base cannot be found.
     """
-    files = source.files if isinstance(source, GeneratedSource) else contents.read_upstream(source)
+    content = SourceContent(source.files) if isinstance(source, GeneratedSource) else contents.read_source(source)
+    files = content.files
     published = _read_branch_package(observed.published, record.published_version, source, files, contents)
     drafted = _read_branch_package(observed.drafted, record.draft_version, source, files, contents)
     if (published is None and observed.published) or (drafted is None and observed.drafted):
@@ -517,6 +556,8 @@ def read_render_inputs(
         isinstance(source, GeneratedSource),
         _get_previous_overrides(record, observed),
         _find_deleted_tree(record, observed),
+        content.findings,
+        content.programs,
     )
 
 
@@ -553,7 +594,7 @@ def _read_base(
     tree = contents.find_locked_tree(files)
     if tree is None or tree == upstream.tree:
         return source_files if tree else None
-    return contents.read_upstream(replace(upstream, tree=tree))
+    return contents.read_source(replace(upstream, tree=tree)).files
 
 
 def _find_deleted_tree(record: PackageRecord, observed: ObservedPackage) -> TreeId | None:

@@ -22,7 +22,7 @@ from reconciler.planning.model.outcomes import (
     APPROVAL_POLICY_ANNOTATION,
     compute_review_digest,
 )
-from reconciler.planning.model.sources import PackageContentStore
+from reconciler.planning.model.sources import PackageContentStore, SourceFailedError
 from reconciler.planning.model.state import PackageRecord, PublishedRevision, RenderedVersion
 from reconciler.planning.model.targets import STATUS_FOLDER
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
@@ -233,9 +233,17 @@ def _build_source_summary(
         contents.store_tree(source.files)
         return source.summary if source.files.id == base else None
     upstream = replace(source, **read_upstream_status(status["upstream"]["to"]))
-    if upstream.repo != source.repo or contents.find_locked_tree(contents.read_tree(tree)) != upstream.tree:
+    if upstream.repo != source.repo:
         return None
-    return upstream.summary if contents.read_upstream(upstream).id == base else None
+    if source.is_git_package and contents.find_locked_tree(contents.read_tree(tree)) != upstream.tree:
+        return None
+    try:
+        # Render a chart again with the current request. If the request has changed, the trees differ.
+        content = contents.read_source(upstream)
+    except SourceFailedError:
+        # The decision about the package reads the source again and reports the error.
+        return None
+    return upstream.summary if content.files.id == base else None
 
 
 def _compute_review_digest(status: Mapping[str, Any]) -> str:

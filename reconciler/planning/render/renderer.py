@@ -205,7 +205,11 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     source = merge_source(inputs, variant.strategy, options)
     if renderer.adjust_source and not select_errors(source.findings):
         source = renderer.adjust_source(source, options)
-    source_findings = (*source.findings, *(_iterate_blocking_conflicts(source) if policy == "block" else ()))
+    source_findings = (
+        *inputs.source_findings,
+        *source.findings,
+        *(_iterate_blocking_conflicts(source) if policy == "block" else ()),
+    )
     run = _RenderRun(variant, source, view, renderer.should_keep_stages, tenant)
     rendered = run.render(inputs, renderer) if not select_errors(source_findings) else PackageRender(source.files)
     if not select_errors((*source_findings, *rendered.findings)):

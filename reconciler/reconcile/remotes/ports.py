@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
 from posixpath import dirname
-from typing import Any
+from typing import Any, Protocol
 
 from reconciler.api.greenhouse import GROUP, PLUGIN
 from reconciler.catalog.files import CommitId, FileTree, ObjectId, TreeId
@@ -32,7 +32,7 @@ from reconciler.krm.yaml import YamlFile
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.parsing import parse_cached
 from reconciler.planning.model.config_completeness import ConfigCompleteness
-from reconciler.planning.model.sources import PackageMalformedError, PackageTooLargeError
+from reconciler.planning.model.sources import PackageMalformedError, PackageTooLargeError, SourceContent
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads, track_drafts, track_publications
@@ -40,6 +40,14 @@ from reconciler.reconcile.input_verifier import InputVerifier
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates
+
+
+class SourceRenderer(Protocol):
+    """Renders charts and overlays."""
+
+    def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
+        """Return the package files for the files of a source. Raises SourceFailedError."""
+        ...
 
 
 class TargetContents:
@@ -55,15 +63,30 @@ class TargetContents:
         source_files: dict[TreeId, FileTree],
         find_locked_tree: Callable[[FileTree], TreeId | None],
         identify_function: Callable[[str], str],
+        sources: SourceRenderer,
     ) -> None:
         self._remotes = remotes
         self._remote = remote
         self._source_files = source_files
         self.find_locked_tree = find_locked_tree
         self.read_function_fingerprint = identify_function
+        self._sources = sources
 
-    def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
-        """Return the files of an upstream package.
+    def read_source(self, upstream: UpstreamPackage) -> SourceContent:
+        """Return the files of an upstream package. Charts and overlays are rendered.
+
+        Raises:
+            SourceFailedError: The source cannot be read or rendered now.
+        """
+        content = self._sources.render(upstream, self._read_git_source(upstream))
+        for program in content.programs:
+            # Request the identity, so that the pass records it as an input.
+            self.read_function_fingerprint(program)
+        self._source_files[content.files.id] = content.files
+        return content
+
+    def _read_git_source(self, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of a folder in Git.
 
         If a branch or tag has moved, the upstream repository may not contain the tree any more. The files then come
         from the copy in the state of the target.
@@ -77,12 +100,11 @@ class TargetContents:
             files = _read_upstream_tree(remote, upstream.tree)
         except ObjectMissingError:
             files = _read_upstream_tree(self._remote, upstream.tree)
-        self._source_files[files.id] = files
         return files
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
         """Return whether `commit` descends from the commit of an upstream. Return False if `commit` does not exist."""
-        remote = self._remotes.get_upstream(upstream.url)
+        remote = self._remotes.get_upstream(upstream.url) if upstream.type == "git" else None
         return remote is not None and remote.is_ancestor(upstream.commit, commit)
 
     def store_tree(self, files: FileTree) -> TreeId:

@@ -13,7 +13,7 @@ from reconciler.krm.findings import Finding, Severity, SourceLocation, parse_fin
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.planning.decide.package_decision import DecisionInput, decide_package, list_edited_branches
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender, Unchanged
-from reconciler.planning.model.sources import PackageSource, PackageTooLargeError, RenderInputs
+from reconciler.planning.model.sources import PackageSource, PackageTooLargeError, RenderInputs, SourceContent
 from reconciler.planning.model.state import ObservedPackage, PackageRecord, RenderedVersion
 from tests.unit.planning.builders import (
     build_owner,
@@ -52,9 +52,9 @@ class FakeRenderer:
     sources: list[str] = field(default_factory=list)
     made: list[RenderInputs] = field(default_factory=list)
 
-    def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
+    def read_source(self, upstream: UpstreamPackage) -> SourceContent:
         self.sources.append(upstream.tree)
-        return build_files(upstream.tree)
+        return SourceContent(build_files(upstream.tree))
 
     def read_tree(self, tree: TreeId) -> FileTree:
         self.sources.append(tree)
@@ -435,7 +435,7 @@ def test_draft_contains_the_tree_of_the_source_files() -> None:
 
 def test_too_large_package_blocks_only_itself() -> None:
     class OversizedSource(FakeRenderer):
-        def read_upstream(self, upstream: UpstreamPackage) -> FileTree:
+        def read_source(self, upstream: UpstreamPackage) -> SourceContent:
             raise PackageTooLargeError("tree 1 must have at most 5 entries")
 
     renderer = OversizedSource()

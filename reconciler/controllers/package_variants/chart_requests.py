@@ -1,0 +1,84 @@
+"""The request to render a chart for one PackageVariant, from its field `spec.helm` and from the target cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from reconciler.api.helm_options import HelmOptions
+from reconciler.api.manifest import KUBERNETES_VERSION_ANNOTATION
+from reconciler.api.porch import PackageVariantSpec
+from reconciler.controllers.repositories import Repository
+from reconciler.krm.helm_paths import parse_option_name
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.charts.request import ChartRequest
+from reconciler.packages.charts.values import ValuesLayer, merge_layers
+from reconciler.packages.source_kinds import CHART_FILE
+
+API_VERSIONS_ANNOTATION = "reconciler.dev/api-versions"
+ALLOWED_SECRETS_ANNOTATION = "reconciler.dev/allow-plaintext-secrets"
+
+
+@dataclass(frozen=True)
+class ChartDefaults:
+    """Values of the settings for options that neither the PackageVariant nor the cluster defines.
+
+    Attributes:
+        kube_version: The Kubernetes version, e.g. "1.34.0".
+    """
+
+    kube_version: str = "1.34.0"
+
+
+def build_chart_request(
+    spec: PackageVariantSpec,
+    helm: HelmOptions,
+    target: Repository,
+    annotations: Mapping[str, str],
+    identity: str,
+    defaults: ChartDefaults,
+) -> ChartRequest:
+    """Return the request to render the chart of a PackageVariant.
+
+    Args:
+        target: The Repository of the cluster.
+        annotations: The annotations of the object that requests the package.
+        identity: A text that identifies the package, for fixed values instead of random values.
+    """
+    cluster_version = target.annotations.get(KUBERNETES_VERSION_ANNOTATION, "")
+    allowed_secrets = spec.annotations.get(ALLOWED_SECRETS_ANNOTATION) or annotations.get(ALLOWED_SECRETS_ANNOTATION)
+    return ChartRequest(
+        release_name=helm.release_name or spec.downstream.package.rpartition("/")[2],
+        namespace=helm.namespace,
+        kube_version=helm.kube_version or cluster_version or defaults.kube_version,
+        values=merge_layers(_iterate_layers(helm)).text,
+        api_versions=helm.api_versions or _split(target.annotations.get(API_VERSIONS_ANNOTATION, "")),
+        set_namespace=helm.set_namespace,
+        create_namespace=helm.create_namespace,
+        include_crds=helm.include_crds,
+        skip_tests=helm.skip_tests,
+        hooks=helm.hooks,
+        skip_schema_validation=helm.skip_schema_validation,
+        on_nondeterminism=helm.on_nondeterminism,
+        identity=identity,
+        allowed_secrets=_split(allowed_secrets or ""),
+    )
+
+
+def find_option_error(spec: PackageVariantSpec, kind: str) -> str:
+    """Return the error about `spec.helm` for a source of this kind. Return "" if there is no error."""
+    if kind == "helm" and spec.helm is None:
+        return "spec.helm.namespace must be set, because the upstream is a Helm chart"
+    if kind != "helm" and spec.helm is not None:
+        return f"spec.helm is not allowed, because the upstream has no {CHART_FILE}"
+    return ""
+
+
+def _iterate_layers(helm: HelmOptions) -> Iterator[ValuesLayer]:
+    yield ValuesLayer("values", "spec.helm.values", helm.values)
+    for index, parameter in enumerate(helm.parameters):
+        name = f"spec.helm.parameters[{index}]"
+        yield ValuesLayer("parameter", name, parameter.value, parse_option_name(parameter.name))
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, (part.strip() for part in text.split(","))))

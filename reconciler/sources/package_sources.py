@@ -1,0 +1,61 @@
+"""Renders the sources of packages: the last step between the files of a source and the files of a package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+from reconciler.catalog.files import FileTree
+from reconciler.controllers.results import UpstreamPackage
+from reconciler.krm.findings import Finding, select_errors
+from reconciler.packages.charts.metadata import read_chart_manifest
+from reconciler.packages.functions.registry import format_program_trace_key
+from reconciler.packages.kptfile import KPTFILE, create_kptfile
+from reconciler.packages.source_codes import TEMPORARY_CODES
+from reconciler.planning.model.sources import SourceContent, SourceFailedError
+from reconciler.sources.helm import HelmEngine
+
+HELM_TRACE_KEY = format_program_trace_key("helm")
+
+
+class PackageSources:
+    """Renders sources. Implements `SourceRenderer`. The engine is built when the first chart is rendered."""
+
+    def __init__(self, build_helm: Callable[[], HelmEngine]) -> None:
+        self._build_helm = build_helm
+
+    @cached_property
+    def helm(self) -> HelmEngine:
+        """The engine that renders charts."""
+        return self._build_helm()
+
+    def identify_helm(self) -> str:
+        """Return the identity of the program helm. Return "" if the program is not available now."""
+        return self.helm.identity()
+
+    def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
+        """Return the package files for the files of a source.
+
+        Raises:
+            SourceFailedError: The source cannot be rendered. The error contains the findings.
+        """
+        if upstream.chart is None:
+            return SourceContent(files)
+        rendered = self.helm.render(files, upstream.chart)
+        if errors := select_errors(rendered.findings):
+            is_temporary = any(finding.code in TEMPORARY_CODES for finding in errors)
+            raise SourceFailedError(rendered.findings, should_retry=is_temporary)
+        programs = {HELM_TRACE_KEY: self.identify_helm()}
+        package = _add_kptfile(rendered.files, files)
+        return SourceContent(package, rendered.findings, programs, rendered.templates)
+
+
+def _add_kptfile(package: FileTree, chart: FileTree) -> FileTree:
+    """Add a Kptfile with the name and description of a chart. The lock is added when the package is created."""
+    manifest = read_chart_manifest(chart)
+    if isinstance(manifest, Finding):
+        return package
+    kptfile = create_kptfile(manifest.name)
+    if manifest.description:
+        kptfile = kptfile.with_description(manifest.description)
+    return package.with_files({KPTFILE: kptfile.to_bytes()})
