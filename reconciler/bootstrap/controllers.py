@@ -75,6 +75,7 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.settings import Settings
 from reconciler.tenancy.package_rules import PackageRules, select_owned
+from reconciler.tenancy.placement_rules import exclude_foreign_resources
 
 # Component types must not generate these kinds in any API group, because the reconciler uses the kinds itself.
 _RESERVED_KINDS = frozenset(
@@ -150,16 +151,19 @@ class CatalogServices:
 
         completeness = build_config_completeness(catalog, self._settings.config.directory.strip("/"))
 
+        before = PlacedPackages(states, remotes, completeness)
+
         def run_placement(part: Catalog, _: None) -> ControllerResult:
-            before, inventory = PlacedPackages(states, remotes, completeness), fleet.inventory
-            return place_resources(part, inventory, PlacementInputs(before, percent, engine, before.get_held_counts()))
+            placement_inputs = PlacementInputs(before, percent, engine, before.get_held_counts())
+            return place_resources(part, fleet.inventory, placement_inputs)
 
         list_existing = partial(_list_existing_packages, states)
         rules = PackageRules(
             catalog, fleet.find_labels, self._find_credential_tenant, list_existing, self._assigned_variants
         )
-        placed = run_traced("placement", lambda: self._placement.run(catalog, run_placement, states))
-        results = [rules.apply_to_placed(placed)]
+        placeable = exclude_foreign_resources(catalog, before.find_tenants)
+        placed = run_traced("placement", lambda: self._placement.run(placeable.catalog, run_placement, states))
+        results = [rules.apply_to_placed(placed), ControllerResult(findings=placeable.findings)]
         # Delete the controllers of deleted tenants with their caches.
         tenants = ("", *catalog.tenants.by_name)
         self._controllers = {tenant: self._controllers.get(tenant) or TenantControllers() for tenant in tenants}

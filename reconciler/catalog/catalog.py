@@ -271,6 +271,12 @@ class Catalog:
             _by_kind=_group_by_kind(objects),
         )
 
+    def hide_objects(self, keys: Iterable[ObjectKey]) -> Catalog:
+        """Return a catalog that does not contain the objects with these identities."""
+        hidden = frozenset(keys)
+        objects = {key: value for key, value in self.objects.items() if key not in hidden}
+        return replace(self, objects=objects, _by_kind=_group_by_kind(objects)) if hidden else self
+
     @property
     def definitions(self) -> Iterator[ConfigObject]:
         """All definitions in all files, including several definitions of one object."""

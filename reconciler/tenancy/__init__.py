@@ -3,8 +3,9 @@
 The package reads `Tenant` objects and enforces their rules. It is between the controllers and the planning:
 
 1. `config_rules.py` changes the catalog before the controllers read it.
-2. `package_rules.py` changes the results of the controllers before the planning reads them.
-3. `render_rules.py` checks each package while the planning renders it.
+2. `placement_rules.py` changes the catalog of the placement controller, which runs once for all tenants.
+3. `package_rules.py` changes the results of the controllers before the planning reads them.
+4. `render_rules.py` checks each package while the planning renders it.
 
 The model of a tenant and the view of a tenant belong to `catalog/`. Do not add rules that read a target, a clock or a
 Git repository: the package computes values from a catalog and from the results of controllers only.

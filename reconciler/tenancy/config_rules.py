@@ -23,7 +23,7 @@ from reconciler.tenancy.codes import TenancyCodes
 
 TENANT_KIND = ("reconciler.dev", "Tenant")
 # Objects of these kinds apply to all packages of the fleet.
-_PLATFORM_KINDS = frozenset({TENANT_KIND, (TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND), *CLUSTER_KINDS})
+PLATFORM_KINDS = frozenset({TENANT_KIND, (TEMPLATE_RULE_GROUP, TEMPLATE_RULE_KIND), *CLUSTER_KINDS})
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
     rules = _ConfigRules(catalog.tenants, options, frozenset(overlaps))
     refused = [(value, reason) for value in catalog.definitions if (reason := rules.find_violation(value))]
     # A refused Repository or cluster never defined a target, so that its name must not affect other targets.
-    present = (value for value, _ in refused if value.key[:2] not in _PLATFORM_KINDS)
+    present = (value for value, _ in refused if value.key[:2] not in PLATFORM_KINDS)
     catalog = catalog.without_definitions([value for value, _ in refused], present)
     rivals = tuple(_find_rivals(catalog))
     catalog = catalog.without_definitions([value for value, _ in rivals], ())
@@ -142,7 +142,7 @@ class _ConfigRules:
         if not name:
             return self._check_other_file(definition) if self.options.denies_other_files else ""
         tenant = self.tenants.by_name[name]
-        if kind in _PLATFORM_KINDS:
+        if kind in PLATFORM_KINDS:
             return f"{definition.key}: only the platform team may define the kind {format_kind(*kind)}"
         allow = tenant.spec.allow
         if not matches_any_glob(format_kind(*kind), allow.kinds):
@@ -156,7 +156,7 @@ class _ConfigRules:
 
     def _check_other_file(self, definition: ConfigObject) -> str:
         kind = definition.key.group, definition.key.kind
-        if kind in _PLATFORM_KINDS:
+        if kind in PLATFORM_KINDS:
             return ""
         return (
             f"{definition.key} has no effect: its file is in no folder of a Tenant, and the setting `tenancy.default`"

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.policies import placements_published, propagation, resource
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import PassResult, World, config_map, package, repository, small_world, variant
 
@@ -377,3 +378,67 @@ def test_unreadable_file_holds_only_the_deletions_of_its_tenant(
 
     assert ("refs/heads/removals/berlin" in result.after) is not is_held
     assert ("DeletionHeld" in result.codes) is is_held
+
+
+class TestPlacedResources:
+    EVERYTHING = tenant(
+        kinds="['**']",
+        namespaces="['**']",
+        packages="['**']",
+        targets="{selector: {}}",
+        clusterScopedResources="['**']",
+    )
+
+    @pytest.fixture
+    def placed(self, tmp_path: Path) -> World:
+        """Return a fleet with published resources of the platform team, and a tenant that may place resources."""
+        world = begin(tmp_path, placements_published)
+        world.write({"tenants/payments.yaml": self.EVERYTHING})
+        world.sync_until_unchanged()
+        return world
+
+    def test_resource_does_not_change_the_package_of_another_owner(self, placed: World) -> None:
+        placed.write({"teams/payments/a.yaml": resource("ConfigMap", "a", on="*", text="stolen")})
+
+        result = placed.sync()
+
+        assert result.changed_branches == set()
+        (message,) = list_messages(result, "ClaimConflict")
+        assert "belongs to the platform team" in message
+
+    def test_tenant_places_resources_in_its_own_namespace(self, placed: World) -> None:
+        placed.write(
+            {"teams/payments/a.yaml": resource("ConfigMap", "a", namespace="payments", on="berlin", text="own")}
+        )
+
+        placed.sync()
+
+        assert "own" in placed.text("drafts/berlin", "resources/payments/configmap-a.yaml")
+
+    def test_recorded_tenant_keeps_its_namespace(self, placed: World) -> None:
+        own = resource("ConfigMap", "a", namespace="payments", on="berlin", text="own")
+        placed.write({"teams/payments/a.yaml": own})
+        placed.sync()
+        before = placed.head("drafts/berlin")
+        placed.write(
+            {
+                "tenants/shop.yaml": tenant("shop", "['teams/shop/**']", namespaces="[payments]"),
+                "teams/shop/b.yaml": resource("ConfigMap", "b", namespace="payments", on="berlin", text="other"),
+                "c.yaml": resource("ConfigMap", "c", namespace="payments", on="berlin", text="other"),
+            }
+        )
+
+        result = placed.sync()
+
+        assert placed.head("drafts/berlin") == before
+        assert len(list_messages(result, "ClaimConflict")) == 2
+
+    def test_policy_does_not_place_the_resources_of_another_owner(self, placed: World) -> None:
+        placed.write({"a.yaml": resource("ConfigMap", "a", by="new", text="secret")})
+        placed.sync_until_unchanged()
+        placed.write({"teams/payments/new.yaml": propagation("new", {"clusterSelector": {"region": "south"}})})
+
+        result = placed.sync()
+
+        assert result.changed_branches == set()
+        assert "PropagationPolicyNotFound" in result.codes

@@ -152,7 +152,7 @@ class PassResult:
             for plan in plans
             for removal_outcome in plan.removals
         }
-        mapping |= {str(item.variant.target): _format_outcome(item) for _, item in self.report.plan.list_outcomes()}
+        mapping |= {str(item.variant.target): format_outcome(item) for _, item in self.report.plan.list_outcomes()}
         for plan in plans:
             mapping |= {
                 f"{plan.target.name}/{held_removal.package}": held_removal.finding.code for held_removal in plan.held
@@ -170,7 +170,8 @@ class PassResult:
         return {finding.code for finding in self.findings}
 
 
-def _format_outcome(outcome: PackageOutcome) -> str:
+def format_outcome(outcome: PackageOutcome) -> str:
+    """Return the kind of a draft, the reason for no change, or the codes of the errors that block the package."""
     match outcome:
         case Draft():
             return "draft"

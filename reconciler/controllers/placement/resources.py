@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
@@ -19,7 +20,11 @@ from reconciler.controllers.placement.model import (
     PlacementResource,
     PlacementResources,
 )
-from reconciler.controllers.placement.propagation_policies import PropagationPolicies, build_propagation_policy_key
+from reconciler.controllers.placement.propagation_policies import (
+    PropagationPolicies,
+    build_propagation_policy_key,
+    read_propagation_policies,
+)
 from reconciler.krm.field_text import quote_value, suggest_name
 from reconciler.krm.findings import Finding, FindingCode, select_errors
 from reconciler.krm.names import validate_name_segment
@@ -193,6 +198,7 @@ def read_placed_resources(
     """
     resources: list[PlacementResource] = []
     findings: list[Finding] = []
+    select_policies = _create_policy_filter(catalog, propagations)
     for config_object in filter(has_placement, catalog.objects.values()):
         if finding := check_placeable(config_object) or _check_path(config_object):
             findings.append(finding)
@@ -200,7 +206,8 @@ def read_placed_resources(
             resource = PlacementResource(
                 config_object, get_package_namespace(config_object.key), build_resource_file(config_object)
             )
-            placed, resource_findings = _resolve_placement(resource, inventory, propagations, clusters_by_policy)
+            visible = select_policies(config_object)
+            placed, resource_findings = _resolve_placement(resource, inventory, visible, clusters_by_policy)
             findings += resource_findings
             resources.append(placed)
     duplicates = {key: copies for key, copies in catalog.copies.items() if not is_controller_input(key)}
@@ -212,6 +219,16 @@ def read_placed_resources(
     ambiguous = shared.union(duplicates)
     unambiguous = tuple(config_object for config_object in resources if config_object.key not in ambiguous)
     return PlacementResources(unambiguous, ambiguous, frozenset(filter(None, policies)), (*findings, *shared_findings))
+
+
+def _create_policy_filter(
+    catalog: Catalog, propagations: PropagationPolicies
+) -> Callable[[ConfigObject], PropagationPolicies]:
+    """Return a function that returns the policies that the tenant of a resource can see."""
+    if not catalog.tenants:
+        return lambda resource: propagations
+    read = cache(lambda tenant: read_propagation_policies(catalog.select_visible(tenant)))
+    return lambda resource: read(catalog.tenants.find_owner(resource.file))
 
 
 def _resolve_placement(

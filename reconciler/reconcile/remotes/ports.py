@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from posixpath import dirname
 from typing import Any, Protocol
 
@@ -22,7 +22,7 @@ from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import KeyedCache
 from reconciler.controllers.package_variants.upstream_resolution import PackageDirectory
-from reconciler.controllers.placement.model import OWNER_GROUP, OWNER_KIND
+from reconciler.controllers.placement.model import OWNER_GROUP, OWNER_KIND, build_placement_owner
 from reconciler.controllers.plugin_presets.package_files import PLUGIN_FILE
 from reconciler.controllers.repositories import Repository
 from reconciler.controllers.results import PackageOwner, UpstreamPackage
@@ -315,6 +315,21 @@ class PlacedPackages(OwnedPackages):
         _, state = self._targets.get(cluster, (None, None))
         record = state.packages.get(package) if state else None
         return self._completeness.includes(record) if record else self._completeness.includes_all
+
+    def find_tenants(self, namespace: str) -> frozenset[str] | None:
+        """Return the tenants of the packages of a namespace. The platform team has the name "".
+
+        Return None if a tenant is unknown.
+        """
+        return self._tenants_by_owner.get(build_placement_owner(namespace).key, frozenset())
+
+    @cached_property
+    def _tenants_by_owner(self) -> Mapping[ObjectKey, frozenset[str] | None]:
+        result: dict[ObjectKey, frozenset[str] | None] = {}
+        for _, record in self._records():
+            tenants, others = self._completeness.find_tenants(record), result.get(record.owner.key, frozenset())
+            result[record.owner.key] = None if tenants is None or others is None else tenants | others
+        return result
 
     def read_last_draft(self, cluster: str, package: str) -> FileTree | None:
         """Return the source files of the last draft of a package. Return None if these files cannot be read."""
