@@ -1,10 +1,12 @@
 """Tests of SOPS documents and SealedSecrets through whole passes. SOPS decrypts the results."""
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from reconciler.krm.yaml import parse_yaml
 from tests.support.command_line import run_in
 from tests.support.policies import ATTACHED, patch, policy
 from tests.support.sops import MAC_ONLY, SECRET, SECRET_FIELDS, SopsKey, make_sops_key
@@ -287,3 +289,30 @@ def test_config_map_with_a_field_named_sops_is_an_ordinary_resource(tmp_path: Pa
     world = create_world(tmp_path, config_map("tool", sops="enabled"))
     assert world.sync().codes == set()
     assert "team: platform" in world.text("drafts/berlin", FILE)
+
+
+@pytest.mark.parametrize("suffix", ["yaml", "json"])
+def test_policy_still_applies_after_a_rotation_on_the_branch(tmp_path: Path, key: SopsKey, suffix: str) -> None:
+    secret = SECRET.replace("    app: shop\n", f"    app: shop\n    {ATTACHED}: label\n")
+    if suffix == "json":
+        secret = json.dumps(parse_yaml(secret.encode()).documents[0].data)
+    world = create_world(tmp_path, SECRET, policy=LABEL_POLICY)
+    encrypted = key.encrypt(secret, *SECRET_FIELDS, MAC_ONLY, suffix=f".{suffix}")
+    world.release("web", "v1", {"Kptfile": KPTFILE, f"secret.{suffix}": encrypted})
+    path = f"web/secret.{suffix}"
+    world.sync()
+    publish(world)
+    rotated = key.rotate(world.text("clusters/berlin", path).rstrip("\n"), suffix=f".{suffix}")
+    world.commit("clusters/berlin", {path: rotated})
+
+    result = world.sync()
+
+    assert (result.outcomes, result.codes) == ({"berlin/web": "published with edits"}, {"SopsWithheld"})
+    assert world.text("clusters/berlin", path) == rotated
+    world.write({"policy.yaml": policy("label", [patch("/metadata/labels/tier", "frontend")])})
+    world.sync()
+    text = world.text("drafts/berlin", path)
+    assert "frontend" in key.decrypt(text.rstrip("\n"), suffix=f".{suffix}")
+    assert key.decrypt(text.rstrip("\n"), suffix=f".{suffix}").count("hunter2-hunter2") == 1
+    assert "conflicts" not in world.package_status("drafts/berlin", "web")
+    assert world.sync().is_unchanged

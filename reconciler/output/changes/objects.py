@@ -20,6 +20,7 @@ from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import is_krm_file, parse_documents
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import KrmResource
+from reconciler.packages.sops import SOPS, is_sops_document
 from reconciler.redaction import MASK, contains_secret, hide_ciphertexts, is_ciphertext, is_sealed_path, is_secret_path
 
 # Cache parsed objects, because most files are equal on all clusters. The size equals the size of the cache of parsed
@@ -200,7 +201,9 @@ def _compare_versions(before: FileObject, after: FileObject) -> ObjectChange | N
     changes = tuple(find_field_changes(before.data, after.data))
     if not changes:
         return None
-    visible = tuple(_mask_change(change, is_secret=_is_secret_change(change, after)) for change in changes)
+    # The metadata of SOPS changes with each encryption. Show it only if nothing else has changed.
+    shown = [change for change in changes if change.path[:1] != (SOPS,)] if is_sops_document(after.data) else ()
+    visible = tuple(_mask_change(change, is_secret=_is_secret_change(change, after)) for change in shown or changes)
     files = frozenset({before.file, after.file})
     return ObjectChange(after.key, "changed", files, visible, after.is_local_config, _compute_digest(changes))
 

@@ -47,6 +47,11 @@ class MergeOptions:
 
     Use this switch only if `updated` is the output of the functions of the package `origin`.
     """
+    merges_sops_documents: bool = False
+    """Whether to merge the plaintext fields of SOPS documents instead of whole files.
+
+    Use this switch only if a render created one of the sides from another side. A render changes no encrypted field.
+    """
 
 
 def create_compat_options(schemas: MergeSchemas | None = None) -> MergeOptions:

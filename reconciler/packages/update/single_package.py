@@ -20,6 +20,7 @@ from reconciler.packages.update.options import MergeOptions
 from reconciler.packages.update.package_diff import is_resource_file, is_same_content
 from reconciler.packages.update.resource_merge import merge_resource_files
 from reconciler.packages.update.sides import MergeSides, UpdateResult, combine_results
+from reconciler.packages.update.sops_merge import merge_sops_file
 from reconciler.packages.update.whole_files import (
     DELETED_LOCALLY,
     DELETED_UPSTREAM,
@@ -27,7 +28,6 @@ from reconciler.packages.update.whole_files import (
     format_conflict_file,
     merge_executable_bit,
     merge_opaque_file,
-    merge_sops_file,
     merge_whole_file,
     resolve_one_sided,
 )

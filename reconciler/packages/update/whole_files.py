@@ -1,4 +1,4 @@
-"""Files that are merged as a whole: opaque files, which are not read as resources, SOPS files, and unparsable files."""
+"""Files that are merged as a whole: opaque files, which are not read as resources, and files that cannot be parsed."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ from typing import Any
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.merge3.rules import ABSENT, ChosenSide, Conflict
-from reconciler.packages.sops import SOPS
 from reconciler.packages.update.options import MergeOptions
-from reconciler.packages.update.package_diff import is_same_content
 from reconciler.packages.update.sides import MergeSides, UpdateResult
 
 DELETED_LOCALLY = "deleted-locally"
@@ -26,17 +24,6 @@ def merge_opaque_file(sides: MergeSides, path: str, options: MergeOptions) -> Up
     if local is not None and local != origin:
         return create_single_file_result(path, local)
     return create_single_file_result(path, updated)
-
-
-def merge_sops_file(sides: MergeSides, path: str, options: MergeOptions) -> UpdateResult:
-    """Merge a file with a SOPS document. If both sides changed the file, the conflict policy selects the whole file.
-
-    A local file that differs from the origin only in merge comments is unchanged. kpt adds these comments.
-    """
-    origin, updated, local = (side.get(path) for side in sides)
-    if origin and local and origin != updated and is_same_content(path, origin.data, local.data):
-        return create_single_file_result(path, updated)
-    return merge_whole_file(sides, path, options.rules.winner, SOPS)
 
 
 def merge_whole_file(sides: MergeSides, path: str, winner: ChosenSide, rule: str) -> UpdateResult:

@@ -417,7 +417,7 @@ def _extract_local_source(package: BranchPackage, options: MergeOptions) -> Upda
         return UpdateResult(package.merged)
     rules = replace(options.rules, winner="local", merges_scalar_lists=True)
     # Match resources also by their position in the file, because a function can change the kind, name or namespace.
-    local_wins = replace(options, rules=rules, match_positions=True)
+    local_wins = replace(options, rules=rules, match_positions=True, merges_sops_documents=True)
     merged = merge_packages(package.rendered, package.merged, package.files, local_wins)
     # Keep only conflicts whose local change is missing in the result, e.g. because the changed file is not valid YAML.
     # In all other conflicts, the local change has won.
@@ -438,6 +438,7 @@ def find_overruled_changes(
     `rule` is the name of the step. `result` is the package after the step.
     """
     if source.is_edited:
+        options = replace(options, merges_sops_documents=True)
         for conflict in merge_packages(source.base, result, source.files, options).conflicts:
             # Ignore `upstream` and `upstreamLock` of the Kptfile, because the variant sets them.
             if conflict.file != KPTFILE or not conflict.pointer.startswith("/upstream"):
