@@ -1,7 +1,7 @@
 """Small files with credentials. A file is read again after each change, so that a rotated credential is used at once.
 
-Except for the characters of tokens, this module contains no code for formats of credentials. Messages never contain the
-content of a file.
+Except for the characters of tokens and files with one secret per line, this module contains no code for formats of
+credentials. Messages never contain the content of a file.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+
+from reconciler.redaction import register_secret
 
 _MAX_BYTES = 1024 * 1024
 # Reject all other characters, because they make an HTTP header invalid. The HTTP client would then include the token in
@@ -36,6 +38,29 @@ def read_file_version(file: Path) -> FileVersion | None:
 def is_token(text: str) -> bool:
     """Return whether a text can be the value of a header without escaping."""
     return bool(_TOKEN.fullmatch(text))
+
+
+class SecretFileError(Exception):
+    """The file cannot be read, or contains no secret. The message contains no part of its content."""
+
+
+def read_secrets(file: Path) -> tuple[bytes, ...]:
+    """Return the secrets in a file, one per line. Logs mask the secrets.
+
+    Several secrets make a rotation without downtime possible.
+
+    Raises:
+        SecretFileError: The file cannot be read, or contains no secret.
+    """
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise SecretFileError(f"{file}: the secret file must be readable: {error.strerror}") from None
+    secrets = tuple(line.strip() for line in lines if line.strip())
+    if not secrets:
+        raise SecretFileError(f"{file}: must contain at least one secret, one per line")
+    register_secret(*(secret.decode(errors="replace") for secret in secrets))
+    return secrets
 
 
 class CredentialFileError(Exception):

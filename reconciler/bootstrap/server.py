@@ -6,9 +6,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.server.address import ListenError
 from reconciler.server.application import create_app
-from reconciler.server.deliveries import SecretFile, SecretFileError, WebhookDeliveries
+from reconciler.server.deliveries import SecretFile, WebhookDeliveries
 from reconciler.server.health_routes import create_health_routes
 from reconciler.server.http_server import HttpServer
 from reconciler.server.limits import ServerLimits
@@ -103,9 +104,7 @@ def _check_token_file(file: str) -> Path | None:
         return None
     path = Path(file).expanduser()
     try:
-        has_token = bool(path.read_bytes().strip())
-    except OSError as error:
-        raise SettingsError(f"metrics.token_file: {file}: the token file must be readable: {error.strerror}") from None
-    if not has_token:
-        raise SettingsError(f"metrics.token_file: {file}: must contain at least one token, one per line")
+        read_secrets(path)
+    except SecretFileError as error:
+        raise SettingsError(f"metrics.token_file: {error}") from None
     return path

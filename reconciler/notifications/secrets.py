@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from reconciler import credential_files
 from reconciler.notifications.channel import ChannelError
-from reconciler.redaction import register_secret
 
 
 def read_secrets(file: str) -> tuple[str, ...]:
@@ -16,15 +16,11 @@ def read_secrets(file: str) -> tuple[str, ...]:
     """
     path = Path(file).expanduser()
     try:
-        lines = path.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a text file"
-        raise ChannelError(f"{path}: the secret file must be readable: {reason}") from None
-    secrets = tuple(line.strip() for line in lines if line.strip())
-    if not secrets:
-        raise ChannelError(f"{path}: must contain at least one secret, one per line")
-    register_secret(*secrets)
-    return secrets
+        return tuple(secret.decode() for secret in credential_files.read_secrets(path))
+    except credential_files.SecretFileError as error:
+        raise ChannelError(str(error)) from None
+    except UnicodeDecodeError:
+        raise ChannelError(f"{path}: the secret file must be readable: it is not a text file") from None
 
 
 def read_secret(file: str) -> str:

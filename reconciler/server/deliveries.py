@@ -1,4 +1,4 @@
-"""Verifies webhook deliveries, detects replays, and reads the file with the webhook secrets.
+"""Verifies webhook deliveries, detects replays, and reads the webhook secrets again after a change of their file.
 
 An accepted delivery only starts a pass. The pass fetches the remotes and does not use the content of the webhook.
 """
@@ -15,8 +15,7 @@ from http import HTTPStatus
 from pathlib import Path
 from threading import Lock
 
-from reconciler.credential_files import read_file_version
-from reconciler.redaction import register_secret
+from reconciler.credential_files import SecretFileError, read_file_version, read_secrets
 from reconciler.server.signatures import SignatureCheck, SignatureClaim, read_claim
 from reconciler.service.fleet_view import Failure
 from reconciler.telemetry.event_log import log
@@ -100,12 +99,8 @@ def _sanitize(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9 ._:/{}-]", "?", text[:_MAX_LOGGED_CHARACTERS])
 
 
-class SecretFileError(Exception):
-    """The secret file cannot be read or contains no secret. The message never contains the content of the file."""
-
-
 class SecretFile:
-    """A file with webhook secrets, one per line. Several secrets make a rotation without downtime possible.
+    """A file with webhook secrets, one per line.
 
     Args:
         clock: Returns the seconds of a monotonic clock.
@@ -120,7 +115,7 @@ class SecretFile:
         self._lock = Lock()
         self._failure: Failure | None = None
         self._version = read_file_version(file)
-        self._secrets = self._read()
+        self._secrets = read_secrets(file)
 
     def secrets(self) -> tuple[bytes, ...]:
         """Return the current secrets. Read the file again if it has changed.
@@ -141,7 +136,7 @@ class SecretFile:
 
     def _reload(self) -> tuple[bytes, ...]:
         try:
-            secrets = self._read()
+            secrets = read_secrets(self._file)
         except SecretFileError as error:
             # Return no secrets, because an operator can delete the file to revoke its secrets.
             log.error("webhook_secrets_lost", message=str(error))
@@ -149,15 +144,4 @@ class SecretFile:
             return ()
         self._failure = None
         log.info("webhook_secrets_reloaded", secrets=len(secrets))
-        return secrets
-
-    def _read(self) -> tuple[bytes, ...]:
-        try:
-            lines = self._file.read_bytes().splitlines()
-        except OSError as error:
-            raise SecretFileError(f"{self._file}: the secret file must be readable: {error.strerror}") from None
-        secrets = tuple(line.strip() for line in lines if line.strip())
-        if not secrets:
-            raise SecretFileError(f"{self._file}: must contain at least one secret, one per line")
-        register_secret(*(secret.decode(errors="replace") for secret in secrets))
         return secrets

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import render_metrics
 
@@ -32,16 +33,16 @@ class MetricsAccess:
         if self.token_file is None:
             return True
         try:
-            lines = self.token_file.read_bytes().splitlines()
-        except OSError as error:
-            log.error("metrics_token_unreadable", file=str(self.token_file), message=error.strerror)
+            accepted = read_secrets(self.token_file)
+        except SecretFileError as error:
+            log.error("metrics_token_unreadable", file=str(self.token_file), message=str(error))
             return False
         value = authorization.encode()
         if value[: len(_SCHEME)].lower() != _SCHEME:
             return False
         token = value[len(_SCHEME) :].strip()
         # Compare all tokens, so that the time of the comparison does not depend on the token.
-        matches = [hmac.compare_digest(token, line.strip()) for line in lines if line.strip()]
+        matches = [hmac.compare_digest(token, secret) for secret in accepted]
         return any(matches)
 
 

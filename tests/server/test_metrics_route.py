@@ -96,8 +96,8 @@ def test_a_new_token_is_valid_without_a_reload(server: ServiceServer, tmp_path: 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        pytest.param(None, "the token file must be readable: No such file or directory", id="missing"),
-        pytest.param(" \n", "must contain at least one token, one per line", id="empty"),
+        pytest.param(None, "the secret file must be readable: No such file or directory", id="missing"),
+        pytest.param(" \n", "must contain at least one secret, one per line", id="empty"),
     ],
 )
 def test_an_unusable_token_file_is_an_error_of_the_settings(

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.server.deliveries import SecretFile, SecretFileError
+from reconciler.credential_files import SecretFileError
+from reconciler.server.deliveries import SecretFile
 from reconciler.service.fleet_view import Failure
 
 
