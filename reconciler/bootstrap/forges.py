@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reconciler.forge.port import Forge, NewRequest
-from reconciler.forge.push_options import build_gitlab_push_options
+from reconciler.forge import port, push_options
 from reconciler.git.url import GitUrl, get_location, matches_location, parse_url, split_host_and_path
 from reconciler.output import remote_checks
 from reconciler.output.review import pull_request
@@ -18,6 +17,7 @@ from reconciler.settings import ForgeSettings, Settings
 if TYPE_CHECKING:
     from reconciler.forge.drivers import ApiCredentials, Hosts
     from reconciler.forge.github_app import AppTokens
+    from reconciler.forge.port import Forge
     from reconciler.output.remote_checks import ForgeCheck
     from reconciler.planning.decide.fleet_plan import TargetPlan
     from reconciler.reconcile.commits import PushOptionsAnnouncer
@@ -39,9 +39,9 @@ def create_gitlab_announcer(settings: Settings) -> PushOptionsAnnouncer:
             return ()
         (first_push, *_) = target_plan.list_pushes(plan)
         title, body = pull_request.format_announcement(plan)
-        return build_gitlab_push_options(
-            NewRequest(first_push.branch, plan.target.branch, title, body, forge_settings.draft, forge_settings.labels)
-        )
+        branches = first_push.branch, plan.target.branch
+        request = port.NewRequest(*branches, title, body, forge_settings.draft, forge_settings.labels)
+        return push_options.build_gitlab_push_options(request)
 
     return announce
 

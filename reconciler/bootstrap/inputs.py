@@ -24,7 +24,7 @@ from reconciler.reconcile import config_proposals
 from reconciler.reconcile.cache_files import KnownHeads
 from reconciler.reconcile.config_source import ConfigHistory, FolderConfigSource, RepositoryConfigSource
 from reconciler.reconcile.pass_inputs import PROPOSAL_STATE_NAME, ConfigSource, digest_proposal_refs
-from reconciler.reconcile.pull_requests.open_requests import ForgeLookup, PullRequestCache
+from reconciler.reconcile.pull_requests import open_requests
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
 from reconciler.telemetry.event_log import log_mirror_rebuild, log_signing_failure
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from reconciler.git.signing import Signer
     from reconciler.krm.yaml import YamlFile
     from reconciler.reconcile.config_proposals import ConfigProposals
+    from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
     from reconciler.runners.functions import CombinedFunctionProvider
 
 Progress = Callable[[str, int, int], None]
@@ -202,7 +203,8 @@ class SettingsInputs:
     def pull_request_cache(self) -> PullRequestCache:
         """The open pull requests of all repositories."""
         find_forge = self.forges.get_forge if self._can_call_forges else lambda url: None
-        return PullRequestCache(ForgeLookup(find_forge, self.forges.get_kind), self._backoff)
+        lookup = open_requests.ForgeLookup(find_forge, self.forges.get_kind)
+        return open_requests.PullRequestCache(lookup, self._backoff)
 
     def get_commit_page(self, repo: str, commit: str) -> str:
         """Return the URL of a web page about a commit. Return "" if there is no page. "" as `repo` means the config."""

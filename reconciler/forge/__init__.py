@@ -3,3 +3,10 @@
 This package and `reconciler.notifications` import an HTTP client. The code that decides which pull requests to open
 is in `reconciler.reconcile`.
 """
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

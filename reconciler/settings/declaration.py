@@ -8,7 +8,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from reconciler.krm.names import validate_ref_name
 from reconciler.redaction import has_credentials
-from reconciler.server.address import split_address
+from reconciler.server import address
 
 
 class SettingsGroup(BaseModel):
@@ -45,7 +45,7 @@ UrlWithoutCredentials = Annotated[str, AfterValidator(_check_no_credentials)]
 
 def _check_listen_address(value: str) -> str:
     if value:
-        split_address(value)
+        address.split_address(value)
     return value
 
 
