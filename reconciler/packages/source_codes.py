@@ -24,6 +24,10 @@ class SourceCodes(CodeTable):
     HELM_HOOKS_PRESENT = info("A package contains resources that are Helm hooks.", PACKAGE)
     HELM_UNAVAILABLE = error("A chart needs the program helm, which cannot run on this machine.", PACKAGE)
     HOOK_LEFT_OUT = info("A Helm hook is not part of the package.", PACKAGE)
+    LOOKUP_RETURNS_NOTHING = info("A chart calls `lookup`, which returns nothing during a render.", PACKAGE)
+    NONDETERMINISTIC_CHART = error(
+        "The output of a chart depends on a clock, on randomness or on the order of maps.", PACKAGE
+    )
     NOT_IN_CACHE = error("With the option --offline, a source that is not in the cache cannot be read.", PACKAGE)
     PATH_INVALID = error("The path of a file in a source is absolute, or contains `..`.", PACKAGE)
     PLAINTEXT_SECRET = error("A secret value in a package is not encrypted.", PACKAGE)

@@ -12,10 +12,12 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_hash
 from reconciler.lazy_dataclasses import asdict, dataclass
+from reconciler.packages.charts.determinism import TrialRenders, render_deterministically
 from reconciler.packages.charts.documents import OutputRules, build_rendered_source, read_output, split_output
 from reconciler.packages.charts.helm_errors import convert_helm_error, is_out_of_memory
 from reconciler.packages.charts.metadata import format_chart, read_chart_manifest
-from reconciler.packages.charts.request import ChartRequest, RenderedSource
+from reconciler.packages.charts.request import ChartRequest, RenderedSource, RenderFailedError
+from reconciler.packages.charts.secrets import find_plaintext_secrets
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessTimeoutError
@@ -35,20 +37,6 @@ class HelmOptions:
 
     limits: ProcessLimits
     rules: OutputRules
-
-
-class _RenderFailedError(Exception):
-    """The program gave no output.
-
-    Attributes:
-        findings: The errors.
-        is_temporary: Whether a later render with the same input can succeed.
-    """
-
-    def __init__(self, findings: tuple[Finding, ...], *, is_temporary: bool = False) -> None:
-        super().__init__(findings)
-        self.findings = findings
-        self.is_temporary = is_temporary
 
 
 class HelmEngine:
@@ -123,8 +111,8 @@ class HelmEngine:
             return interrupted
         try:
             with self._slots:
-                result = self._convert_output(job, self._run(job))
-        except _RenderFailedError as error:
+                result = self._render_now(job)
+        except RenderFailedError as error:
             result = RenderedSource(findings=error.findings)
             if error.is_temporary:
                 self._interrupted.add(key, result)
@@ -137,11 +125,34 @@ class HelmEngine:
             self._cache.write(key, result)
         return result
 
-    def _run(self, job: _Job) -> str:
-        """Return the output of helm. Raises _RenderFailedError."""
+    def _render_now(self, job: _Job) -> RenderedSource:
+        """Render a chart, also with the variants that show whether the output is deterministic.
+
+        Raises:
+            RenderFailedError: The chart cannot be rendered.
+        """
+        rules, request = self._options.rules, job.request
+        renders = TrialRenders(
+            job.chart,
+            request,
+            job.label,
+            rules.yaml_limits,
+            lambda chart, values: self._run(job, chart, values),
+            lambda output: split_output(output, job.chart_name),
+        )
+        output = render_deterministically(renders)
+        if errors := select_errors(output.findings):
+            return RenderedSource(findings=errors)
+        package = read_output(output.texts, job.label, request, rules)
+        package.findings += output.findings
+        package.findings += find_plaintext_secrets(package.resources, job.label, request.allowed_secrets)
+        return build_rendered_source(package, request)
+
+    def _run(self, job: _Job, chart: FileTree, values: str) -> str:
+        """Return the output of helm for a chart or a variant of it. Raises RenderFailedError."""
         inputs: dict[str, FileTree | bytes] = {
-            _CHART_FOLDER: job.chart,
-            _VALUES_FILE: job.request.values.encode("utf-8", "surrogatepass"),
+            _CHART_FOLDER: chart,
+            _VALUES_FILE: values.encode("utf-8", "surrogatepass"),
         }
         limits = self._options.limits
         try:
@@ -149,24 +160,19 @@ class HelmEngine:
         except ProcessTimeoutError as error:
             message = (
                 f"{job.label}: helm took longer than {limits.seconds:g} seconds and was killed. It is tried again"
-                " later. The setting `sources.helm.timeout_seconds` is the limit"
+                " later; the setting `sources.helm.timeout_seconds` is the limit"
             )
-            raise _RenderFailedError((SourceCodes.RENDER_TIMEOUT.finding(message),), is_temporary=True) from error
+            raise RenderFailedError((SourceCodes.RENDER_TIMEOUT.finding(message),), is_temporary=True) from error
         except (OSError, SandboxUnavailableError) as error:
             reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
             message = f"{job.label}: {job.helm.program.path} cannot run: {reason}"
-            raise _RenderFailedError((SourceCodes.HELM_UNAVAILABLE.finding(message),), is_temporary=True) from error
+            raise RenderFailedError((SourceCodes.HELM_UNAVAILABLE.finding(message),), is_temporary=True) from error
         _check_result(job, result, limits)
         try:
             return result.output.decode()
         except UnicodeDecodeError as error:
             finding = SourceCodes.RENDERED_OUTPUT_INVALID.finding(f"{job.label}: the output of helm is not UTF-8 text")
-            raise _RenderFailedError((finding,)) from error
-
-    def _convert_output(self, job: _Job, output: str) -> RenderedSource:
-        texts = split_output(output, job.chart_name)
-        package = read_output(texts, job.label, job.request, self._options.rules)
-        return build_rendered_source(package, job.request)
+            raise RenderFailedError((finding,)) from error
 
 
 @dataclass(frozen=True)
@@ -204,21 +210,21 @@ class _InterruptedRenders:
 
 
 def _check_result(job: _Job, result: ProcessResult, limits: ProcessLimits) -> None:
-    """Raise _RenderFailedError if helm failed or wrote too much."""
+    """Raise RenderFailedError if helm failed or wrote too much."""
     if result.is_too_large:
         message = (
             f"{job.label} renders more than {limits.output_bytes} bytes: the setting `sources.helm.output_bytes` is"
             " the limit"
         )
-        raise _RenderFailedError((SourceCodes.SOURCE_TOO_LARGE.finding(message),))
+        raise RenderFailedError((SourceCodes.SOURCE_TOO_LARGE.finding(message),))
     if result.exit_code < 0 or is_out_of_memory(result.stderr):
         message = (
             f"{job.label}: helm used more than {limits.memory_bytes} bytes of memory, or another process killed it. It"
             " is tried again later. The setting `sources.helm.memory_bytes` is the limit"
         )
-        raise _RenderFailedError((SourceCodes.RENDER_OUT_OF_MEMORY.finding(message),), is_temporary=True)
+        raise RenderFailedError((SourceCodes.RENDER_OUT_OF_MEMORY.finding(message),), is_temporary=True)
     if result.exit_code:
-        raise _RenderFailedError(convert_helm_error(result.stderr, job.label, job.chart_name))
+        raise RenderFailedError(convert_helm_error(result.stderr, job.label, job.chart_name))
 
 
 def _build_arguments(request: ChartRequest) -> tuple[str, ...]:

@@ -241,3 +241,20 @@ def test_values_are_not_stored(tmp_path: Path, engine: HelmEngine) -> None:
     engine.render(CHART, replace(REQUEST, values=json.dumps({"password": "hunter2hunter2"})))
 
     assert not [path for path in (tmp_path / "renders").iterdir() if b"hunter2" in path.read_bytes()]
+
+
+SECRET = (
+    "---\n# Source: web/templates/a.yaml\napiVersion: v1\nkind: Secret\nmetadata: {name: db}\ndata: {a: aHVudGVyMg==}\n"
+)
+
+
+def test_plaintext_secret_is_not_stored(tmp_path: Path, engine: HelmEngine, helm: FakeHelm) -> None:
+    helm.behave(output=SECRET)
+
+    refused, allowed = (engine.render(CHART, replace(REQUEST, allowed_secrets=names)) for names in ((), ("Secret/db",)))
+
+    assert (list_errors(refused), list(refused.files)) == (["PlaintextSecret"], [])
+    assert (list_errors(allowed), list(allowed.files)) == ([], ["secret-db.yaml"])
+    assert "aHVudGVyMg" not in str(refused)
+    stored = [path for path in (tmp_path / "renders").iterdir() if b"aHVudGVyMg" in path.read_bytes()]
+    assert len(stored) == 1

@@ -40,6 +40,11 @@ class OutputRules:
     max_resources: int
     is_strict: bool
 
+    @property
+    def yaml_limits(self) -> YamlLimits:
+        """The limits of one document."""
+        return YamlLimits(file_bytes=self.max_bytes)
+
 
 @dataclass(frozen=True)
 class OutputText:
@@ -49,11 +54,15 @@ class OutputText:
         template: Path of the template file, relative to the folder of the chart.
         index: Number of the document among the documents of this template file, from 1.
         text: The text of the document without `---` and without the line `# Source`.
+        has_stable_name: Whether the name of the resource is equal in each render.
+        rewrite_reason: The reason why the text was written again from its data, or "".
     """
 
     template: str
     index: int
     text: str
+    has_stable_name: bool = True
+    rewrite_reason: str = ""
 
     @property
     def place(self) -> str:
@@ -80,12 +89,16 @@ class RenderedResource(KrmResource):
     @cached_property
     def label(self) -> str:
         """The kind, namespace and name for messages, e.g. "Secret/shop/db"."""
-        return "/".join(filter(None, (self.kind, self.namespace, self.name)))
+        return "/".join(filter(None, (self.kind, self.namespace, self._stable_name)))
+
+    @cached_property
+    def _stable_name(self) -> str:
+        return self.name if self.source.has_stable_name else ""
 
     @property
     def location(self) -> SourceLocation:
         """The location of the resource in findings."""
-        return SourceLocation(object=str(self.key))
+        return SourceLocation(object=str(self.key._replace(name=self._stable_name)))
 
 
 @dataclass
@@ -124,11 +137,10 @@ def read_output(texts: Iterable[OutputText], chart: str, request: ChartRequest, 
         chart: Name and version of the chart for messages.
     """
     package = RenderedPackage()
-    limits = YamlLimits(file_bytes=rules.max_bytes)
     hooks: list[str] = []
     for text in texts:
         try:
-            parsed = list(_parse(text, limits, is_strict=rules.is_strict))
+            parsed = list(parse_output_text(text, rules.yaml_limits, is_strict=rules.is_strict))
         except YamlError as error:
             package.findings.append(_create_invalid_finding(chart, text, str(error)))
             continue
@@ -138,7 +150,7 @@ def read_output(texts: Iterable[OutputText], chart: str, request: ChartRequest, 
     package.findings += _summarize_hooks(hooks, chart)
     if len(package.resources) > rules.max_resources:
         message = (
-            f"{chart} renders {len(package.resources)} resources, and the setting `sources.limits.resources` allows"
+            f"{chart} renders {len(package.resources)} resources, and the setting `sources.helm.resources` allows"
             f" {rules.max_resources}"
         )
         package.findings.append(SourceCodes.SOURCE_TOO_LARGE.finding(message))
@@ -158,17 +170,19 @@ def build_rendered_source(package: RenderedPackage, request: ChartRequest) -> Re
     return RenderedSource(FileTree(files), findings, templates)
 
 
-def _parse(text: OutputText, limits: YamlLimits, *, is_strict: bool) -> Iterator[RenderedResource]:
+def parse_output_text(text: OutputText, limits: YamlLimits, *, is_strict: bool) -> Iterator[RenderedResource]:
+    """Yield the resources of a document. Raises YamlError."""
     normalized = normalize_document(text.text, limits, allow_duplicate_keys=not is_strict)
     if normalized is None:
         return
-    resource = RenderedResource(text, normalized.document, normalized.reasons)
+    reasons = (*normalized.reasons, *filter(None, (text.rewrite_reason,)))
+    resource = RenderedResource(text, normalized.document, reasons)
     items = resource.data.get("items") if resource.kind == "List" else None
     if not isinstance(items, list):
         yield resource
         return
     for item in items:
-        yield RenderedResource(text, Document.from_data(item), (*normalized.reasons, "an item of a List"))
+        yield RenderedResource(text, Document.from_data(item), (*reasons, "an item of a List"))
 
 
 def _add_resource(

@@ -74,3 +74,17 @@ class RenderedSource:
     files: FileTree = field(default_factory=FileTree)
     findings: tuple[Finding, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict)
+
+
+class RenderFailedError(Exception):
+    """A chart cannot be rendered.
+
+    Attributes:
+        findings: The errors.
+        is_temporary: Whether a later render with the same input can succeed.
+    """
+
+    def __init__(self, findings: tuple[Finding, ...], *, is_temporary: bool = False) -> None:
+        super().__init__(findings)
+        self.findings = findings
+        self.is_temporary = is_temporary

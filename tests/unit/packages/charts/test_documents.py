@@ -161,7 +161,7 @@ def test_hooks_are_reported() -> None:
         pytest.param(
             render(*(format_config_map(f"a{index}") for index in range(101))),
             "SourceTooLarge",
-            "renders 101 resources, and the setting `sources.limits.resources` allows 100",
+            "renders 101 resources, and the setting `sources.helm.resources` allows 100",
             id="too-many-resources",
         ),
     ],

@@ -1,0 +1,225 @@
+"""Checks whether the output of a chart depends on a clock, on randomness or on the order of maps.
+
+The chart is rendered as it is, and then twice with placeholders for the functions that have such results. A field that
+differs depends on these functions. If two renders of the unchanged chart were compared instead, dates would be missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.yaml import YamlLimits
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.charts.documents import OutputText
+from reconciler.packages.charts.instrumentation import (
+    KEY_FUNCTIONS,
+    MAP_ORDER_FUNCTIONS,
+    CallPlace,
+    ChartCalls,
+    Variant,
+    find_chart_calls,
+    find_markers,
+    instrument,
+)
+from reconciler.packages.charts.output_comparison import FieldDifference, OutputComparison, compare_outputs
+from reconciler.packages.charts.request import ChartRequest, RenderFailedError
+from reconciler.packages.charts.secrets import collect_secret_values, mask_values
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.redaction import contains_secret
+
+# The number of renders of the unchanged chart that are compared if a call has no placeholder.
+_REPEATED_RENDERS = 5
+_MAX_FIELDS = 20
+_MAX_PLACES = 3
+
+
+@dataclass(frozen=True)
+class DeterministicOutput:
+    """The documents of the output, and the findings. If a finding is an error, the documents must not be used."""
+
+    texts: tuple[OutputText, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class TrialRenders:
+    """Renders a chart and its variants.
+
+    Attributes:
+        request: The inputs of the render.
+        label: Name and version of the chart for messages.
+        limits: The limits for one document of the output.
+        run: Function that returns the output of helm for a chart and values. It raises RenderFailedError.
+        split: Function that splits an output.
+    """
+
+    chart: FileTree
+    request: ChartRequest
+    label: str
+    limits: YamlLimits
+    run: Callable[[FileTree, str], str]
+    split: Callable[[str], tuple[OutputText, ...]]
+
+    def render_chart(self) -> tuple[OutputText, ...]:
+        """Render the unchanged chart. Raises RenderFailedError."""
+        return self.split(self.run(self.chart, self.request.values))
+
+    def render_variant(self, variant: Variant, calls: ChartCalls) -> tuple[OutputText, ...]:
+        """Render a variant of the chart. Raises RenderFailedError."""
+        copy = instrument(self.chart, self.request.values, calls, variant, self.request.identity)
+        return self.split(copy.restore(self.run(copy.files, copy.values)))
+
+    def compare(self, outputs: Sequence[tuple[OutputText, ...]]) -> OutputComparison:
+        """Compare outputs of renders."""
+        return compare_outputs(outputs, self.request, self.limits)
+
+
+def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
+    """Render a chart, and return the same output for the same inputs, or an error for each field that changes.
+
+    Raises:
+        RenderFailedError: The chart cannot be rendered.
+    """
+    calls = find_chart_calls(renders.chart, renders.request.values)
+    findings = tuple(_report_lookups(calls, renders.label))
+    plain = renders.render_chart()
+    repeated = _compare_repeated_renders(renders, calls, plain)
+    try:
+        compared = _compare_variants(renders, calls, repeated.texts)
+    except RenderFailedError as error:
+        if error.is_temporary:
+            raise
+        return DeterministicOutput((), (*findings, _create_trial_finding(renders.label, calls, plain, error)))
+    problems = _explain_differences(compared, repeated, calls)
+    if not problems:
+        return DeterministicOutput(compared.texts, findings)
+    if renders.request.on_nondeterminism == "refuse":
+        return DeterministicOutput((), (*findings, *_create_findings(problems, renders.label, "refuse")))
+    refused = [problem for problem in problems if not problem.can_be_fixed]
+    if refused:
+        return DeterministicOutput((), (*findings, *_create_findings(refused, renders.label, "fixed")))
+    fixed = renders.render_variant("fixed", calls)
+    return DeterministicOutput(tuple(_copy_rewritten_texts(fixed, compared.texts)), findings)
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """A field that changes with each render.
+
+    Attributes:
+        places: The calls on which the field depends.
+        is_secret: Whether the field belongs to a Secret, or depends on a key or a certificate.
+        has_placeholder: Whether each call has a placeholder.
+    """
+
+    difference: FieldDifference
+    places: tuple[CallPlace, ...]
+    is_secret: bool
+    has_placeholder: bool = True
+
+    @property
+    def can_be_fixed(self) -> bool:
+        """Whether the calls can have fixed values. A value that everyone can compute is not a secret."""
+        return self.has_placeholder and not self.is_secret
+
+
+def _compare_repeated_renders(
+    renders: TrialRenders, calls: ChartCalls, plain: tuple[OutputText, ...]
+) -> OutputComparison:
+    """Render the unchanged chart several times if a call has no placeholder."""
+    if not calls.other_places:
+        return OutputComparison(plain, ())
+    return renders.compare([plain, *(renders.render_chart() for _ in range(_REPEATED_RENDERS - 1))])
+
+
+def _compare_variants(renders: TrialRenders, calls: ChartCalls, plain: tuple[OutputText, ...]) -> OutputComparison:
+    if not calls.places:
+        return OutputComparison(plain, ())
+    return renders.compare([plain, renders.render_variant("a", calls), renders.render_variant("b", calls)])
+
+
+def _explain_differences(
+    compared: OutputComparison, repeated: OutputComparison, calls: ChartCalls
+) -> tuple[_Problem, ...]:
+    problems = {_get_field(entry): _explain(entry, calls) for entry in compared.differences}
+    for entry in repeated.differences:
+        is_secret = contains_secret(entry.resource.data)
+        field = _get_field(entry)
+        # A field with a marker depends on a call that has a placeholder.
+        if field not in problems or not find_markers(problems[field].difference.text):
+            problems[field] = _Problem(entry, tuple(calls.other_places), is_secret, has_placeholder=False)
+    return tuple(problems[field] for field in sorted(problems))
+
+
+def _get_field(difference: FieldDifference) -> tuple[str, str, str]:
+    return difference.resource.source.place, difference.resource.label, format_pointer(difference.path)
+
+
+def _explain(difference: FieldDifference, calls: ChartCalls) -> _Problem:
+    places = calls.places
+    found = [places[number] for number in sorted(find_markers(difference.text)) if number in places]
+    template = difference.resource.source.template
+    # Without a marker, the field can depend on each call of its template, or of a file that the template includes.
+    candidates = found or [place for place in places.values() if place.file == template] or list(places.values())
+    is_secret = contains_secret(difference.resource.data) or any(
+        place.function in KEY_FUNCTIONS for place in candidates
+    )
+    return _Problem(difference, tuple(candidates), is_secret)
+
+
+def _create_findings(problems: Sequence[_Problem], label: str, policy: str) -> Iterable[Finding]:
+    for problem in problems[:_MAX_FIELDS]:
+        resource, pointer = problem.difference.resource, format_pointer(problem.difference.path)
+        name = resource.label if resource.source.has_stable_name else f"{resource.kind} in {resource.source.template}"
+        field = f"{name} {pointer}".rstrip()
+        message = f"{label}: {field} depends on {_format_places(problem.places)}; {_format_next_step(problem, policy)}"
+        location = SourceLocation(object=resource.location.object, pointer=pointer)
+        yield SourceCodes.NONDETERMINISTIC_CHART.finding(message, location)
+    if len(problems) > _MAX_FIELDS:
+        message = f"{label}: {len(problems) - _MAX_FIELDS} more fields change with each render"
+        yield SourceCodes.NONDETERMINISTIC_CHART.finding(message)
+
+
+def _format_next_step(problem: _Problem, policy: str) -> str:
+    step = f"set values that avoid it{', for example an existing Secret' if problem.is_secret else ''}"
+    if policy == "refuse":
+        return f"{step}, or onNondeterminism: fixed" if problem.can_be_fixed else step
+    reason = (
+        "a fixed value of a Secret, key or certificate is not secret" if problem.is_secret else "it cannot be fixed"
+    )
+    return f"{reason}: {step}"
+
+
+def _format_places(places: Sequence[CallPlace]) -> str:
+    texts = [f"{'the map order of ' if place.function in MAP_ORDER_FUNCTIONS else ''}{place}" for place in places]
+    more = f" or {len(texts) - _MAX_PLACES} other calls" if len(texts) > _MAX_PLACES else ""
+    return " or ".join(texts[:_MAX_PLACES]) + more
+
+
+def _create_trial_finding(
+    label: str, calls: ChartCalls, plain: Sequence[OutputText], error: RenderFailedError
+) -> Finding:
+    reason = mask_values(error.findings[0].message, collect_secret_values(plain)).removeprefix(f"{label}: ")
+    message = (
+        f"{label}: the chart cannot be checked, because it fails without the results of"
+        f" {_format_places(list(calls.places.values()))}: {reason}; set values that avoid the calls"
+    )
+    return SourceCodes.NONDETERMINISTIC_CHART.finding(message)
+
+
+def _copy_rewritten_texts(fixed: Iterable[OutputText], compared: Iterable[OutputText]) -> Iterable[OutputText]:
+    """Yield the documents with fixed values. A document that was written again keeps that text."""
+    rewritten = {(text.template, text.index): text for text in compared if text.rewrite_reason}
+    for text in fixed:
+        yield rewritten.get((text.template, text.index), text)
+
+
+def _report_lookups(calls: ChartCalls, label: str) -> Iterable[Finding]:
+    if calls.lookups:
+        first, *others = calls.lookups
+        more = f" and {len(others)} more calls" if others else ""
+        message = f"{label}: {first}{more} returns nothing, because no cluster is read during a render"
+        yield SourceCodes.LOOKUP_RETURNS_NOTHING.finding(message)

@@ -1,0 +1,263 @@
+"""Replaces calls of functions with random or time-dependent results in the texts of a chart.
+
+Two variants with different placeholders show which fields of the output depend on these functions. A third variant has
+fixed values that depend only on the inputs of the render.
+
+A placeholder contains no double quotes, because the text of a template can also be a string in a values file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final, Literal
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.json_text import encode_canonical_json
+from reconciler.krm.yaml import DataPath
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.packages.charts.metadata import CHART_FILE
+from reconciler.packages.charts.template_calls import TemplateCall, find_calls
+
+Variant = Literal["a", "b", "fixed"]
+
+CERTIFICATE_FUNCTIONS: Final = frozenset(
+    {"genCA", "genCAWithKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey"}
+)
+KEY_FUNCTIONS: Final = CERTIFICATE_FUNCTIONS | {"genPrivateKey", "htpasswd", "bcrypt", "encryptAES"}
+"""Functions whose results are keys, certificates or encrypted values. They never get fixed values."""
+MAP_ORDER_FUNCTIONS: Final = frozenset({"keys", "values"})
+
+_ALPHABETS: Final = {
+    "randAlphaNum": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+    "randAlpha": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+    "randNumeric": "0123456789",
+    "randAscii": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+    "randBytes": "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+}
+_FUNCTIONS: Final = (
+    KEY_FUNCTIONS | MAP_ORDER_FUNCTIONS | {*_ALPHABETS, "now", "randInt", "shuffle", "uuidv4", "ago", "lookup"}
+)
+_WORD = re.compile(rf"\b(?:{'|'.join(sorted(_FUNCTIONS))})\b")
+_WORD_IN_BYTES = re.compile(_WORD.pattern.encode())
+# Files that helm reads as data. The other files can contain templates that the function `tpl` evaluates.
+_DATA_FILES = frozenset({CHART_FILE, "Chart.lock", "requirements.yaml", "requirements.lock", "values.schema.json"})
+_DATES: dict[Variant, str] = {"a": "2001-02-03", "b": "2011-12-13", "fixed": "2000-01-01"}
+# Placeholders without a marker have a form that other text does not have, because their text can be part of the output.
+_SORT, _REVERSE, _ENCODE, _TO_INTEGER = "  |  sortAlpha", "  |  reverse", "  |  b64enc", "  |  int  |  int"
+_LOWEST, _HIGHEST = "min 9007199254740993", "max -9007199254740993"
+# The text of fixed random values. Longer random values are cut to this number of characters.
+_FIXED_CHARACTERS = 1_024
+_MARKER = re.compile(r"[ab]qz([0-9]{4,})zq", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class CallPlace:
+    """A call in a file of the chart or in a value of the request.
+
+    Attributes:
+        function: The name of the function.
+        file: Path of the file relative to the folder of the chart. "values" for the values of the request.
+        line: Line number in the file from 1, or 0 in the values of the request.
+        pointer: JSON pointer of the value in the values of the request.
+    """
+
+    function: str
+    file: str
+    line: int
+    pointer: str = ""
+
+    def __str__(self) -> str:
+        """Return the function and its place, e.g. "now (templates/a.yaml:3)"."""
+        return f"{self.function} ({self.file}{self.pointer}{f':{self.line}' if self.line else ''})"
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call that a variant replaces. `number` identifies the call in the chart."""
+
+    number: int
+    place: CallPlace
+    call: TemplateCall
+
+
+@dataclass(frozen=True)
+class ChartCalls:
+    """The calls in a chart and in the values of a request.
+
+    Attributes:
+        by_file: The calls that variants replace, by the path of the file.
+        by_value: The calls that variants replace, by the path of the value.
+        other_places: The calls that no variant can replace.
+        lookups: The calls of `lookup`.
+    """
+
+    by_file: dict[str, list[_Call]] = field(default_factory=dict)
+    by_value: dict[DataPath, list[_Call]] = field(default_factory=dict)
+    other_places: list[CallPlace] = field(default_factory=list)
+    lookups: list[CallPlace] = field(default_factory=list)
+
+    @property
+    def places(self) -> dict[int, CallPlace]:
+        """The places of the calls that variants replace, by the number of the call."""
+        groups = (*self.by_file.values(), *self.by_value.values())
+        return {entry.number: entry.place for calls in groups for entry in calls}
+
+
+@dataclass(frozen=True)
+class InstrumentedChart:
+    """A copy of a chart and of the values of a request in which the calls are replaced.
+
+    `original_texts` contains the original text of each placeholder.
+    """
+
+    files: FileTree
+    values: str
+    original_texts: dict[str, str]
+
+    def restore(self, text: str) -> str:
+        """Return a text in which placeholders that helm did not evaluate are replaced with the original text."""
+        for replacement, original in self.original_texts.items():
+            text = text.replace(replacement, original)
+        return text
+
+
+def find_chart_calls(chart: FileTree, values: str) -> ChartCalls:
+    """Return the calls in the files of a chart, and in the texts of the values, which `tpl` can evaluate."""
+    calls, number = ChartCalls(), 0
+    for path, text in _iterate_texts(chart):
+        for call in find_calls(text, _FUNCTIONS):
+            number += 1
+            place = CallPlace(call.function, path, text.count("\n", 0, call.start) + 1)
+            _add_call(calls, calls.by_file.setdefault(path, []), _Call(number, place, call))
+    for value_path, text in _iterate_strings(json.loads(values), ()) if _WORD.search(values) else ():
+        for call in find_calls(text, _FUNCTIONS):
+            number += 1
+            place = CallPlace(call.function, "values", 0, format_pointer(value_path))
+            _add_call(calls, calls.by_value.setdefault(value_path, []), _Call(number, place, call))
+    return calls
+
+
+def instrument(chart: FileTree, values: str, calls: ChartCalls, variant: Variant, identity: str) -> InstrumentedChart:
+    """Return a copy of the chart and of the values in which each call has the placeholder of `variant`.
+
+    Args:
+        identity: The identity of the package, on which the fixed values depend.
+    """
+    originals: dict[str, str] = {}
+
+    def replace_calls(text: str, entries: list[_Call]) -> str:
+        return _replace_calls(text, entries, variant, identity, originals)
+
+    files = {
+        path: replace_calls(chart[path].data.decode(), entries).encode() for path, entries in calls.by_file.items()
+    }
+    data: Any = json.loads(values) if any(calls.by_value.values()) else {}
+    for path, entries in calls.by_value.items() if data else ():
+        parent = data
+        for segment in path[:-1]:
+            parent = parent[segment]
+        parent[path[-1]] = replace_calls(parent[path[-1]], entries)
+    new_values = encode_canonical_json(data).decode("utf-8", "surrogatepass") if data else values
+    return InstrumentedChart(chart.with_files(files), new_values, originals)
+
+
+def find_markers(text: str) -> frozenset[int]:
+    """Return the numbers of the calls whose placeholders are in a text."""
+    return frozenset(int(number) for number in _MARKER.findall(text))
+
+
+def _add_call(calls: ChartCalls, entries: list[_Call], entry: _Call) -> None:
+    if entry.place.function == "lookup":
+        calls.lookups.append(entry.place)
+    elif entry.call.is_quoted or entry.place.function == "values":
+        calls.other_places.append(entry.place)
+    else:
+        entries.append(entry)
+
+
+def _iterate_texts(chart: FileTree) -> Iterator[tuple[str, str]]:
+    for path, file in chart.items():
+        name = path.rpartition("/")[2]
+        if name in _DATA_FILES or name.endswith(".md") or not _WORD_IN_BYTES.search(file.data):
+            continue
+        try:
+            yield path, file.data.decode()
+        except UnicodeDecodeError:
+            continue  # The file is not text, so that it contains no template.
+
+
+def _iterate_strings(value: Any, path: DataPath) -> Iterator[tuple[DataPath, str]]:
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, child in value.items():
+            yield from _iterate_strings(child, (*path, key))
+    elif isinstance(value, list):
+        for index, child in enumerate(value):
+            yield from _iterate_strings(child, (*path, index))
+
+
+def _replace_calls(text: str, entries: list[_Call], variant: Variant, identity: str, originals: dict[str, str]) -> str:
+    edits: list[tuple[int, int, str]] = []
+    for entry in entries:
+        call = entry.call
+        replacement, suffix = _build_placeholder(entry, variant, identity)
+        if call.is_argument:
+            replacement, suffix = f"({replacement}{suffix})", ""
+        edits += [(call.start, call.end, replacement), (call.command_end, call.command_end, suffix)]
+        originals |= {replacement: call.function, suffix: ""}
+    originals.pop("", None)
+    parts: list[str] = []
+    position = 0
+    for start, end, replacement in sorted(edits):
+        parts += (text[position:start], replacement)
+        position = end
+    return "".join(parts) + text[position:]
+
+
+def _build_placeholder(entry: _Call, variant: Variant, identity: str) -> tuple[str, str]:
+    """Return the text that replaces the name of the function, and the text after the last argument."""
+    function = entry.call.function
+    match function:
+        case "now":
+            return f"(toDate `2006-01-02` `{_DATES[variant]}`)", ""
+        case "keys":
+            return function, _SORT + (_REVERSE if variant == "b" else "")
+        case "randInt":
+            return _HIGHEST if variant == "b" else _LOWEST, _TO_INTEGER
+        case _ if variant == "fixed":
+            return _build_fixed_value(entry, identity)
+    marker = f"{variant}qz{entry.number:04d}zq"
+    if function in CERTIFICATE_FUNCTIONS:
+        return f"dict `Cert` `{marker}` `Key` `{marker}`", ""
+    return f"print `{marker}`", ""
+
+
+def _build_fixed_value(entry: _Call, identity: str) -> tuple[str, str]:
+    place = entry.place
+    match place.function:
+        case "uuidv4":
+            digits = _compute_digits(place, identity, "0123456789abcdef", 32)
+            version_and_variant = f"4{digits[13:16]}-8{digits[17:20]}"
+            return f"print `{digits[:8]}-{digits[8:12]}-{version_and_variant}-{digits[20:]}`", ""
+        case "shuffle":
+            return "print ``", ""
+        case "ago":
+            return "printf `%[1]s` `0s`", ""
+        case function if function in _ALPHABETS:
+            text = _compute_digits(place, identity, _ALPHABETS[function], _FIXED_CHARACTERS)
+            # The requested length is the next argument, or the value before the pipe.
+            return f"printf `%.[2]*[1]s` `{text}`", _ENCODE if function == "randBytes" else ""
+        case function:
+            return function, ""
+
+
+def _compute_digits(place: CallPlace, identity: str, alphabet: str, length: int) -> str:
+    """Return a text in an alphabet that depends on the package, the place of the call and the function."""
+    seed = json.dumps([identity, place.file, place.pointer, place.line, place.function])
+    blocks = (hashlib.sha256(f"{seed}{index}".encode()).digest() for index in range(length // 32 + 1))
+    return "".join(alphabet[byte % len(alphabet)] for block in blocks for byte in block)[:length]

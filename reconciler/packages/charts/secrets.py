@@ -1,0 +1,94 @@
+"""Secrets in the output of charts: a Secret with plaintext values is an error, because Git keeps it in its history."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlError, normalize_document
+from reconciler.packages.charts.documents import OutputText, RenderedResource
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.redaction import MASK, SECRET_VALUE_FIELDS, is_secret
+
+MIN_MASKED_CHARACTERS: Final = 4
+
+
+def find_plaintext_secrets(
+    resources: Iterable[RenderedResource], chart: str, allowed: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Yield an error for each Secret with values. No message contains a value.
+
+    Args:
+        chart: Name and version of the chart for messages.
+        allowed: The Secrets that the owner of the package allows, as "Kind/name".
+    """
+    for resource in resources:
+        pointers = _find_value_pointers(resource.data)
+        if pointers and f"{resource.kind}/{resource.name}" not in allowed:
+            message = (
+                f"{chart}: {resource.label} {', '.join(pointers)} ({resource.source.template}): the chart wrote a"
+                " plaintext secret; set a value such as existingSecret, use an ExternalSecret, or allow it with the"
+                f" annotation reconciler.dev/allow-plaintext-secrets: {resource.kind}/{resource.name}"
+            )
+            location = SourceLocation(object=resource.location.object, pointer=pointers[0])
+            yield SourceCodes.PLAINTEXT_SECRET.finding(message, location)
+
+
+def collect_secret_values(texts: Iterable[OutputText]) -> frozenset[str]:
+    """Return the values of the Secrets in an output, encoded and decoded, except values of a few characters."""
+    values: set[str] = set()
+    for text in texts:
+        if "Secret" in text.text:
+            values.update(_iterate_secret_values(text))
+    return frozenset(value for value in values if len(value) >= MIN_MASKED_CHARACTERS)
+
+
+def mask_values(text: str, values: Iterable[str]) -> str:
+    """Return a text in which the values are masked."""
+    # Mask long values first, because a short value can be a part of a longer value.
+    for value in sorted(values, key=lambda value: (-len(value), value)):
+        text = text.replace(value, MASK)
+    return text
+
+
+def _find_value_pointers(data: Any) -> tuple[str, ...]:
+    if not is_secret(data):
+        return ()
+    entries = ((field, data.get(field)) for field in SECRET_VALUE_FIELDS)
+    return tuple(pointer for field, values in entries for pointer in _find_field_pointers(field, values))
+
+
+def _find_field_pointers(field: str, values: Any) -> Iterator[str]:
+    if isinstance(values, dict):
+        yield from (format_pointer((field, key)) for key, value in values.items() if _has_value(value))
+    elif _has_value(values):
+        yield format_pointer((field,))
+
+
+def _has_value(value: Any) -> bool:
+    return value is not None and bool(str(value).strip())
+
+
+def _iterate_secret_values(text: OutputText) -> Iterator[str]:
+    try:
+        normalized = normalize_document(text.text, DEFAULT_YAML_LIMITS, allow_duplicate_keys=True)
+    except YamlError:
+        return
+    data: Any = normalized.document.data if normalized else None
+    items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else None
+    for item in items if isinstance(items, list) else [data]:
+        fields = [item.get(field) for field in SECRET_VALUE_FIELDS] if is_secret(item) else []
+        for value in (str(value) for field in fields if isinstance(field, dict) for value in field.values()):
+            yield value
+            yield _decode(value)
+
+
+def _decode(value: str) -> str:
+    try:
+        return base64.b64decode(value, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""

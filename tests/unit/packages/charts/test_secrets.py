@@ -1,0 +1,79 @@
+"""Tests of plaintext secrets in rendered output: which Secrets are errors, and that no message contains a value."""
+
+from __future__ import annotations
+
+import pytest
+
+from reconciler.packages.charts.documents import OutputText, RenderedPackage, read_output
+from reconciler.packages.charts.secrets import collect_secret_values, find_plaintext_secrets, mask_values
+from tests.support.charts import REQUEST, RULES
+
+VALUE = "aHVudGVyMmh1bnRlcjI="
+
+
+def build_secret(fields: str, name: str = "db", kind: str = "Secret", api_version: str = "v1") -> OutputText:
+    text = f"apiVersion: {api_version}\nkind: {kind}\nmetadata: {{name: {name}}}\n{fields}\n"
+    return OutputText("templates/secret.yaml", 1, text)
+
+
+def read(text: OutputText) -> RenderedPackage:
+    return read_output([text], "chart web 1.2.3", REQUEST, RULES)
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointers"),
+    [
+        pytest.param(f"data: {{password: {VALUE}}}", "/data/password", id="data"),
+        pytest.param("stringData: {a: b, c~/d: 1}", "/stringData/a, /stringData/c~0~1d", id="string-data"),
+        pytest.param(f"data: {{a: {VALUE}}}\nstringData: {{b: x}}", "/data/a, /stringData/b", id="both"),
+        pytest.param("data: text", "/data", id="no-mapping"),
+        pytest.param(f"type: kubernetes.io/tls\ndata: {{tls.key: {VALUE}}}", "/data/tls.key", id="certificate"),
+        pytest.param(f"immutable: true\ndata: {{a: '', b: {VALUE}}}", "/data/b", id="one-empty-value"),
+    ],
+)
+def test_secret_with_values(fields: str, pointers: str) -> None:
+    (finding,) = find_plaintext_secrets(read(build_secret(fields)).resources, "chart web 1.2.3", ("Secret/other",))
+
+    assert finding.code == "PlaintextSecret"
+    assert finding.message == (
+        f"chart web 1.2.3: Secret/shop/db {pointers} (templates/secret.yaml): the chart wrote a plaintext secret; set a"
+        " value such as existingSecret, use an ExternalSecret, or allow it with the annotation"
+        " reconciler.dev/allow-plaintext-secrets: Secret/db"
+    )
+    assert (finding.location.object, finding.location.pointer) == ("Secret/shop/db", pointers.split(", ")[0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(build_secret("data: {}"), id="no-values"),
+        pytest.param(build_secret("data: {a: '', b: null}\nstringData: {c: ' '}"), id="empty-values"),
+        pytest.param(build_secret("type: kubernetes.io/service-account-token"), id="service-account-token"),
+        pytest.param(build_secret("type: bootstrap.kubernetes.io/token"), id="bootstrap-token"),
+        pytest.param(build_secret(f"data: {{a: {VALUE}}}", name="allowed"), id="allowed"),
+        pytest.param(build_secret(f"data: {{a: {VALUE}}}", kind="ConfigMap"), id="another-kind"),
+        pytest.param(build_secret("data: {a: x}", api_version="example.com/v1"), id="another-group"),
+        pytest.param(build_secret("spec: {encryptedData: {a: x}}", kind="SealedSecret"), id="sealed"),
+    ],
+)
+def test_no_plaintext_secret(text: OutputText) -> None:
+    assert not list(find_plaintext_secrets(read(text).resources, "chart web 1.2.3", ("Secret/allowed",)))
+
+
+def test_secret_in_a_list() -> None:
+    text = OutputText("t.yaml", 1, f"apiVersion: v1\nkind: List\nitems: [{{apiVersion: v1, kind: Secret, metadata: "
+                      f"{{name: a}}, data: {{b: {VALUE}}}}}]")  # fmt: skip
+
+    assert len(list(find_plaintext_secrets(read(text).resources, "chart web 1.2.3", ()))) == 1
+    assert collect_secret_values([text]) == {VALUE, "hunter2hunter2"}
+
+
+def test_values_are_masked() -> None:
+    secret = build_secret(f"data: {{a: {VALUE}, b: !!binary YQ==}}\nstringData: {{c: long value, d: abc}}")
+
+    values = collect_secret_values([secret, build_secret("data: {x: other}", kind="ConfigMap")])
+
+    assert values == {VALUE, "hunter2hunter2", "long value"}
+    assert mask_values(f"x {VALUE} hunter2hunter2hunter2 long values abc other", values) == (
+        "x ***** *****hunter2 *****s abc other"
+    )
