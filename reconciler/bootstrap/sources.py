@@ -13,6 +13,8 @@ from reconciler.sources.artifacts import ArtifactOptions, Artifacts
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.mirrors import Mirror
+from reconciler.sources.programs import ProgramFinder, ProgramRunner
+from reconciler.sources.provenance import ProvenanceVerifier
 
 
 def build_artifacts(settings: Settings, *, is_offline: bool = False) -> Artifacts:
@@ -29,4 +31,5 @@ def build_artifacts(settings: Settings, *, is_offline: bool = False) -> Artifact
     )
     credentials = SourceCredentials(sources.secrets_directory, sources.credentials_file, sources.docker_config)
     backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
-    return Artifacts(Path(settings.cache).expanduser(), options, credentials, backoff)
+    verifier = ProvenanceVerifier(ProgramFinder("gpgv", None, ""), ProgramRunner("auto"))
+    return Artifacts(Path(settings.cache).expanduser(), options, credentials, backoff, verifier)

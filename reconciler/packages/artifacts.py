@@ -16,6 +16,29 @@ UPSTREAM_NOT_FOUND = "UpstreamNotFound"
 
 
 @dataclass(frozen=True)
+class SignerIdentity:
+    """The identity of a signer in a keyless signature. Both fields are regular expressions."""
+
+    issuer: str
+    subject: str
+
+
+@dataclass(frozen=True)
+class VerifySpec:
+    """The required signatures of a Repository.
+
+    Attributes:
+        provider: `cosign` for signatures in a registry, `provenance` for `.prov` files of a chart repository.
+        secret_name: The name of the folder with the keys: `*.pub` for cosign, `*.gpg` or `*.asc` for provenance files.
+        identities: The signers whose keyless signatures are accepted.
+    """
+
+    provider: Literal["cosign", "provenance"]
+    secret_name: str = ""
+    identities: tuple[SignerIdentity, ...] = ()
+
+
+@dataclass(frozen=True)
 class ArtifactRepository:
     """A Repository object of type `helm` or `oci`.
 
@@ -30,6 +53,7 @@ class ArtifactRepository:
         cert_secret_name: The name of the folder with certificates. "" if there is none.
         layer_media_type: The media type of the layer to read. "" for the first archive.
         ignore: Patterns of files to leave out, with the syntax of `.gitignore`.
+        verify: The required signatures. None if no signature is required.
     """
 
     namespace: str
@@ -42,6 +66,7 @@ class ArtifactRepository:
     cert_secret_name: str = ""
     layer_media_type: str = ""
     ignore: str = ""
+    verify: VerifySpec | None = None
 
     @property
     def is_registry(self) -> bool:

@@ -41,6 +41,8 @@ class SourceCodes(CodeTable):
         "A rule changes the name, namespace or scope of a SealedSecret, so that its controller cannot decrypt it.",
         PACKAGE,
     )
+    SIGNATURE_INVALID = error("The signature of a source is not valid, or the key of a signer cannot be used.", PACKAGE)
+    SIGNATURE_MISSING = error("A Repository requires signatures, and a source has none.", PACKAGE)
     SOPS_MAC_BROKEN = error("A rule would change a SOPS document, so that SOPS could not decrypt it.", PACKAGE)
     SOPS_MAC_SUSPECT = warning(
         "A SOPS document was changed but not encrypted again, so that SOPS probably cannot decrypt it.", PACKAGE
@@ -59,6 +61,7 @@ class SourceCodes(CodeTable):
     )
     UPSTREAM_EMPTY = error("A source contains no Kubernetes resource.", PACKAGE)
     VALUES_INVALID = error("Values do not match the schema of their chart.", PACKAGE)
+    VERIFIER_UNAVAILABLE = error("The program or Python package that verifies signatures cannot be used.", PACKAGE)
 
 
 TEMPORARY_CODES = frozenset(

@@ -34,6 +34,7 @@ from reconciler.sources.http_client import HttpClient
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.manifests import CHART_LAYER, ArtifactManifest, find_manifest_in_index, parse_manifest
 from reconciler.sources.mirrors import Mirror, rewrite_repository
+from reconciler.sources.provenance import ProvenanceVerifier
 from reconciler.sources.recent_artifacts import RecentArtifacts
 from reconciler.sources.registry import (
     RegistryClient,
@@ -42,6 +43,7 @@ from reconciler.sources.registry import (
     convert_to_version,
     locate_artifact,
 )
+from reconciler.sources.signatures import SignatureVerifier
 from reconciler.sources.version_records import CurrentRecord, Record, VersionRecords
 
 # Change this number if the content of the records changes, so that earlier records are not read.
@@ -77,6 +79,7 @@ class Artifacts:
     Args:
         folder: The folder of the cache.
         backoff: The waits after failures. The keys are hosts, and identifiers of lists of versions.
+        provenance_verifier: Verifies provenance files of charts.
         clock: Returns the seconds since 1970.
     """
 
@@ -86,6 +89,7 @@ class Artifacts:
         options: ArtifactOptions,
         credentials: SourceCredentials,
         backoff: CallBackoff,
+        provenance_verifier: ProvenanceVerifier,
         clock: Callable[[], float] = time,
     ) -> None:
         self._options = options
@@ -98,6 +102,9 @@ class Artifacts:
         self._recent = RecentArtifacts(_MAX_RECENT_BYTES)
         self._read_locks: dict[tuple[str, str], Lock] = {}
         self._charts = ChartRepositoryClient(self._http, credentials, self._cache, options.limits, options.mirrors)
+        self._signatures = SignatureVerifier(
+            self._registry, self._charts, credentials, self._records, provenance_verifier
+        )
 
     def close(self) -> None:
         """Close all connections."""
@@ -146,7 +153,7 @@ class Artifacts:
             with self._read_locks.setdefault((repository.url, name), Lock()):
                 if repository.is_registry:
                     return self._read_from_registry(locate_artifact(repository, name), version)
-                return self._read_chart(repository, version)
+                return self._read_chart(repository, name, version)
         except SourceError as error:
             return _describe(error, repository, name, version.version)
 
@@ -196,6 +203,7 @@ class Artifacts:
     def _read_from_registry(self, location: RegistryLocation, version: ArtifactVersion) -> Artifact:
         digest = version.digest or self._registry.find_digest(location, convert_to_tag(version.version))
         parse_digest(digest)
+        self._signatures.verify_manifest(location, digest)
         _, manifest = self._read_manifest(location, digest)
         is_chart = manifest.layer_type == CHART_LAYER
         key = (manifest.layer_digest, str(is_chart), location.repository.ignore)
@@ -207,12 +215,15 @@ class Artifacts:
             self._recent.add(key, artifact)
         return replace(artifact, digest=digest, created_seconds=manifest.created_seconds)
 
-    def _read_chart(self, repository: ArtifactRepository, version: ArtifactVersion) -> Artifact:
-        artifact = self._recent.get((version.digest,))
+    def _read_chart(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact:
+        digest = version.digest
+        artifact = self._recent.get((digest,))
         if artifact is None:
             digest, archive = self._charts.read_archive(repository, version)
             if not version.digest:
                 self._store_digest(repository, version.url, digest)
+        self._signatures.verify_chart(repository, name, version, digest)
+        if artifact is None:
             artifact = self._unpack(archive, digest, is_chart=True)
             self._recent.add((digest,), artifact)
         return replace(artifact, created_seconds=version.created_seconds)

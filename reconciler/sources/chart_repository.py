@@ -10,11 +10,13 @@ from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, ArtifactRepository
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.sources.artifact_cache import ArtifactCache
 from reconciler.sources.chart_index import ChartIndex, parse_index, read_index_text, resolve_chart_url
+from reconciler.sources.cosign import create_invalid_error
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient, HttpRequest, check_status
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.mirrors import Mirror, rewrite_url
+from reconciler.sources.provenance import MAX_PROVENANCE_BYTES
 from reconciler.sources.version_records import Record
 
 
@@ -78,6 +80,19 @@ class ChartRepositoryClient:
         content = self._cache.read(digest)
         assert content is not None, "the archive was stored"
         return digest, content
+
+    def read_provenance(self, repository: ArtifactRepository, version: ArtifactVersion) -> bytes:
+        """Return the provenance file of a chart. Raises SourceError."""
+        url = f"{rewrite_url(resolve_chart_url(repository.url, version.url), self._mirrors)}.prov"
+        request = replace(
+            self._create_request(repository, url, MAX_PROVENANCE_BYTES, "archive_bytes"),
+            create_size_error=lambda: create_invalid_error(f"{url} is larger than {MAX_PROVENANCE_BYTES:,} bytes"),
+        )
+        response = self._http.fetch(request)
+        if response.status in {404, 410}:
+            raise SourceError(SourceCodes.SIGNATURE_MISSING.name, f"the provenance file {url} does not exist")
+        check_status(response, f"the provenance file {url}")
+        return response.content
 
     def _create_request(self, repository: ArtifactRepository, url: str, max_bytes: int, setting: str) -> HttpRequest:
         login = self._credentials.find_login(repository, url)

@@ -54,19 +54,20 @@ class VersionRecords:
         self._records: dict[str, Record] = {}
         self._failures: dict[str, SourceError] = {}
 
-    def read(self, key: str, request: Callable[[Record], Record]) -> CurrentRecord:
+    def read(self, key: str, request: Callable[[Record], Record], *, is_permanent: bool = False) -> CurrentRecord:
         """Return a record, and request it before if its time has come.
 
         Args:
             key: Identifies the record: the URL and the credentials of its repository.
             request: Returns the new record. Its argument is the old record, or {}.
+            is_permanent: Whether a stored record is never requested again.
 
         Raises:
             SourceError: The request fails, and there is no earlier record.
         """
         with self._locks.setdefault(key, Lock()):
             old = self._load(key)
-            if not self._is_due(old):
+            if ("checked" in old and is_permanent) or not self._is_due(old):
                 return CurrentRecord(old)
             try:
                 new = self._request(key, request, old)

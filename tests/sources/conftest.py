@@ -11,6 +11,8 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.sources.artifacts import ArtifactOptions, Artifacts
 from reconciler.sources.credentials import SourceCredentials
+from reconciler.sources.programs import ProgramFinder, ProgramRunner
+from reconciler.sources.provenance import ProvenanceVerifier
 from tests.support.artifact_servers import ArtifactServer, RegistryServer, serve
 
 
@@ -54,7 +56,8 @@ class World:
 
     def _start(self) -> None:
         backoff = Backoff(5.0, 300.0, lambda: self.now)
-        self.artifacts = Artifacts(self.folder, self.options, self.credentials, backoff, lambda: self.now)
+        verifier = ProvenanceVerifier(ProgramFinder("gpgv", None, ""), ProgramRunner("none"))
+        self.artifacts = Artifacts(self.folder, self.options, self.credentials, backoff, verifier, lambda: self.now)
 
 
 @pytest.fixture

@@ -1,0 +1,136 @@
+"""Signatures of cosign that are made with a key: the format, and the verification. This module reads no files.
+
+cosign stores the signatures of a manifest in another manifest with the tag `sha256-<digest>.sig`. Each layer of it is a
+signed text, which names the digest of the first manifest, and an annotation of the layer contains the signature.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from reconciler.krm.json_text import parse_strict_json
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.sources.artifact_cache import parse_digest
+from reconciler.sources.errors import SourceError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+
+    PublicKey = EllipticCurvePublicKey | Ed25519PublicKey | RSAPublicKey
+
+_PAYLOAD_TYPE = "application/vnd.dev.cosign.simplesigning.v1+json"
+_SIGNATURE_ANNOTATION = "dev.cosignproject.cosign/signature"
+_SIGNED_TYPE = "cosign container image signature"
+_MAX_SIGNATURES = 50
+_MAX_SIGNATURE_CHARACTERS = 16_384
+_MIN_RSA_BITS = 2_048
+
+
+@dataclass(frozen=True)
+class CosignSignature:
+    """A signature, and the digest of the blob with the signed text."""
+
+    signature: bytes
+    payload_digest: str
+
+
+def get_signature_tag(digest: str) -> str:
+    """Return the tag of the manifest that contains the signatures of the manifest with a digest."""
+    return f"sha256-{parse_digest(digest)}.sig"
+
+
+def parse_signatures(manifest: bytes) -> Iterator[CosignSignature]:
+    """Yield the signatures of a manifest of cosign. Layers of other types, and invalid signatures, are skipped.
+
+    Raises:
+        SourceError: `SignatureInvalid` if the manifest is not valid.
+    """
+    try:
+        layers = json.loads(manifest)["layers"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        layers = None
+    if not isinstance(layers, list):
+        raise create_invalid_error("the manifest of the signatures is not valid")
+    for layer in layers[:_MAX_SIGNATURES]:
+        if not isinstance(layer, dict) or layer.get("mediaType") != _PAYLOAD_TYPE:
+            continue
+        annotations = layer.get("annotations")
+        text = annotations.get(_SIGNATURE_ANNOTATION) if isinstance(annotations, dict) else None
+        if not isinstance(text, str) or len(text) > _MAX_SIGNATURE_CHARACTERS:
+            continue
+        digest = str(layer.get("digest"))
+        parse_digest(digest)
+        try:
+            yield CosignSignature(base64.b64decode(text, validate=True), digest)
+        except binascii.Error:
+            continue
+
+
+def load_public_key(pem: bytes, name: str) -> PublicKey:
+    """Return the key of a PEM file. `name` is the name of the file, for messages.
+
+    Raises:
+        SourceError: `VerifierUnavailable` if the Python package cryptography is missing. `SignatureInvalid` if the file
+            is not an ECDSA, Ed25519 or RSA key, or the RSA key has fewer than 2048 bits.
+    """
+    try:
+        from cryptography.exceptions import UnsupportedAlgorithm
+        from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    except ImportError:
+        raise SourceError(
+            SourceCodes.VERIFIER_UNAVAILABLE.name,
+            "signatures of cosign need the Python package cryptography: pip install 'reconciler[verify]'",
+        ) from None
+    try:
+        key = load_pem_public_key(pem)
+    except (ValueError, UnsupportedAlgorithm):
+        raise create_invalid_error(f"{name} is not a public key in PEM format") from None
+    if isinstance(key, rsa.RSAPublicKey) and key.key_size < _MIN_RSA_BITS:
+        raise create_invalid_error(f"the RSA key {name} must have at least {_MIN_RSA_BITS} bits, not {key.key_size}")
+    if isinstance(key, ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey | rsa.RSAPublicKey):
+        return key
+    raise create_invalid_error(f"{name} must be an ECDSA, Ed25519 or RSA key")
+
+
+def is_signed_by_any(signature: bytes, payload: bytes, keys: Sequence[PublicKey]) -> bool:
+    """Return whether one of the keys has made a signature. cosign uses SHA-256 for ECDSA and RSA."""
+    return any(_is_signed_by(signature, payload, key) for key in keys)
+
+
+def _is_signed_by(signature: bytes, payload: bytes, key: PublicKey) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
+    from cryptography.hazmat.primitives.hashes import SHA256
+
+    try:
+        if isinstance(key, rsa.RSAPublicKey):
+            key.verify(signature, payload, padding.PKCS1v15(), SHA256())
+        elif isinstance(key, ec.EllipticCurvePublicKey):
+            key.verify(signature, payload, ec.ECDSA(SHA256()))
+        else:
+            key.verify(signature, payload)
+    except InvalidSignature:
+        return False
+    return True
+
+
+def read_signed_digest(payload: bytes) -> str:
+    """Return the digest that a signed text names. Return "" if the text is not one of cosign."""
+    try:
+        critical = parse_strict_json(payload)["critical"]
+        return str(critical["image"]["docker-manifest-digest"]) if critical["type"] == _SIGNED_TYPE else ""
+    except (ValueError, RecursionError, TypeError, KeyError):
+        return ""
+
+
+def create_invalid_error(message: str) -> SourceError:
+    """Return the error for a signature or a key that is not valid."""
+    return SourceError(SourceCodes.SIGNATURE_INVALID.name, message)

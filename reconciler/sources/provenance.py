@@ -1,0 +1,99 @@
+"""Provenance files of charts (`.prov`): a text with digests of archives, which is signed with OpenPGP.
+
+The program gpgv verifies the signature. Only its output is read, because a file can contain text that is not signed.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+
+from reconciler.krm.yaml import YamlError
+from reconciler.krm.yaml.events import YamlEventReader
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.processes.process import ProcessLimits, ProcessTimeoutError
+from reconciler.sources.cosign import create_invalid_error
+from reconciler.sources.errors import SourceError
+from reconciler.sources.programs import ProgramFinder, ProgramRunner, SandboxUnavailableError
+
+MAX_PROVENANCE_BYTES = 1024 * 1024
+_LIMITS = ProcessLimits(seconds=30.0, memory_bytes=256 * 1024 * 1024, output_bytes=2 * MAX_PROVENANCE_BYTES)
+_INSTALL = "apt-get install gpgv"
+_BEGIN_KEY, _END_KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
+_SEPARATOR = re.compile(r"^\.\.\.[ \t]*$", re.MULTILINE)
+_MAX_ERROR_CHARACTERS = 300
+
+
+def read_keyring(content: bytes, name: str) -> bytes:
+    """Return a keyring in the binary format of gpgv. The content is a binary keyring, or keys with ASCII armor.
+
+    Raises:
+        SourceError: `SignatureInvalid` if a key with ASCII armor is not valid.
+    """
+    if not content.lstrip().startswith(_BEGIN_KEY.encode()):
+        return content
+    blocks = content.decode("ascii", "replace").split(_BEGIN_KEY)[1:]
+    try:
+        return b"".join(_decode_block(block.partition(_END_KEY)[0].splitlines()) for block in blocks)
+    except (binascii.Error, ValueError):
+        raise create_invalid_error(f"{name} is not an OpenPGP public key") from None
+
+
+def _decode_block(lines: list[str]) -> bytes:
+    """Return the content of ASCII armor: the lines after the first empty line, without the checksum (RFC 4880)."""
+    body = [line.strip() for line in lines[1:]]
+    body = body[body.index("") + 1 :] if "" in body else body
+    return base64.b64decode("".join(line for line in body if not line.startswith("=")), validate=True)
+
+
+class ProvenanceVerifier:
+    """Verifies provenance files with the program gpgv, which receives files and no network."""
+
+    def __init__(self, finder: ProgramFinder, runner: ProgramRunner) -> None:
+        self._finder = finder
+        self._runner = runner
+
+    def read_digests(self, provenance: bytes, keyring: bytes) -> dict[str, str]:
+        """Return the signed digests of a provenance file, by file name.
+
+        Raises:
+            SourceError: `SignatureInvalid` if no key of the keyring has signed the file. `VerifierUnavailable` if gpgv
+                cannot be used.
+        """
+        program = self._finder.find()
+        if program is None:
+            places = " or ".join(map(str, self._finder.list_candidates()[:2]))
+            raise _create_unavailable_error(
+                f"provenance files need the program gpgv, which is not at {places}. Install it: {_INSTALL}"
+            )
+        arguments = ("--weak-digest", "SHA1", "--keyring", "./keyring.gpg", "--output", "-", "chart.prov")
+        try:
+            result = self._runner.run(
+                program.path, arguments, {"keyring.gpg": keyring, "chart.prov": provenance}, _LIMITS
+            )
+        except (ProcessTimeoutError, SandboxUnavailableError, OSError) as error:
+            raise _create_unavailable_error(f"the program gpgv cannot be used: {error}") from None
+        if result.exit_code != 0 or result.is_too_large:
+            reason = " ".join(result.stderr.split())[-_MAX_ERROR_CHARACTERS:]
+            raise create_invalid_error(f"gpgv does not accept the provenance file: {reason}")
+        return _parse_digests(result.output.decode("utf-8", "replace"))
+
+
+def _parse_digests(text: str) -> dict[str, str]:
+    """Return the mapping `files` of the second YAML document."""
+    digests: dict[str, str] = {}
+    match = _SEPARATOR.search(text)
+    try:
+        reader = YamlEventReader(text[match.end() :] if match else "")
+        for key in reader.read_mapping():
+            if key == "files":
+                for name in reader.read_mapping():
+                    digests[name] = reader.read_text()
+    except YamlError as error:
+        raise create_invalid_error(f"the provenance file is not valid: {error}") from None
+    return digests
+
+
+def _create_unavailable_error(message: str) -> SourceError:
+    return SourceError(SourceCodes.VERIFIER_UNAVAILABLE.name, message)

@@ -1,0 +1,133 @@
+"""Verification of the signatures that a Repository requires. It takes place before an archive is unpacked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reconciler.krm.json_text import compute_hash
+from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, ArtifactRepository, ArtifactVersion, VerifySpec
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.sources import cosign, provenance
+from reconciler.sources.artifact_cache import compute_content_digest
+from reconciler.sources.credentials import SourceCredentials
+from reconciler.sources.errors import SourceError
+
+if TYPE_CHECKING:
+    from reconciler.sources.chart_repository import ChartRepositoryClient
+    from reconciler.sources.cosign import PublicKey
+    from reconciler.sources.provenance import ProvenanceVerifier
+    from reconciler.sources.registry import RegistryClient, RegistryLocation
+    from reconciler.sources.version_records import Record, VersionRecords
+
+_KEYRING_SUFFIXES = frozenset({".gpg", ".asc"})
+
+
+class SignatureVerifier:
+    """Verifies manifests and charts. A positive result is stored, and is valid for the same keys and digest only."""
+
+    def __init__(
+        self,
+        registry: RegistryClient,
+        charts: ChartRepositoryClient,
+        credentials: SourceCredentials,
+        records: VersionRecords,
+        provenance_verifier: ProvenanceVerifier,
+    ) -> None:
+        self._registry = registry
+        self._charts = charts
+        self._credentials = credentials
+        self._records = records
+        self._provenance = provenance_verifier
+
+    def verify_manifest(self, location: RegistryLocation, digest: str) -> None:
+        """Verify the signature of the manifest with a digest, if the Repository requires it.
+
+        Raises:
+            SourceError: `SignatureMissing`, `SignatureInvalid`, `VerifierUnavailable`, or an error of the registry.
+        """
+        spec = location.repository.verify
+        if spec is None:
+            return
+        if spec.provider != "cosign":
+            raise _create_unavailable_error("provenance files need a chart repository over HTTP: use provider cosign")
+        if spec.identities:
+            raise _create_unavailable_error("keyless signatures are not supported: use `secretRef` with public keys")
+        files = self._read_keys(location.repository, spec, frozenset({".pub"}))
+        keys = [cosign.load_public_key(content, file.name) for file, content in files]
+        key = f"cosign {location.oci_url}@{digest} {_hash_keys(files)}"
+        self._records.read(key, lambda _: self._check_cosign(location, digest, keys), is_permanent=True)
+
+    def verify_chart(
+        self, repository: ArtifactRepository, name: str, version: ArtifactVersion, archive_digest: str
+    ) -> None:
+        """Verify the provenance file of a chart, if the Repository requires it.
+
+        Raises:
+            SourceError: `SignatureMissing`, `SignatureInvalid`, `VerifierUnavailable`, or an error of the repository.
+        """
+        spec = repository.verify
+        if spec is None:
+            return
+        if spec.provider != "provenance":
+            raise _create_unavailable_error("signatures of cosign need an OCI registry: use provider provenance")
+        files = self._read_keys(repository, spec, _KEYRING_SUFFIXES)
+        keyring = b"".join(provenance.read_keyring(content, file.name) for file, content in files)
+        key = f"provenance {repository.url} {name} {version.version} {archive_digest} {_hash_keys(files)}"
+
+        def check(_: Record) -> Record:
+            signed = self._provenance.read_digests(self._charts.read_provenance(repository, version), keyring)
+            # Compare the name too. Otherwise, the archive of an older version could be offered as a new version.
+            found = signed.get(f"{name}-{version.version}.tgz")
+            if found != archive_digest:
+                raise cosign.create_invalid_error(
+                    f"the provenance file must contain {name}-{version.version}.tgz with the digest {archive_digest}, "
+                    f"but it contains {found or 'no such file'}"
+                )
+            return {}
+
+        self._records.read(key, check, is_permanent=True)
+
+    def _check_cosign(self, location: RegistryLocation, digest: str, keys: Sequence[PublicKey]) -> Record:
+        tag = cosign.get_signature_tag(digest)
+        try:
+            manifest_digest = self._registry.find_digest(location, tag)
+        except SourceError as error:
+            if error.code != UPSTREAM_NOT_FOUND:
+                raise
+            message = f"{location.oci_url} has no signature of {digest} (tag {tag})"
+            raise SourceError(SourceCodes.SIGNATURE_MISSING.name, message) from None
+        other_digest = ""
+        for signature in cosign.parse_signatures(self._registry.read_manifest(location, manifest_digest)):
+            payload = self._registry.read_blob(location, signature.payload_digest)
+            if cosign.is_signed_by_any(signature.signature, payload, keys):
+                signed_digest = cosign.read_signed_digest(payload)
+                if signed_digest == digest:
+                    return {}
+                other_digest = signed_digest
+        reason = f"it is for {other_digest[:100]}" if other_digest else "it is not made with a key of the Secret"
+        raise cosign.create_invalid_error(f"the signature of {location.oci_url}@{digest} is not valid: {reason}")
+
+    def _read_keys(
+        self, repository: ArtifactRepository, spec: VerifySpec, suffixes: frozenset[str]
+    ) -> list[tuple[Path, bytes]]:
+        if not spec.secret_name:
+            raise cosign.create_invalid_error("`verify` must name a Secret with keys in `secretRef`")
+        folder = self._credentials.find_secret_folder(repository.namespace, spec.secret_name)
+        files = sorted(file for file in folder.iterdir() if file.suffix in suffixes and file.is_file())
+        if not files:
+            names = " or ".join(f"*{suffix}" for suffix in sorted(suffixes))
+            raise cosign.create_invalid_error(f"the folder {folder} must contain a key {names}")
+        try:
+            return [(file, file.read_bytes()) for file in files]
+        except OSError as error:
+            raise cosign.create_invalid_error(f"a key in {folder} cannot be read: {error.strerror}") from None
+
+
+def _hash_keys(files: Sequence[tuple[Path, bytes]]) -> str:
+    return compute_hash([compute_content_digest(content) for _, content in files])
+
+
+def _create_unavailable_error(message: str) -> SourceError:
+    return SourceError(SourceCodes.VERIFIER_UNAVAILABLE.name, message)
