@@ -88,5 +88,5 @@ def _build_channel(
 def _build_route(route: NotificationRoute) -> Route:
     return routes.Route(
         route.channel, route.events, Severity(route.severity), route.targets, route.packages,
-        routes.parse_quiet_hours(route.quiet_hours), route.digest_minutes,
+        routes.parse_quiet_hours(route.quiet_hours), route.digest_minutes, route.tenants,
     )  # fmt: skip

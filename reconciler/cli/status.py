@@ -21,6 +21,7 @@ from reconciler.cli.options import (
 from reconciler.krm import yaml
 from reconciler.output.status import last_pass
 from reconciler.output.status import result as status_result
+from reconciler.output.status import summary as status_summary
 from reconciler.server import health_client
 
 if TYPE_CHECKING:
@@ -37,25 +38,40 @@ if TYPE_CHECKING:
     help="Read the last pass from the daemon with this URL, for example http://127.0.0.1:8080. Default: read it from"
     " the cache folder.",
 )
+@click.option("--tenant", metavar="NAME", help="Show only the packages and findings of this tenant.")
 @output_option("text", "json")
-def command(fleet: str | None, settings_file: str | None, cache: str | None, server: str | None, output: str) -> int:
+def command(
+    fleet: str | None,
+    settings_file: str | None,
+    cache: str | None,
+    server: str | None,
+    tenant: str | None,
+    output: str,
+) -> int:
     """Show the last pass, the totals of the fleet, and the problems with their reasons."""
     with report_errors():
         settings = read_settings(settings_file, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
         pass_record = request_last_pass(server) if server else options.build_last_pass_file(settings).read()
-        summary = publishers.read_status(settings).get("summary.yaml")
-    if summary is None:
+        files = publishers.read_status(settings)
+    file = status_summary.get_tenant_file(tenant) if tenant else status_summary.SUMMARY_FILE
+    content = files.get(file)
+    if content is None and tenant and status_summary.SUMMARY_FILE in files:
+        raise CannotRunError(
+            f"the branch {settings.status.branch} contains no status of tenant {tenant}; existing tenants:"
+            f" {', '.join(status_summary.list_tenants(files)) or 'none'}"
+        )
+    if content is None:
         raise CannotRunError(
             f"the branch {settings.status.branch} contains no status: run `reconciler sync`, which writes it"
         )
     try:
-        data = yaml.parse_yaml(summary).documents[0].data
+        data = yaml.parse_yaml(content).documents[0].data
         result = status_result.read_status_result(data).with_last_pass(pass_record)
     except (yaml.YamlError, LookupError, TypeError, ValueError, AttributeError) as error:
         # Handle a malformed file, because everyone who may push to the status branch can change it.
         raise CannotRunError(
-            f"summary.yaml on the branch {settings.status.branch} does not have the expected format "
+            f"{file} on the branch {settings.status.branch} does not have the expected format "
             f"({type(error).__name__}): run `reconciler sync`, which writes the file again"
         ) from error
     click.echo(result.to_json() if output == "json" else status_result.format_status_text(result, int(time.time())))

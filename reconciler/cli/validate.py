@@ -12,7 +12,7 @@ from reconciler import __version__
 from reconciler.bootstrap import config_location, schema_folder
 from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import exit_status_of, report_errors
-from reconciler.cli.exit_codes import ERROR_FINDING
+from reconciler.cli.exit_codes import ERROR_FINDING, CannotRunError
 from reconciler.cli.options import (
     cache_option,
     config_argument,
@@ -63,6 +63,7 @@ _FORMATS = ["text", "json", "sarif", "gitlab"]
         "reconciler.dev/kubernetes-version."
     ),
 )
+@click.option("--tenant", metavar="NAME", help="List only the findings about the files and packages of this tenant.")
 @click.option("-o", "--output", type=click.Choice(_FORMATS), default="text", help="The output format.")
 def command(
     config: str | None,
@@ -73,6 +74,7 @@ def command(
     rendered: bool,
     schemas: str | None,
     kubernetes_version: str | None,
+    tenant: str | None,
     output: str,
 ) -> int:
     """List the findings in CONFIG, with the file, line, field, value and allowed values."""
@@ -80,18 +82,25 @@ def command(
         settings = read_settings(settings_file, config=config, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
         options = _build_conformance_options(schemas, kubernetes_version, is_rendered=rendered)
-        validated, findings = validate_config(settings, settings_file, options)
+        validated, findings = validate_config(settings, settings_file, options, tenant)
     click.echo(_format_findings(findings, validated.config, output, "validate-rendered" if rendered else "validate"))
     return _exit_status(validated.findings, Severity(fail_on))
 
 
 def validate_config(
-    settings: Settings, settings_file: str | None, options: ConformanceOptions | None = None
+    settings: Settings,
+    settings_file: str | None,
+    options: ConformanceOptions | None = None,
+    tenant: str | None = None,
 ) -> tuple[ValidatedConfig, Sequence[LocatedFinding]]:
     """Validate the config of the settings. Return it with its findings and their lines in the repository.
 
     Args:
         options: The options for the check of rendered packages. If the value is None, no package is rendered.
+        tenant: The tenant whose findings are returned. None means all findings.
+
+    Raises:
+        CannotRunError: The config has no valid Tenant with this name.
     """
     config = require_config_url(settings)
     location = config_location.locate_config(settings, config, settings_file)
@@ -105,6 +114,12 @@ def validate_config(
                 if options
                 else inspect_validate.validate(services.source, remotes, services.pass_services)
             )
+    if tenant:
+        if tenant not in (tenants := validated.plan.tenants.by_name):
+            raise CannotRunError(
+                f"--tenant: the config has no valid Tenant {tenant}; existing tenants: {', '.join(tenants) or 'none'}"
+            )
+        validated = validated.select_tenant(tenant)
     locator = code_scanning.FindingLocator(validated.objects.values(), validated.owner_sets)
     findings = code_scanning.locate_findings(validated.findings, locator, location.root, location.settings)
     return validated, findings

@@ -65,12 +65,19 @@ class ValidatedConfig:
         objects: The config objects, which provide the locations of the findings.
         owner_sets: The object that created each owner, such as a PackageVariantSet. Keys and values have the form
             `Kind/namespace/name`.
+        plan: The plan, which provides the tenants of the findings.
     """
 
     config: str
     findings: tuple[Finding, ...]
     objects: Mapping[ObjectKey, ConfigObject]
     owner_sets: Mapping[str, str]
+    plan: FleetPlan
+
+    def select_tenant(self, tenant: str) -> ValidatedConfig:
+        """Return the config with only the findings about the files and packages of a tenant."""
+        findings = (finding for finding in self.findings if self.plan.find_finding_tenant(finding) == tenant)
+        return replace(self, findings=tuple(findings))
 
 
 @dataclass(frozen=True)
@@ -117,11 +124,16 @@ def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> 
         *steps.findings,
     )
     catalog = snapshot.catalog
-    plan = FleetPlan(snapshot.config.id, 0, result, (), config_findings, catalog.is_complete, objects=catalog.objects)
+    plan = FleetPlan(
+        snapshot.config.id, 0, result, (), config_findings, catalog.is_complete, objects=catalog.objects,
+        tenants=catalog.tenants,
+    )  # fmt: skip
     findings = plan.list_findings()
     lint_findings = _run_lint(findings, lambda: services.lint(catalog, remotes, result, snapshot.now))
     log_failures((*findings, *lint_findings))
-    return ValidatedConfig(snapshot.config.id, (*findings, *lint_findings), catalog.objects, _find_owner_sets(result))
+    return ValidatedConfig(
+        snapshot.config.id, (*findings, *lint_findings), catalog.objects, _find_owner_sets(result), plan
+    )
 
 
 def validate_rendered(
@@ -165,6 +177,7 @@ def validate_rendered(
         tuple(dict.fromkeys((*findings, *lint_findings))),
         snapshot.catalog.objects,
         _find_owner_sets(prepared.controller_result),
+        plan,
     )
 
 

@@ -130,7 +130,7 @@ def _serialize_group(group: TrackedGroup) -> dict[str, Any]:
         "items": [
             [
                 item.id, item.scope, item.target, item.package, item.message[:_MAX_MESSAGE_CHARACTERS],
-                item.hold_seconds, item.parent, tracked.first_seen,
+                item.hold_seconds, item.parent, item.tenant, tracked.first_seen,
             ]
             for tracked in group.items.values() for item in (tracked.item,)
         ],

@@ -25,6 +25,7 @@ class Item:
         message: The description of the item.
         hold_seconds: The time that the item must exist before it is sent.
         parent: The ID of the item with which this item ends. "" if the item ends when it is not observed.
+        tenant: The tenant of the package, object or file. "" for the platform team.
     """
 
     id: str
@@ -34,6 +35,7 @@ class Item:
     message: str = ""
     hold_seconds: float = 0.0
     parent: str = ""
+    tenant: str = ""
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ def _list_target_conditions(plan: TargetPlan) -> Iterator[Condition]:
     for held in plan.held:
         item = Item(
             f"{plan.target.name}/{held.package} {held.finding.code}", plan.target.name, plan.target.name, held.package,
-            to_one_line(held.finding.message),
+            to_one_line(held.finding.message), tenant=held.record.tenant,
         )  # fmt: skip
         owner = format_owner(held.record.owner)
         yield Condition(Event.DELETION_HELD, owner, owner, Severity.WARNING, (item,), {"owner": owner})
@@ -232,7 +232,9 @@ def _build_draft_condition(target: str, package: str, record: PackageRecord) -> 
         "operation": change.operation, "owner": change.owner, "package": package, "from": change.before,
         "to": change.after, "risks": risks,
     }  # fmt: skip
-    item = Item(_format_draft_id(target, package, content), target, target, package, ", ".join(risks))
+    item = Item(
+        _format_draft_id(target, package, content), target, target, package, ", ".join(risks), tenant=record.tenant
+    )
     severity = Severity.WARNING if risks else Severity.INFO
     return Condition(
         Event.DRAFTS_WAITING, change.compute_key(target), to_one_line(str(change)), severity, (item,), data
@@ -271,7 +273,8 @@ def _list_blocked(plan: TargetPlan) -> Iterator[Condition]:
         # If the finding is about the whole target, the target is reported instead of its packages.
         if isinstance(outcome, Blocked) and not set(outcome.findings) & set(plan.findings):
             owner = outcome.variant.owner
-            item = Item("", target.name, target.name, outcome.variant.target.package)
+            variant = outcome.variant
+            item = Item("", target.name, target.name, variant.target.package, tenant=variant.tenant)
             owner_name = format_owner(owner)
             errors = select_errors(outcome.findings)
             for finding in errors:
@@ -339,7 +342,7 @@ def _list_config_conditions(plan: FleetPlan) -> Iterator[Condition]:
     for finding in select_errors([finding for finding in dict.fromkeys(findings) if finding.code not in held_codes]):
         location = finding.location
         name = location.object or location.file or location.package or "config"
-        item = Item("", _CONFIG_SCOPE)
+        item = Item("", _CONFIG_SCOPE, tenant=plan.find_finding_tenant(finding))
         yield _build_blocked_condition(finding.code, finding.message, location, name, item)
 
 

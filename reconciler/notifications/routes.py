@@ -1,4 +1,4 @@
-"""Routes: they select the messages of a channel by event, severity, target and package.
+"""Routes: they select the messages of a channel by event, severity, target, tenant and package.
 
 A route can have quiet hours, in which it sends no message.
 """
@@ -70,6 +70,7 @@ class Route:
         targets: A label query for targets. "" selects all targets.
         packages: Globs of package paths. If empty, all packages are selected.
         digest_minutes: The time for which messages are collected. 0 sends each message separately.
+        tenants: The names of tenants. If empty, the items of all tenants and of the platform team are selected.
     """
 
     channel: str
@@ -79,6 +80,7 @@ class Route:
     packages: tuple[str, ...] = ()
     quiet_hours: QuietHours | None = None
     digest_minutes: int = 0
+    tenants: tuple[str, ...] = ()
 
     @cached_property
     def id(self) -> str:
@@ -86,6 +88,8 @@ class Route:
         which it sends them.
         """
         data = [self.channel, sorted(self.selected_events), self.severity.value, self.targets, sorted(self.packages)]
+        # Omit an empty field, so that routes without tenants keep their IDs.
+        data += [sorted(self.tenants)] if self.tenants else []
         return compute_hash(data)[:_ROUTE_ID_LENGTH]
 
     @cached_property
@@ -109,6 +113,10 @@ class Route:
     def matches_target(self, target: str, labels: Mapping[str, str]) -> bool:
         """Return whether the route selects a target. With `targets`, it selects no items without a target."""
         return not self.targets or bool(target and matches_label_query(self.targets, labels))
+
+    def matches_tenant(self, tenant: str) -> bool:
+        """Return whether the route selects a tenant. With `tenants`, it selects no items of the platform team."""
+        return not self.tenants or tenant in self.tenants
 
     def matches_package(self, package: str) -> bool:
         """Return whether the route selects a package. With `packages`, it selects no items without a package."""

@@ -234,7 +234,8 @@ class Tracker:
         key = (route.id, item.target)
         if key not in self._selected_targets:
             self._selected_targets[key] = route.matches_target(item.target, self._labels.get(item.target, {}))
-        return self._selected_targets[key] and route.matches_package(item.package)
+        is_selected = route.matches_package(item.package) and route.matches_tenant(item.tenant)
+        return is_selected and self._selected_targets[key]
 
     def _list_candidates(self, route: Route, now: float) -> Iterator[_Candidate]:
         gather = self._options.gather_seconds

@@ -101,6 +101,7 @@ class NotificationRoute(SettingsGroup):
     severity: Literal["info", "warning", "error"] = "info"
     targets: str = ""
     packages: SettingList[str] = ()
+    tenants: SettingList[str] = ()
     quiet_hours: str = ""
     digest_minutes: Annotated[int, Field(ge=0, le=1440)] = 0
 
@@ -142,9 +143,9 @@ class NotificationSettings(SettingsGroup):
         (),
         "The messages of each channel, for example [{channel: ops, severity: warning, targets: stage=prod}]. "
         "A route selects messages by events, severity (info, warning or error), targets (a label query for "
-        "targets) and packages (globs of package paths). A route can have quiet_hours, such as 22:00-06:00 "
-        "Europe/Berlin, and digest_minutes, the time for which messages are collected. All routes that match "
-        "a message apply.",
+        "targets), tenants (names of Tenants) and packages (globs of package paths). A route can have quiet_hours, "
+        "such as 22:00-06:00 Europe/Berlin, and digest_minutes, the time for which messages are collected. All "
+        "routes that match a message apply.",
     )
     review_overdue_hours: float = declare(
         48.0, "The time after which the review of a draft is overdue, in hours.", gt=0, le=8760

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.krm.findings import Severity
+from reconciler.lazy_dataclasses import replace
 from reconciler.notifications.events import Event
 from reconciler.notifications.observation import Condition, Observation
 from reconciler.notifications.routes import Route, parse_quiet_hours
@@ -404,6 +405,8 @@ def test_the_data_of_a_digest_is_not_used_for_later_messages(tmp_path: Path) -> 
         pytest.param(Route("ops", targets="stage=none"), 0, id="no-target"),
         pytest.param(Route("ops", targets="!region"), 2, id="absent-label"),
         pytest.param(Route("ops", packages=("*",)), 2, id="all-packages"),
+        pytest.param(Route("ops", tenants=("payments",)), 1, id="tenants"),
+        pytest.param(Route("ops", tenants=("shop",)), 0, id="another-tenant"),
     ],
 )
 def test_a_route_selects_messages(tmp_path: Path, route: Route, expected: int) -> None:
@@ -411,10 +414,13 @@ def test_a_route_selects_messages(tmp_path: Path, route: Route, expected: int) -
     labels = {"a": {"stage": "prod"}, "b": {"stage": "test"}}
     harness.settle(observe(labels=labels))
 
-    # The last item is about the whole fleet, and is selected only by routes without `targets` and `packages`.
+    # The last item is about the whole fleet. Only routes without `targets`, `packages` and `tenants` select it.
     fleet = Condition(Event.PASS_FAILING, "1/1", "shard 1/1", Severity.WARNING, (item("pass", target=""),))
-    expected += not route.targets and not route.packages and route.severity is not Severity.ERROR and not route.events
-    assert len(harness.settle(observe(blocked("a/web"), drafts("b/db@1"), fleet, labels=labels))) == expected
+    is_limited = route.targets or route.packages or route.tenants or route.events
+    expected += not is_limited and route.severity is not Severity.ERROR
+    of_tenant = blocked("a/web")
+    of_tenant = replace(of_tenant, items=tuple(replace(own, tenant="payments") for own in of_tenant.items))
+    assert len(harness.settle(observe(of_tenant, drafts("b/db@1"), fleet, labels=labels))) == expected
 
 
 def test_several_routes_send_their_own_messages(tmp_path: Path) -> None:

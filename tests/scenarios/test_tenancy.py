@@ -4,6 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.krm.yaml import parse_yaml
+from reconciler.notifications.pass_observer import PassObserver
+from reconciler.planning.model.shard import Shard
+from tests.support.command_line import run_in
 from tests.support.policies import placements_published, propagation, resource
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import PassResult, World, config_map, package, repository, small_world, variant
@@ -442,3 +446,86 @@ class TestPlacedResources:
 
         assert result.changed_branches == set()
         assert "PropagationPolicyNotFound" in result.codes
+
+
+class TestFilters:
+    """Each tenant gets its own findings, status and notifications."""
+
+    @pytest.fixture
+    def teams(self, world: World) -> World:
+        """Return a fleet with one correct and one refused package of each of two tenants."""
+        refused = variant("refused", "berlin", "other/api", upstream="metrics")
+        world.write({**SHOP, "teams/payments/api.yaml": REQUEST, "teams/payments/refused.yaml": refused})
+        world.write({"teams/shop/broken.yaml": BROKEN, "platform.yaml": variant("wrong", "nowhere", "metrics")})
+        return world
+
+    def test_status_of_a_tenant_contains_only_its_own_entries(self, teams: World) -> None:
+        result = teams.sync()
+
+        texts = {name: teams.text("reconciler/status", f"tenants/{name}.yaml") for name in ("payments", "shop")}
+        data = {name: parse_yaml(text).documents[0].data for name, text in texts.items()}
+        assert data["payments"]["totals"] | {"packages": 1, "drafted": 1, "stalled": 1} == data["payments"]["totals"]
+        assert data["shop"]["totals"] | {"packages": 1, "drafted": 1, "stalled": 0} == data["shop"]["totals"]
+        assert {finding["code"] for finding in data["payments"]["findings"]} == {"TenantForbidden"}
+        assert {finding["file"] for finding in data["shop"]["findings"]} == {"teams/shop/broken.yaml"}
+        assert "shop" not in texts["payments"]
+        assert "nowhere" not in texts["payments"] + texts["shop"]
+        assert result.codes > {"TenantForbidden"}
+        assert teams.sync().is_unchanged
+
+    def test_status_of_a_deleted_tenant_is_deleted(self, teams: World) -> None:
+        teams.sync()
+        teams.write({"tenants/shop.yaml": None, "teams/shop/api.yaml": None, "platform.yaml": BROKEN})
+
+        teams.sync()
+
+        assert teams.paths(teams.fleet, "reconciler/status", "tenants") == ["payments.yaml"]
+
+    def test_notifications_contain_the_tenant(self, teams: World) -> None:
+        teams.sync()
+
+        observation = PassObserver(Shard()).observe(teams.sync().report, {})
+
+        tenants = {
+            (condition.event.value, item.package or condition.data.get("file") or condition.subject, item.tenant)
+            for condition in observation.conditions
+            for item in condition.items
+        }
+        assert tenants >= {
+            ("drafts_waiting", "payments/api", "payments"),
+            ("drafts_waiting", "shop/api", "shop"),
+            ("drafts_waiting", "metrics", ""),
+            ("package_blocked", "teams/shop/broken.yaml", "shop"),
+            ("package_blocked", "teams/payments/refused.yaml", "payments"),
+        }
+
+    @pytest.mark.parametrize(
+        ("tenant_name", "code", "is_broken_listed", "is_refused_listed"),
+        [("payments", 1, False, True), ("shop", 1, True, False), ("metrics", 3, False, False)],
+    )
+    def test_validate_lists_only_the_findings_of_a_tenant(
+        self, teams: World, tenant_name: str, code: int, is_broken_listed: bool, is_refused_listed: bool
+    ) -> None:
+        options = ["--fleet", str(teams.fleet), "--cache", str(teams.folder / "cache"), "--tenant", tenant_name]
+
+        result = run_in(teams.folder, {}, "validate", teams.source, *options)
+
+        assert result.returncode == code
+        assert ("teams/shop/broken.yaml" in result.stdout) is is_broken_listed
+        assert ("TenantForbidden" in result.stdout) is is_refused_listed
+        assert "nowhere" not in result.stdout
+        assert ("existing tenants: payments, shop" in result.stderr) is (code == 3)
+
+    @pytest.mark.parametrize(
+        ("tenant_name", "code", "text"),
+        [("shop", 1, "broken.yaml"), ("metrics", 3, "existing tenants: payments, shop")],
+    )
+    def test_status_command_shows_one_tenant(self, teams: World, tenant_name: str, code: int, text: str) -> None:
+        teams.sync()
+        options = ["--fleet", str(teams.fleet), "--cache", str(teams.folder / "cache"), "--tenant", tenant_name]
+
+        result = run_in(teams.folder, {}, "status", *options)
+
+        assert result.returncode == code
+        assert text in result.stdout + result.stderr
+        assert "payments/" not in result.stdout

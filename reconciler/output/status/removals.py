@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reconciler.api.base import omit_empty
@@ -51,6 +51,11 @@ class PackageRemoval:
         removal = self.removal.record.removal
         return removal.branch if removal else ""
 
+    @property
+    def tenant(self) -> str:
+        """The tenant of the package, or "" for a package of the platform team."""
+        return self.removal.record.tenant
+
     def as_data(self) -> dict[str, Any]:
         """Return the removal as JSON data."""
         return omit_empty({
@@ -76,9 +81,9 @@ def list_pending_removals(plan: TargetPlan) -> tuple[PackageRemoval, ...]:
     )
 
 
-def build_pending_removals_data(plan: TargetPlan) -> Iterator[Mapping[str, Any]]:
-    """Yield the data of each proposed or declined removal for the status branch."""
-    for pending in list_pending_removals(plan):
+def build_pending_removals_data(removals: Iterable[PackageRemoval]) -> Iterator[Mapping[str, Any]]:
+    """Yield the data of proposed and declined removals for the status branch."""
+    for pending in removals:
         yield omit_empty({
             "package": pending.target_name, "state": pending.removal.kind, "branch": pending.branch,
             "reason": pending.removal.reason,

@@ -23,7 +23,14 @@ from reconciler.memory import cached
 from reconciler.output.json_data import read_mapping, read_mappings
 from reconciler.output.status.config_statuses import ConfigStatuses, get_object_path
 from reconciler.output.status.owner_statuses import FleetStatuses, OwnerStatusCache, build_owner_statuses
-from reconciler.output.status.summary import SUMMARY_FILE, SummaryEntries, build_summary_entries, build_summary_file
+from reconciler.output.status.summary import (
+    SUMMARY_FILE,
+    TENANTS_FOLDER,
+    SummaryEntries,
+    build_summary_entries,
+    build_summary_file,
+    build_tenant_summaries,
+)
 from reconciler.output.status.target_statuses import ObjectStatus, TargetStatuses
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
@@ -357,8 +364,9 @@ def build_status_files(
         len(files) == len(written) and object_files.has_unique_objects and not plan.awaited_owners and not failures
     )
     files = _add_kept_files(plan, statuses.configs, {**files, **statuses.configs.own_files}, object_files, previous)
-    entries = (file.summary_entries for file in object_files.list_unhealthy_files())
+    entries = [file.summary_entries for file in object_files.list_unhealthy_files()]
     files[SUMMARY_FILE] = build_summary_file(plan, entries, [target.package_counts for target in statuses.targets])
+    files |= build_tenant_summaries(plan, entries)
     result = previous if files == previous else files
     cache.store(result, large, is_plain=is_plain)
     return result
@@ -373,6 +381,7 @@ def _add_kept_files(
 ) -> dict[str, bytes]:
     """Add the previous files of objects that have no status in this pass."""
     if kept_paths := _find_kept_paths(plan, configs, previous):
+        kept_paths = {path for path in kept_paths if not path.startswith(TENANTS_FOLDER)}
         kept_paths -= {SUMMARY_FILE, *files, *(file.path for file in object_files.by_key.values())}
         files |= {path: previous[path] for path in kept_paths}
     if plan.awaited_owners:

@@ -1,8 +1,8 @@
-"""Builds the file `summary.yaml` of the status branch from a plan."""
+"""Builds the file `summary.yaml` of the status branch from a plan, and the same file for each tenant."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.api.base import omit_empty
@@ -10,13 +10,14 @@ from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.findings.formats import build_findings_data
 from reconciler.output.json_data import read_mapping, read_mappings
-from reconciler.output.status.removals import build_pending_removals_data
-from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES
+from reconciler.output.status.removals import build_pending_removals_data, list_pending_removals
+from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES, count_packages
 from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
 SUMMARY_FILE = "summary.yaml"
-_STATUS_FOLDERS = ("objects/", "types/")
+TENANTS_FOLDER = "tenants/"
+_STATUS_FOLDERS = ("objects/", "types/", TENANTS_FOLDER)
 _MAX_ENTRIES = 1000
 _FIRST_TOTALS = ("packages", "targets", "destinations")
 _TOTAL_LABELS = {"notReady": "not ready"}
@@ -56,8 +57,33 @@ def build_summary_entries(document: StatusDocument) -> SummaryEntries:
     return SummaryEntries(_get_name(document), tuple(_build_not_ready(document)), gated, is_ready and not gated)
 
 
+def get_tenant_file(tenant: str) -> str:
+    """Return the path of the summary of a tenant on the status branch."""
+    return f"{TENANTS_FOLDER}{tenant}.yaml"
+
+
+def list_tenants(paths: Iterable[str]) -> list[str]:
+    """Return the tenants with a summary on the status branch."""
+    return sorted(
+        path.removeprefix(TENANTS_FOLDER).removesuffix(".yaml") for path in paths if path.startswith(TENANTS_FOLDER)
+    )
+
+
+def build_tenant_summaries(plan: FleetPlan, objects: Sequence[SummaryEntries]) -> Mapping[str, bytes]:
+    """Return the summary of each tenant by path. It contains only the packages and findings of the tenant."""
+    summaries: dict[str, bytes] = {}
+    for tenant in plan.tenants.by_name:
+        own = [entries for entries in objects if plan.find_object_tenant(entries.name) == tenant]
+        counts = [count for target in plan.targets if any((count := count_packages(target, tenant)).values())]
+        summaries[get_tenant_file(tenant)] = build_summary_file(plan, own, counts, tenant)
+    return summaries
+
+
 def build_summary_file(
-    plan: FleetPlan, objects: Iterable[SummaryEntries], package_counts: Sequence[Mapping[str, int]]
+    plan: FleetPlan,
+    objects: Iterable[SummaryEntries],
+    package_counts: Sequence[Mapping[str, int]],
+    tenant: str | None = None,
 ) -> bytes:
     """Return `summary.yaml`: the totals, and the lists `notReady`, `gated`, `held`, `leaving` and `findings`.
 
@@ -66,35 +92,47 @@ def build_summary_file(
     Args:
         objects: The entries of all objects that are not healthy.
         package_counts: The number of packages per outcome, for each target.
+        tenant: The tenant whose packages and findings are listed. None means all.
     """
+
+    def is_listed(owner: str) -> bool:
+        return tenant is None or owner == tenant
+
+    findings = [finding for finding in plan.list_findings() if is_listed(plan.find_finding_tenant(finding))]
     listed = sorted(
         (entries for entries in objects if entries.not_ready or entries.gated), key=lambda entries: entries.name
     )
     lists: dict[str, list[dict[str, Any]]] = {
         "notReady": [entry for entries in listed for entry in entries.not_ready],
         "gated": [entry for entries in listed for entry in entries.gated],
-        "held": list(_build_held(plan)),
+        "held": list(_build_held(plan, is_listed)),
         "leaving": [
             dict(entry)
             for target_plan in plan.targets
             if target_plan.removals
-            for entry in build_pending_removals_data(target_plan)
+            for entry in build_pending_removals_data(
+                pending for pending in list_pending_removals(target_plan) if is_listed(pending.tenant)
+            )
         ],
-        "findings": build_findings_data(plan.list_findings()),
+        "findings": build_findings_data(findings),
     }
-    totals = {**_build_totals(plan, package_counts), **{name: len(entries) for name, entries in lists.items()}}
+    stalled_count = sum(is_listed(stalled.tenant) for stalled in plan.controller_result.stalled)
+    totals = {
+        **_build_totals(plan, package_counts, stalled_count),
+        **{name: len(entries) for name, entries in lists.items()},
+    }
     document = {"totals": totals, **{name: entries[:_MAX_ENTRIES] for name, entries in lists.items() if entries}}
     return emit(document).encode()
 
 
-def _build_totals(plan: FleetPlan, package_counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def _build_totals(plan: FleetPlan, package_counts: Sequence[Mapping[str, int]], stalled_count: int) -> dict[str, int]:
     outcomes = {outcome: sum(counts[outcome] for counts in package_counts) for outcome in PACKAGE_OUTCOMES}
     awaited = {"awaited": len(plan.awaited_owners)} if plan.awaited_owners else {}
     return {
-        "targets": len(plan.targets),
+        "targets": len(package_counts),
         "packages": sum(outcomes.values()),
         **outcomes,
-        "stalled": len(plan.controller_result.stalled),
+        "stalled": stalled_count,
         **awaited,
     }
 
@@ -123,9 +161,9 @@ def _build_gated(document: StatusDocument) -> Iterator[dict[str, Any]]:
             yield omit_empty({"object": _get_name(document), "target": target["name"], **fields})
 
 
-def _build_held(plan: FleetPlan) -> Iterator[dict[str, Any]]:
+def _build_held(plan: FleetPlan, is_listed: Callable[[str], bool]) -> Iterator[dict[str, Any]]:
     for target_plan in plan.targets:
-        for held in target_plan.held:
+        for held in filter(lambda held: is_listed(held.record.tenant), target_plan.held):
             package = f"{target_plan.target.name}/{held.package}"
             yield omit_empty({"package": package, "reason": held.finding.code, "message": held.finding.message})
 

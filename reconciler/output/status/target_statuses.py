@@ -27,13 +27,18 @@ PACKAGE_OUTCOMES = ("published", "drafted", "declined", "blocked", "held", "leav
 _OUTCOMES_OF_UNCHANGED = {"drafted": "drafted", "declined": "declined"}
 
 
-def count_packages(plan: TargetPlan) -> dict[str, int]:
+def count_packages(plan: TargetPlan, tenant: str | None = None) -> dict[str, int]:
     """Return the number of packages of a target per outcome.
 
     New and existing drafts have the same outcome, so that a second pass with the same input returns the same numbers.
+
+    Args:
+        tenant: The tenant whose packages are counted. None means all packages.
     """
-    outcomes = [_get_outcome(outcome) for outcome in plan.outcomes] + ["held"] * len(plan.held)
-    outcomes += ["leaving"] * len(list_pending_removals(plan))
+    packages = [(outcome.variant.tenant, _get_outcome(outcome)) for outcome in plan.outcomes]
+    packages += [(held.record.tenant, "held") for held in plan.held]
+    packages += [(pending.tenant, "leaving") for pending in list_pending_removals(plan)]
+    outcomes = [outcome for owner, outcome in packages if tenant is None or owner == tenant]
     return {outcome: outcomes.count(outcome) for outcome in PACKAGE_OUTCOMES}
 
 
@@ -314,7 +319,10 @@ def _build_target_status(plan: TargetPlan, counts: Mapping[str, int]) -> ObjectS
     errors = select_errors(plan.findings)
     messages = "; ".join(error.message for error in errors)
     condition = Condition("Ready", "False", errors[0].code, messages) if errors else _PLANNED
-    removals = [{**entry, "package": entry["package"].partition("/")[2]} for entry in build_pending_removals_data(plan)]
+    removals = [
+        {**entry, "package": entry["package"].partition("/")[2]}
+        for entry in build_pending_removals_data(list_pending_removals(plan))
+    ]
     fields = {
         "branch": target.branch,
         "directory": target.directory,

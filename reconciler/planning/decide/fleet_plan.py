@@ -12,6 +12,7 @@ from itertools import chain
 
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId
+from reconciler.catalog.tenants import NO_TENANTS, Tenants
 from reconciler.controllers.override_policies.policy_usage import (
     PolicyUsage,
     check_unused_policies,
@@ -188,6 +189,7 @@ class FleetPlan:
     rollout_gates: Mapping[RuleId, RolloutGate] = field(default_factory=dict)
     is_partial: bool = False
     awaited_owners: frozenset[ObjectKey] = frozenset()
+    tenants: Tenants = NO_TENANTS
 
     def list_outcomes(self) -> Iterator[tuple[Target, PackageOutcome]]:
         """Yield the outcome of each package, together with its target."""
@@ -250,6 +252,27 @@ class FleetPlan:
                 if source
                 else finding
             )
+
+    def find_object_tenant(self, name: str) -> str:
+        """Return the tenant of an object with the name `Kind/namespace/name`. Return "" for the platform team."""
+        return self._tenants_by_object.get(name, "")
+
+    def find_finding_tenant(self, finding: Finding) -> str:
+        """Return the tenant of the file or package of a finding. Return "" for the platform team."""
+        location = finding.location
+        if location.file and not location.package:
+            return self.tenants.find_owner(location.file)
+        return self.find_object_tenant(location.owner or location.object)
+
+    @cached_property
+    def _tenants_by_object(self) -> Mapping[str, str]:
+        """The tenants of all objects of tenants and of all owners that sets create."""
+        if not self.tenants:
+            return {}
+        result = self.controller_result
+        tenants = {str(key): self.tenants.find_owner(value.file) for key, value in self.objects.items()}
+        tenants |= {str(variant.owner.key): variant.tenant for variant in result.variants}
+        return tenants | {str(stalled.owner.key): stalled.tenant for stalled in result.stalled}
 
     def _find_owners(self) -> dict[str, ObjectKey]:
         owners = [
