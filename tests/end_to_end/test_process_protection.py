@@ -67,7 +67,7 @@ def test_a_function_finds_no_secret_of_the_environment(tmp_path: Path, command: 
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(tmp_path), "PYTHONPATH": str(PROJECT),
         "AWS_SECRET_ACCESS_KEY": CANARY, "RECONCILER_TOKEN": CANARY, "RECONCILER_LOG__LEVEL": "info",
-        "GIT_CONFIG_PARAMETERS": f"'x.y={CANARY}'", "CI_JOB_TOKEN": CANARY,
+        "GIT_CONFIG_PARAMETERS": f"'x.y={CANARY}'", "CI_JOB_TOKEN": CANARY, "SOPS_AGE_KEY": CANARY,
     }  # fmt: skip
     arguments = [command, str(world.config), "--fleet", str(world.fleet), "--cache", str(tmp_path / "cache")]
 

@@ -316,3 +316,35 @@ def test_policy_still_applies_after_a_rotation_on_the_branch(tmp_path: Path, key
     assert key.decrypt(text.rstrip("\n"), suffix=f".{suffix}").count("hunter2-hunter2") == 1
     assert "conflicts" not in world.package_status("drafts/berlin", "web")
     assert world.sync().is_unchanged
+
+
+def test_documents_with_one_mac_are_not_placed_separately(tmp_path: Path, key: SopsKey) -> None:
+    placed = SECRET.replace("  labels:\n", "  annotations: {reconciler.dev/clusters: berlin}\n  labels:\n")
+    other = placed.replace("name: db", "name: cache")
+    world = World.create(tmp_path / "world")
+    together = key.encrypt(f"{placed}---\n{other}", *SECRET_FIELDS)
+    world.write({"catalog.yaml": catalog(), "berlin.yaml": repository("berlin"), "secrets.yaml": together})
+
+    result = world.sync()
+
+    broken = sorted(finding.location.object for finding in result.findings if finding.code == "SopsMacBroken")
+    assert broken == ["Secret/shop/cache", "Secret/shop/db"]
+    assert not world.head("drafts/berlin")
+
+    documents = [key.encrypt(text, *SECRET_FIELDS) for text in (placed, other)]
+    world.write({"secrets.yaml": "---\n".join(documents)})
+    assert world.sync().codes == set()
+    contents = [text for path, text in world.files(world.fleet, "drafts/berlin").items() if "secret" in path]
+    assert ["hunter2-hunter2" in key.decrypt(text) for text in contents] == [True, True]
+
+
+def test_encrypted_values_are_not_injected(tmp_path: Path, key: SopsKey) -> None:
+    world = create_world(
+        tmp_path,
+        config_map("site", "required", region="none"),
+        extra="injectors: [{name: berlin-site}]",
+        site=key.encrypt(config_map("berlin-site", region="north"), "--encrypted-regex", "^data$"),
+    )
+    world.sync()
+    assert "region: none" in world.text("drafts/berlin", FILE)
+    assert "encrypted with SOPS" in world.text("drafts/berlin", "web/Kptfile")

@@ -20,7 +20,7 @@ from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import Package, parse_documents
 from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached, parse_json_cached
-from reconciler.packages.sops import SopsMacError, check_sops_edit
+from reconciler.packages.sops import SopsMacError, check_sops_edit, is_sops_document
 from reconciler.packages.sops_files import create_mac_finding
 
 INJECTION_ANNOTATION = "kpt.dev/config-injection"
@@ -245,6 +245,8 @@ def _find_source(
         source = view.find_object(point.api_version, point.kind, namespace, injector.name)
         if source is None:
             continue
+        if is_sops_document(source.data):
+            return None, f'resource "{injector.name}" is encrypted with SOPS, and its values cannot be injected'
         if point.field in source.data:
             return source, ""
         return None, f'field "{point.field}" not found in resource "{injector.name}"'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -33,6 +34,8 @@ from reconciler.krm.schema import find_kind_scope
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.file_names import MAX_FILE_NAME_LENGTH, format_full_file_name
+from reconciler.packages.sops import SOPS, is_sops_document
+from reconciler.packages.source_codes import SourceCodes
 
 PROPAGATION_POLICY_LABEL = "kubeadmiral.io/propagation-policy-name"
 CLUSTER_PROPAGATION_POLICY_LABEL = "kubeadmiral.io/cluster-propagation-policy-name"
@@ -199,6 +202,7 @@ def read_placed_resources(
     resources: list[PlacementResource] = []
     findings: list[Finding] = []
     select_policies = _create_policy_filter(catalog, propagations)
+    mac_counts = _count_macs(catalog)
     for config_object in filter(has_placement, catalog.objects.values()):
         if finding := check_placeable(config_object) or _check_path(config_object):
             findings.append(finding)
@@ -208,6 +212,9 @@ def read_placed_resources(
             )
             visible = select_policies(config_object)
             placed, resource_findings = _resolve_placement(resource, inventory, visible, clusters_by_policy)
+            if finding := _check_mac(config_object, mac_counts):
+                # Unknown clusters keep the published file of the resource.
+                placed, resource_findings = replace(placed, clusters=None), (*resource_findings, finding)
             findings += resource_findings
             resources.append(placed)
     duplicates = {key: copies for key, copies in catalog.copies.items() if not is_controller_input(key)}
@@ -219,6 +226,30 @@ def read_placed_resources(
     ambiguous = shared.union(duplicates)
     unambiguous = tuple(config_object for config_object in resources if config_object.key not in ambiguous)
     return PlacementResources(unambiguous, ambiguous, frozenset(filter(None, policies)), (*findings, *shared_findings))
+
+
+def _count_macs(catalog: Catalog) -> Mapping[tuple[str, str], int]:
+    """Return the number of SOPS documents for each file and MAC.
+
+    SOPS encrypts all documents of a file together, so that they have the same MAC, which covers all of them.
+    """
+    objects = (config_object for config_object in catalog.objects.values() if is_sops_document(config_object.data))
+    return Counter(map(_get_mac_key, objects))
+
+
+def _get_mac_key(config_object: ConfigObject) -> tuple[str, str]:
+    return config_object.file, str(config_object.data[SOPS]["mac"])
+
+
+def _check_mac(config_object: ConfigObject, mac_counts: Mapping[tuple[str, str], int]) -> Finding | None:
+    """Return an error if SOPS encrypted a resource together with other resources of its file."""
+    if not is_sops_document(config_object.data) or mac_counts[_get_mac_key(config_object)] == 1:
+        return None
+    message = (
+        "SOPS encrypted several documents of this file with one MAC, so that it cannot decrypt a single document: the"
+        " resource is not placed (next step: move each document to its own file, and encrypt the files again)"
+    )
+    return SourceCodes.SOPS_MAC_BROKEN.finding(message, config_object.location_of((SOPS, "mac")))
 
 
 def _create_policy_filter(

@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.catalog.files import File
 from reconciler.output.changes.package_changes import compare_packages
+from tests.support.sops import ciphertext, seal_text
 from tests.unit.output.builders import (
     COMMIT,
     OLD_COMMIT,
@@ -222,6 +223,43 @@ def test_new_annotations_of_a_secret_are_masked_completely() -> None:
     )
 
     assert changes.format_summary_lines() == ("Secret login: metadata.annotations added (*****)",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        pytest.param(
+            seal_text(f"kind: Secret\napiVersion: v1\nmetadata: {{name: db}}\ndata:\n  k: {ciphertext('a')}\n"),
+            seal_text(
+                f"kind: Secret\napiVersion: v1\nmetadata: {{name: db}}\ndata:\n  k: {ciphertext('b')}\n  l: bDI=\n",
+                version=2,
+            ),
+            "Secret db: data.k changed (ENC[…]); data.l added (*****)",
+            id="values-of-a-sops-document",
+        ),
+        pytest.param(
+            seal_text("kind: ConfigMap\napiVersion: v1\nmetadata: {name: db}\n"),
+            seal_text("kind: ConfigMap\napiVersion: v1\nmetadata: {name: db}\n", version=2),
+            "ConfigMap db: sops.lastmodified 2026-11-01T10:00:00Z → 2026-11-02T10:00:00Z; sops.mac changed (ENC[…])",
+            id="only-metadata-of-sops",
+        ),
+        pytest.param(
+            "kind: SealedSecret\napiVersion: bitnami.com/v1\nmetadata: {name: db}\nspec: {encryptedData: {k: Ag1}}\n",
+            "kind: SealedSecret\napiVersion: bitnami.com/v1\nmetadata: {name: db}\nspec: {encryptedData: {k: Ag2}}\n",
+            "SealedSecret db: encryptedData.k changed (*****)",
+            id="sealed-secret",
+        ),
+        pytest.param(
+            "kind: SealedSecret\napiVersion: bitnami.com/v1\nmetadata: {name: db}\n",
+            "kind: SealedSecret\napiVersion: bitnami.com/v1\nmetadata: {name: db}\nspec: {encryptedData: {k: Ag2}}\n",
+            "SealedSecret db: spec added (*****)",
+            id="whole-spec-of-a-sealed-secret",
+        ),
+    ],
+)
+def test_ciphertexts_are_hidden(before: str, after: str, expected: str) -> None:
+    [change] = compare_packages(build_tree({"a.yaml": before}), build_tree({"a.yaml": after})).objects
+    assert change.format_line() == expected
 
 
 def test_secret_values_in_another_object_are_masked() -> None:
