@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator
+from pathlib import Path
 
 from reconciler.git.command import read_git_version
 from reconciler.krm.json_text import compute_digest
 from reconciler.planning.model.shard import parse_shard
-from reconciler.settings import Settings
+from reconciler.settings import DEFAULT_FILE, Settings
 from reconciler.telemetry import build_info
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import SHARD_COUNT, SHARD_INDEX
@@ -30,7 +31,7 @@ def log_start(settings: Settings, settings_file: str | None) -> None:
         revision=revision,
         python=platform.python_version(),
         git_version=read_git_version(),
-        settings_file=settings_file or "",
+        settings_file=settings_file or (DEFAULT_FILE if Path(DEFAULT_FILE).is_file() else ""),
         settings_digest=compute_digest(settings.model_dump(mode="json")),
         config_url=settings.config.url,
         config_branch=settings.config.branch,
@@ -44,10 +45,18 @@ def _list_features(settings: Settings) -> Iterator[str]:
     """Yield the settings that turn on optional parts of the daemon."""
     features = {
         "approvals.by_annotation": settings.approvals.by_annotation,
+        "git.credentials": settings.git.credentials,
+        "metrics.per_target": settings.metrics.per_target,
+        "notifications": settings.notifications.routes,
+        "server.tls": settings.server.tls.cert_file,
+        "signing": settings.signing.format,
+        "signing.verify_inputs": settings.signing.verify_inputs != "off",
+        "status.heartbeat_minutes": settings.status.heartbeat_minutes,
+        "tracing": settings.tracing.endpoint,
         "forge": settings.forge.hosts,
         "functions.containers": settings.functions.containers,
         "functions.exec": settings.functions.exec,
         "rendering.dask": settings.rendering.dask,
         "webhooks": settings.webhooks.secret_file,
     }
-    yield from (name for name, value in features.items() if value)
+    yield from sorted(name for name, value in features.items() if value)

@@ -25,6 +25,9 @@ from reconciler.telemetry.traces import link_next_pass
 MAX_DELIVERIES_KEPT = 10_000
 MAX_AGE_SECONDS = 300
 _MAX_LOGGED_CHARACTERS = 80
+# The reasons of refused webhooks, with their texts for the log.
+_NO_SIGNATURE = "signature_missing", "no header contains a signature of a known format"
+_NO_MATCH = "signature_invalid", "no secret in `webhooks.secret_file` matches the signature"
 
 
 class _Replay(Enum):
@@ -64,12 +67,14 @@ class WebhookDeliveries:
             if check:
                 check.update(chunk)
         if claim is None or check is None or not check.is_valid():
-            log.debug("webhook_refused")
-            WEBHOOKS.add(claim.provider if claim else "other", "refused")
+            provider = claim.provider if claim else "other"
+            reason, message = _NO_MATCH if claim else _NO_SIGNATURE
+            log.debug("webhook_refused", provider=provider, reason=reason, message=message)
+            WEBHOOKS.add(provider, "refused")
             return HTTPStatus.UNAUTHORIZED
-        fields = {"kind": _sanitize(claim.event), "delivery": _sanitize(claim.delivery)}
+        fields = {"provider": claim.provider, "kind": _sanitize(claim.event), "delivery": _sanitize(claim.delivery)}
         if ignored := self._find_replay(claim):
-            log.info("webhook_ignored", reason=ignored.value, **fields)
+            log.info("webhook_ignored", reason=ignored.name.lower(), message=ignored.value, **fields)
             WEBHOOKS.add(claim.provider, ignored.name.lower())
             return HTTPStatus.OK
         log.info("webhook_accepted", **fields)
