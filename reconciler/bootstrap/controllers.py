@@ -63,6 +63,7 @@ from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import PackageRenderer
 from reconciler.planning.render.templates import TemplateMerger
+from reconciler.reconcile.artifact_inputs import ArtifactInputs
 from reconciler.reconcile.input_verifier import InputVerifier
 from reconciler.reconcile.remotes.ports import (
     FetchedUpstreams,
@@ -124,7 +125,9 @@ class CatalogServices:
         fleets: FleetServices,
         functions: CombinedFunctionProvider,
         verifier: InputVerifier,
+        artifacts: ArtifactInputs,
     ) -> None:
+        self._artifacts = artifacts
         self._settings = settings
         self._fleets = fleets
         self._limits = ExpressionLimits(**settings.limits.cel.model_dump())
@@ -145,6 +148,7 @@ class CatalogServices:
         self, catalog: Catalog, remotes: Remotes, states: Mapping[Target, TargetState], now: int
     ) -> ControllerResult:
         """Run all controllers and merge their results. Each tenant has its own run."""
+        self._artifacts.begin_pass()
         fleet = self._fleets.get_fleet_config(catalog)
         inputs = _PassInputs(catalog, fleet, remotes, states, self._set_packages.list_packages(states), now)
         percent, engine = self._settings.guards.max_delete_percent, self._engine_fingerprint
@@ -244,7 +248,7 @@ class CatalogServices:
         return tuple(findings)
 
     def _build_variant_inputs(self, inputs: _PassInputs, limits: _ControllerLimits) -> PackageVariantInputs:
-        upstreams = FetchedUpstreams(inputs.remotes, self._fleets.resolve_url, self._verifier)
+        upstreams = FetchedUpstreams(inputs.remotes, self._fleets.resolve_url, self._verifier, self._artifacts)
         packages = inputs.set_packages
         return PackageVariantInputs(
             inputs.fleet.repositories, upstreams, packages.by_set, limits.max_delete_percent, self._engine_fingerprint,

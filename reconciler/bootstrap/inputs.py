@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,9 +34,11 @@ if TYPE_CHECKING:
     from reconciler.git.remote_credentials import RemoteCredentials
     from reconciler.git.signing import Signer
     from reconciler.krm.yaml import YamlFile
+    from reconciler.reconcile.artifact_inputs import ArtifactInputs
     from reconciler.reconcile.config_proposals import ConfigProposals
     from reconciler.reconcile.pull_requests.open_requests import PullRequestCache
     from reconciler.runners.functions import CombinedFunctionProvider
+    from reconciler.sources.artifacts import Artifacts
 
 Progress = Callable[[str, int, int], None]
 
@@ -149,11 +151,24 @@ class SettingsInputs:
         return ConfigHistory(*history)
 
     @cached_property
+    def artifacts(self) -> ArtifactInputs:
+        """The charts and artifacts that passes read."""
+        from reconciler.reconcile.artifact_inputs import ArtifactInputs
+
+        return ArtifactInputs(self._build_artifacts)
+
+    def _build_artifacts(self) -> Artifacts:
+        # Import the client here, because most fleets have no artifacts.
+        from reconciler.bootstrap.sources import build_artifacts
+
+        return build_artifacts(self._settings, is_offline=self._options.offline, clock=self.clock)
+
+    @cached_property
     def source_renderers(self) -> SourceRenderers:
         """The renderers of sources."""
         from reconciler.bootstrap.source_renderers import build_source_renderers
 
-        return build_source_renderers(self._settings, self._search_path)
+        return build_source_renderers(self._settings, self.artifacts, self._search_path)
 
     @cached_property
     def _config_mirror(self) -> Mirror:
@@ -217,6 +232,22 @@ class SettingsInputs:
     def list_watched_folders(self) -> tuple[Path, ...]:
         """Return the folder of a local config, whose changes start a pass. Return () for a remote config."""
         return (Path(self.source.url.text),) if self.source.url.is_local else ()
+
+    def repeat_artifact_requests(self, requests: Iterable[str]) -> None:
+        """Request again the versions of charts and artifacts that the last pass requested."""
+        if requests:
+            self.artifacts.repeat(requests)
+
+    def digest_artifacts(self) -> str:
+        """Return a digest of all requested versions of charts and artifacts. Return "" if there are none."""
+        # Do not import the code of artifacts if no artifact was requested.
+        return self.artifacts.digest() if "artifacts" in vars(self) else ""
+
+    def close(self) -> None:
+        """Close all connections to forges, chart repositories and registries."""
+        self.forges.close()
+        if "artifacts" in vars(self):
+            self.artifacts.close()
 
     def open_mirror(self, url: str, folder: str = "") -> Mirror:
         """Open the mirror of a repository, in a folder of the cache."""

@@ -40,7 +40,7 @@ def build_pass_services(
     """Build the services of a pass. See `build_services` for the arguments."""
     functions = inputs.functions.provider
     fleets = FleetServices(settings, inputs.source, offline=is_offline)
-    catalogs = CatalogServices(settings, fleets, functions, inputs.input_verifier)
+    catalogs = CatalogServices(settings, fleets, functions, inputs.input_verifier, inputs.artifacts)
     reader, forge = CatalogReader(settings), settings.forge
     requests = PullRequestOptions(forge.draft, forge.labels, forge.max_open, forge.check, forge.merge or None)
 
@@ -62,6 +62,7 @@ def build_pass_services(
         create_renderer=catalogs.create_renderer,
         functions=functions,
         sources=inputs.source_renderers.packages,
+        artifacts=inputs.artifacts,
         find_locked_tree=fleets.find_locked_tree,
         find_upstream_urls=fleets.find_upstream_urls,
         create_text_writer=_DraftTextWriter,

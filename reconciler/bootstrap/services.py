@@ -128,7 +128,7 @@ def build_services(
     )  # fmt: skip
     prefix = settings.state_ref.partition("{repository}")[0]
     remotes = Remotes(
-        inputs.open_mirror, prefix, backoff, inputs.forges.close, limits,
+        inputs.open_mirror, prefix, backoff, inputs.close, limits,
         should_keep_earlier_refs=inputs.known_heads.is_empty,
     )  # fmt: skip
 

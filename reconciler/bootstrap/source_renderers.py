@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.reconcile.artifact_inputs import ArtifactInputs
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
 from reconciler.sources.package_sources import HELM_TRACE_KEY, PackageSources
@@ -29,13 +30,13 @@ class SourceRenderers:
     programs: Mapping[str, Callable[[], str]]
 
 
-def build_source_renderers(settings: Settings, search_path: str) -> SourceRenderers:
+def build_source_renderers(settings: Settings, artifacts: ArtifactInputs, search_path: str) -> SourceRenderers:
     """Build the renderer of sources. Programs are searched when a source needs them.
 
     Args:
         search_path: More folders for programs, separated by ":".
     """
-    packages = PackageSources(partial(build_helm_engine, settings, search_path))
+    packages = PackageSources(partial(build_helm_engine, settings, search_path), artifacts)
     return SourceRenderers(packages, {HELM_TRACE_KEY: packages.identify_helm})
 
 

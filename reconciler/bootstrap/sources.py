@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS
@@ -17,8 +18,14 @@ from reconciler.sources.programs import ProgramFinder, ProgramRunner
 from reconciler.sources.provenance import ProvenanceVerifier
 
 
-def build_artifacts(settings: Settings, *, is_offline: bool = False) -> Artifacts:
-    """Build the reader of charts and artifacts from the settings group `sources`."""
+def build_artifacts(
+    settings: Settings, *, is_offline: bool = False, clock: Callable[[], float] = time.time
+) -> Artifacts:
+    """Build the reader of charts and artifacts from the settings group `sources`.
+
+    Args:
+        clock: Returns the seconds since 1970.
+    """
     sources = settings.sources
     options = ArtifactOptions(
         policy=AddressPolicy(sources.allowed_urls, sources.insecure_hosts),
@@ -31,5 +38,5 @@ def build_artifacts(settings: Settings, *, is_offline: bool = False) -> Artifact
     )
     credentials = SourceCredentials(sources.secrets_directory, sources.credentials_file, sources.docker_config)
     backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
-    verifier = ProvenanceVerifier(ProgramFinder("gpgv", None, ""), ProgramRunner("auto"))
-    return Artifacts(Path(settings.cache).expanduser(), options, credentials, backoff, verifier)
+    verifier = ProvenanceVerifier(ProgramFinder("gpgv", None, ""), ProgramRunner(sources.sandbox))
+    return Artifacts(Path(settings.cache).expanduser(), options, credentials, backoff, verifier, clock)

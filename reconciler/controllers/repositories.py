@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from reconciler.api import porch
 from reconciler.api.manifest import read_manifest
-from reconciler.api.package_sources import HelmRepository, OciRepository, RepositoryType
+from reconciler.api.package_sources import HelmRepository, OciRepository, RepositoryType, SourceVerification
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.codes import ControllerCodes
@@ -16,6 +16,7 @@ from reconciler.krm.findings import CommonCodes, Finding, SourceLocation
 from reconciler.krm.names import validate_ref_name
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.packages.artifacts import ArtifactRepository, SignerIdentity, VerifySpec
 from reconciler.redaction import redact_url
 
 _MAX_LISTED = 8
@@ -28,7 +29,7 @@ class Repository:
     `tag_prefix` is the prefix of the tags for package revisions. By default, it is "" for a catalog and `<Repository
     name>/` for a deployment repository.
 
-    `artifacts` is the spec of a chart repository or OCI registry. Such a Repository has no branch.
+    `artifacts` is the chart repository or OCI registry. Such a Repository has no branch.
     """
 
     key: ObjectKey
@@ -41,7 +42,7 @@ class Repository:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     type: RepositoryType = "git"
-    artifacts: HelmRepository | OciRepository | None = None
+    artifacts: ArtifactRepository | None = None
 
 
 Repositories = Mapping[tuple[str, str], Repository]
@@ -87,10 +88,10 @@ def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:
     if result.model is None:
         return create_field_findings(manifest, result.errors, ControllerCodes.REPOSITORY_INVALID, CommonCodes.by_name)
     spec, git, name = result.model.spec, result.model.spec.git, manifest.key.name
-    if artifacts := spec.helm or spec.oci:
-        url = artifacts.url if isinstance(artifacts, HelmRepository) else f"oci://{artifacts.registry}"
+    if fields := spec.helm or spec.oci:
+        artifacts = _build_artifact_repository(manifest.key, fields)
         return Repository(
-            manifest.key, url.rstrip("/"), "", "", False, "", manifest.location, manifest.labels, manifest.annotations,
+            manifest.key, artifacts.url, "", "", False, "", manifest.location, manifest.labels, manifest.annotations,
             spec.type, artifacts,
         )  # fmt: skip
     assert git, "a Repository of type git has this block"
@@ -106,3 +107,23 @@ def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:
         manifest.key, git.repo, branch, git.directory.strip("/"), spec.deployment, prefix,
         manifest.location, manifest.labels, manifest.annotations,
     )  # fmt: skip
+
+
+def _build_artifact_repository(key: ObjectKey, fields: HelmRepository | OciRepository) -> ArtifactRepository:
+    secret, certificates = (ref.name if ref else "" for ref in (fields.secret_ref, fields.cert_secret_ref))
+    if isinstance(fields, HelmRepository):
+        return ArtifactRepository(
+            key.namespace, key.name, "helm", fields.url.rstrip("/"), fields.insecure, fields.pass_credentials, secret,
+            certificates, verify=_build_verify_spec(fields.verify),
+        )  # fmt: skip
+    return ArtifactRepository(
+        key.namespace, key.name, "oci", f"oci://{fields.registry}", fields.insecure, False, secret, certificates,
+        fields.layer_selector.media_type, fields.ignore, _build_verify_spec(fields.verify),
+    )  # fmt: skip
+
+
+def _build_verify_spec(verify: SourceVerification | None) -> VerifySpec | None:
+    if verify is None:
+        return None
+    identities = tuple(SignerIdentity(entry.issuer, entry.subject) for entry in verify.match_oidc_identity)
+    return VerifySpec(verify.provider, verify.secret_ref.name if verify.secret_ref else "", identities)

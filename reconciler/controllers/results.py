@@ -20,6 +20,7 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
+from reconciler.packages.artifacts import ArtifactRepository
 from reconciler.packages.charts.request import ChartRequest
 
 
@@ -77,6 +78,7 @@ class UpstreamPackage:
         kind: How the files become a package.
         app_version: The version of the application in a chart.
         chart: The request to render the files as a chart, or None if the files are the package.
+        artifacts: The chart repository or registry, or None for Git.
     """
 
     namespace: str
@@ -94,6 +96,7 @@ class UpstreamPackage:
     kind: SourceKind = "kpt"
     app_version: str = ""
     chart: ChartRequest | None = None
+    artifacts: ArtifactRepository | None = None
 
     def as_data(self) -> dict[str, str]:
         """Return the upstream in the format of the recorded state."""

@@ -184,6 +184,7 @@ class CompletedPass:
         silent: Whether another pass with the same inputs would change nothing and return the same result.
         at: The time of the pass, in seconds since 1970.
         functions: The dependency names of all functions that packages use and that run outside of this process.
+        artifacts: The requests for versions of charts and artifacts.
         plan_texts: The output of `plan` for the same inputs, by output format. Empty if the plan has changes, blocked
             packages or findings.
     """
@@ -199,6 +200,7 @@ class CompletedPass:
     at: int = 0
     functions: tuple[str, ...] = ()
     plan_texts: Mapping[str, str] = field(default_factory=dict)
+    artifacts: tuple[str, ...] = ()
 
     def is_current(self, now: int) -> bool:
         """Return whether no scheduled pass is due at `now`, so that this pass is still up to date.
@@ -269,5 +271,5 @@ class FilePassStore:
 
 
 def _parse_completed_pass(data: Mapping[str, Any]) -> CompletedPass:
-    lists = {name: tuple(data[name]) for name in ("upstreams", "destinations", "functions")}
+    lists = {name: tuple(data[name]) for name in ("upstreams", "destinations", "functions", "artifacts")}
     return CompletedPass(**{**data, **lists, "findings": tuple(parse_finding(finding) for finding in data["findings"])})

@@ -94,6 +94,14 @@ class InputServices(Protocol):
         """Checks the signatures of config commits and upstream commits."""
         ...
 
+    def repeat_artifact_requests(self, requests: Iterable[str]) -> None:
+        """Request again the versions of charts and artifacts that the last pass requested."""
+        ...
+
+    def digest_artifacts(self) -> str:
+        """Return a digest of all requested versions of charts and artifacts. Return "" if there are none."""
+        ...
+
     def digest_proposal_heads(self) -> str:
         """Return a digest of all refs that a config proposal depends on, except the config branch."""
         ...
@@ -132,6 +140,7 @@ def read_inputs_if_changed(
     refresh_pull_requests(last.destinations, remotes, services)
     services.report_progress("fetching", 1, 1)
     services.functions.refresh()
+    services.repeat_artifact_requests(last.artifacts)
     for name in last.functions:
         # Request these identities, so that the digest contains the same functions as the digest of the last pass.
         services.functions.identity(name)
@@ -166,6 +175,7 @@ def digest_heads(remotes: Remotes, services: InputServices, config_findings: Ite
             services.digest_proposal_heads(),
             services.pull_request_cache.digest(),
             services.input_verifier.refresh(),
+            services.digest_artifacts(),
             [finding.message for finding in config_findings],
         ]
     )

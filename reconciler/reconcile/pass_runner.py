@@ -214,6 +214,7 @@ class PassRunner:
             snapshot.config.id, heads, tuple(upstreams), tuple(targets), report.due_at, count_outcomes(last), findings,
             is_silent, snapshot.now, self._services.functions.requested_functions,
             format_empty_plan(build_plan_result(last.plan, 0)) if has_plan_texts else {},
+            self._services.artifacts.requests,
         )  # fmt: skip
 
 

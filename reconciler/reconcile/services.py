@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -26,6 +26,7 @@ from reconciler.planning.model.shard import Shard
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.render.renderer import PackageRenderer
+from reconciler.reconcile.artifact_inputs import ArtifactInputs
 from reconciler.reconcile.cache_files import FirstSeenTimes, KnownHeads
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import TagResult, WrittenPlan
@@ -168,6 +169,7 @@ class PassServices:
     create_renderer: Callable[[Catalog], PackageRenderer]
     functions: FunctionIdentities
     sources: SourceRenderer
+    artifacts: ArtifactInputs
     find_locked_tree: Callable[[FileTree, Catalog, Remotes], TreeId | None]
     find_upstream_urls: Callable[[str, Catalog], Sequence[str]]
     create_text_writer: Callable[[str, DryCommit | None], DraftTextWriter]
@@ -207,6 +209,14 @@ class PassServices:
     def pull_request_cache(self) -> PullRequestCache:
         """The open pull requests of all repositories."""
         return self.pull_requests.cache
+
+    def repeat_artifact_requests(self, requests: Iterable[str]) -> None:
+        """Request again the versions of charts and artifacts that the last pass requested."""
+        self.artifacts.repeat(requests)
+
+    def digest_artifacts(self) -> str:
+        """Return a digest of all requested versions of charts and artifacts. Return "" if there are none."""
+        return self.artifacts.digest()
 
     def digest_proposal_heads(self) -> str:
         """Return a digest of all refs that a config proposal depends on, except the config branch."""

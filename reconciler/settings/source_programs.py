@@ -6,7 +6,6 @@ import re
 
 from pydantic import field_validator
 
-from reconciler.krm.version_ranges import parse_range
 from reconciler.settings.declaration import SettingsGroup, declare
 
 _KUBERNETES_VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
@@ -43,6 +42,9 @@ class HelmSettings(SettingsGroup):
     @field_validator("versions")
     @classmethod
     def _check_versions(cls, value: str) -> str:
+        # Import the module here, because most settings files do not contain this setting.
+        from reconciler.krm.version_ranges import parse_range
+
         if parse_range(value) is None:
             raise ValueError(f"must be a version range such as >=3.14 <5, not {value!r}")
         return value

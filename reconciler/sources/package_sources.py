@@ -4,25 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Protocol
 
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.results import UpstreamPackage
-from reconciler.krm.findings import Finding, select_errors
+from reconciler.krm.findings import Finding, select_errors, upgrade_to_error
+from reconciler.packages.artifacts import Artifact, ArtifactRepository, ArtifactVersion, SourceProblem
 from reconciler.packages.charts.metadata import read_chart_manifest
 from reconciler.packages.functions.registry import format_program_trace_key
 from reconciler.packages.kptfile import KPTFILE, create_kptfile
-from reconciler.packages.source_codes import TEMPORARY_CODES
+from reconciler.packages.source_codes import TEMPORARY_CODES, SourceCodes
 from reconciler.planning.model.sources import SourceContent, SourceFailedError
 from reconciler.sources.helm import HelmEngine
 
 HELM_TRACE_KEY = format_program_trace_key("helm")
 
 
-class PackageSources:
-    """Renders sources. Implements `SourceRenderer`. The engine is built when the first chart is rendered."""
+class ArtifactReader(Protocol):
+    """Reads artifacts by digest."""
 
-    def __init__(self, build_helm: Callable[[], HelmEngine]) -> None:
+    def read(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact | SourceProblem:
+        """Return the files of a version."""
+        ...
+
+
+class PackageSources:
+    """Reads artifacts and renders sources. Implements `SourceRenderer`.
+
+    The engine is built when the first chart is rendered.
+    """
+
+    def __init__(self, build_helm: Callable[[], HelmEngine], artifacts: ArtifactReader) -> None:
         self._build_helm = build_helm
+        self._artifacts = artifacts
 
     @cached_property
     def helm(self) -> HelmEngine:
@@ -32,6 +46,20 @@ class PackageSources:
     def identify_helm(self) -> str:
         """Return the identity of the program helm. Return "" if the program is not available now."""
         return self.helm.identity()
+
+    def read_artifact(self, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of a chart or OCI artifact.
+
+        Raises:
+            SourceFailedError: The artifact cannot be read now, or its files have changed although its digest has not.
+        """
+        assert upstream.artifacts, "the upstream is a chart or OCI artifact"
+        version = ArtifactVersion(upstream.ref, upstream.commit)
+        artifact = self._artifacts.read(upstream.artifacts, upstream.package, version)
+        if isinstance(artifact, SourceProblem):
+            finding = upgrade_to_error(SourceCodes.by_name[artifact.code].finding(artifact.message))
+            raise SourceFailedError((finding,), should_retry=artifact.should_retry)
+        return artifact.files
 
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
         """Return the package files for the files of a source.

@@ -59,4 +59,12 @@ FIELD_CODES = {**CommonCodes.by_name, **SourceCodes.by_name}
 
 # Findings about an upstream that are reported in every pass, because the recorded state of a package contains only the
 # findings of its last render.
-REFERENCE_FINDINGS = frozenset({VariantCodes.UPSTREAM_WARNING.name, ControllerCodes.UNVERIFIED_COMMIT.name})
+REFERENCE_FINDINGS = frozenset(
+    code.name
+    for code in (
+        VariantCodes.UPSTREAM_WARNING, ControllerCodes.UNVERIFIED_COMMIT, SourceCodes.CHART_ENTRY_INVALID,
+        SourceCodes.CREDENTIAL_HELPER_IGNORED, SourceCodes.NOT_IN_CACHE, SourceCodes.SOURCE_ADDRESS_REFUSED,
+        SourceCodes.SOURCE_INVALID, SourceCodes.SOURCE_TOO_LARGE, SourceCodes.SOURCE_UNAUTHORIZED,
+        SourceCodes.SOURCE_UNREACHABLE, VariantCodes.UPSTREAM_NOT_FOUND,
+    )
+)  # fmt: skip

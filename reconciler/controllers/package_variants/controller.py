@@ -18,7 +18,8 @@ from reconciler.controllers.package_variants.set_expansion import PackageVariant
 from reconciler.controllers.package_variants.upstream_cycles import stall_cycles
 from reconciler.controllers.repositories import format_kptfile_url
 from reconciler.controllers.results import ControllerResult, merge_results
-from reconciler.krm.findings import Finding
+from reconciler.krm.findings import Finding, upgrade_to_error
+from reconciler.packages.source_codes import SourceCodes
 
 __all__ = [
     "PackageVariantCache",
@@ -71,4 +72,8 @@ def generate_package_variants(
 def _list_reference_warnings(result: ControllerResult) -> tuple[Finding, ...]:
     """Return the findings about the refs of upstreams, such as channel files that differ from tags."""
     findings = chain.from_iterable(variant.findings for variant in result.variants)
-    return tuple(finding for finding in findings if finding.code in REFERENCE_FINDINGS)
+    return tuple(
+        upgrade_to_error(finding) if SourceCodes.SOURCE_UNAUTHORIZED.name == finding.code else finding
+        for finding in findings
+        if finding.code in REFERENCE_FINDINGS
+    )

@@ -9,6 +9,7 @@ from reconciler.api.kpt import PackageMetadata
 from reconciler.api.porch import UpstreamSpec
 from reconciler.catalog.files import CommitId
 from reconciler.cel import ExpressionLimits
+from reconciler.controllers.package_variants.artifact_resolution import ArtifactCatalog, resolve_artifact
 from reconciler.controllers.package_variants.chart_requests import ChartDefaults
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.package_variants.upstream_fields import list_type_errors
@@ -29,6 +30,11 @@ from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 
 class UpstreamRepositories(Protocol):
     """Access to the upstream repositories during one pass."""
+
+    @property
+    def artifacts(self) -> ArtifactCatalog:
+        """The artifacts of all chart repositories and OCI registries."""
+        ...
 
     def get_refs(self, repository: Repository) -> UpstreamRefs | str:
         """Return the refs of a Repository. Return the reason as text if the repository cannot be read now."""
@@ -126,8 +132,7 @@ class UpstreamResolver:
         if errors := list_type_errors(upstream, repository):
             return UnresolvedUpstream("ValidationError", "; ".join(errors))
         if repository.artifacts:
-            message = f'Repository "{upstream.repo}" has type {repository.type}, which is not supported yet'
-            return UnresolvedUpstream("UpstreamNotFound", message)
+            return resolve_artifact(upstream, repository.artifacts, self._inputs.upstreams.artifacts)
         refs = self._inputs.upstreams.get_refs(repository)
         if isinstance(refs, str):
             return UnreachableUpstream(refs)

@@ -34,9 +34,10 @@ from reconciler.controllers.results import (
     collect_config_sources,
 )
 from reconciler.controllers.validation import create_field_findings
-from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.findings import Finding, SourceLocation, downgrade_to_warning, upgrade_to_error
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import replace
+from reconciler.packages.source_codes import SourceCodes
 
 _MAX_LISTED = 5
 _ANY_REPOSITORY = ("repositorySelector", "objectSelector", "objects", "repoExpr")
@@ -92,6 +93,9 @@ def resolve_variant(
     location = _locate(owner, manifest, "upstream")
     revision = upstreams.resolve(namespace, spec.upstream)
     match revision:
+        case UnresolvedUpstream("SourceUnreachable", message):
+            conditions = status.build_unresolved_conditions(revision)
+            finding = upgrade_to_error(SourceCodes.SOURCE_UNREACHABLE.finding(message, location))
         case UnresolvedUpstream("ValidationError", message):
             conditions = status.build_invalid_conditions((message,))
             finding = VariantCodes.VALIDATION_ERROR.finding(message, location)
@@ -153,6 +157,9 @@ def _build_variant(
 
 def _create_warnings(revision: ResolvedRevision, location: SourceLocation) -> tuple[Finding, ...]:
     findings = [VariantCodes.UPSTREAM_WARNING.finding(text, location) for text in revision.warnings]
+    for problem in revision.problems:
+        # The package can be rendered, because the last known versions are used. The controller reports the error.
+        findings.append(downgrade_to_warning(BY_REASON[problem.code].finding(problem.message, location)))
     if revision.unverified:
         findings.append(revision.unverified.create_finding(location))
     if revision.skipped:
@@ -176,7 +183,7 @@ def _build_upstream(namespace: str, revision: ResolvedRevision, inputs: PackageV
         return UpstreamPackage(
             namespace, revision.repository, repository.url, repository.url, revision.directory, revision.package,
             revision.ref, revision.commit, revision.tree, revision.created_seconds, revision.is_floating,
-            repository.type, revision.kind, revision.app_version,
+            repository.type, revision.kind, revision.app_version, artifacts=repository.artifacts,
         )  # fmt: skip
     return UpstreamPackage(
         namespace, revision.repository, inputs.upstreams.get_url(repository), format_kptfile_url(repository.url),

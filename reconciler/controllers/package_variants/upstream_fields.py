@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from reconciler.api.porch import UpstreamSpec, is_revision_name
 from reconciler.controllers.repositories import Repository
+from reconciler.krm.version_ranges import parse_range
 
 
 def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> tuple[str, ...]:
@@ -23,6 +24,8 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> tuple[st
         )
     if repository.type == "helm" and not upstream.version:
         errors.append("spec.upstream.version must be set, because the upstream is a chart")
+    if upstream.version and parse_range(upstream.version) is None:
+        errors.append(f'spec.upstream.version: "{upstream.version}": not a SemVer version or range')
     return tuple(errors)
 
 

@@ -217,7 +217,7 @@ class ResolvedRevision:
         kind: How the files become a package.
         created_seconds: The date of a chart or artifact in seconds since 1970. 0 if it is unknown.
         app_version: The version of the application in a chart.
-        problem: The reason why the list of versions could not be read. The last known list was used.
+        problems: Problems of a chart repository or registry that do not prevent the use of the revision.
     """
 
     repository: str
@@ -235,7 +235,7 @@ class ResolvedRevision:
     kind: SourceKind = "kpt"
     created_seconds: int = 0
     app_version: str = ""
-    problem: SourceProblem | None = None
+    problems: tuple[SourceProblem, ...] = ()
 
     @property
     def suffix(self) -> str:

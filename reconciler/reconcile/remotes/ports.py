@@ -21,6 +21,7 @@ from reconciler.catalog.files import CommitId, FileTree, ObjectId, TreeId
 from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import KeyedCache
+from reconciler.controllers.package_variants.artifact_resolution import ArtifactCatalog
 from reconciler.controllers.package_variants.upstream_resolution import PackageDirectory
 from reconciler.controllers.placement.model import OWNER_GROUP, OWNER_KIND, build_placement_owner
 from reconciler.controllers.plugin_presets.package_files import PLUGIN_FILE
@@ -43,7 +44,11 @@ from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetStates
 
 
 class SourceRenderer(Protocol):
-    """Renders charts and overlays."""
+    """Reads artifacts, and renders charts and overlays."""
+
+    def read_artifact(self, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of a chart or OCI artifact. Raises SourceFailedError."""
+        ...
 
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
         """Return the package files for the files of a source. Raises SourceFailedError."""
@@ -78,7 +83,8 @@ class TargetContents:
         Raises:
             SourceFailedError: The source cannot be read or rendered now.
         """
-        content = self._sources.render(upstream, self._read_git_source(upstream))
+        files = self._sources.read_artifact(upstream) if upstream.artifacts else self._read_git_source(upstream)
+        content = self._sources.render(upstream, files)
         for program in content.programs:
             # Request the identity, so that the pass records it as an input.
             self.read_function_fingerprint(program)
@@ -230,8 +236,15 @@ class FetchedUpstreamRefs:
 class FetchedUpstreams:
     """All upstream repositories of a pass. `resolve` converts the URL in a Repository to the URL of the remote."""
 
-    def __init__(self, remotes: Remotes, resolve: Callable[[str], str], verifier: InputVerifier) -> None:
+    def __init__(
+        self,
+        remotes: Remotes,
+        resolve: Callable[[str], str],
+        verifier: InputVerifier,
+        artifacts: ArtifactCatalog,
+    ) -> None:
         self._remotes = remotes
+        self.artifacts = artifacts
         self._resolve = lru_cache(None)(resolve)
         self._refs = lru_cache(None)(partial(FetchedUpstreamRefs, verifier=verifier))
 

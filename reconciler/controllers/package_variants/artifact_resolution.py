@@ -1,0 +1,154 @@
+"""Resolution of an upstream in a chart repository or an OCI registry: search for the version and its content.
+
+Module `upstream_resolution` resolves upstreams in Git. Both return a `ResolvedRevision`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from reconciler.api.porch import (
+    DigestReference,
+    TagReference,
+    UpstreamReference,
+    UpstreamSpec,
+    VersionReference,
+)
+from reconciler.catalog.files import CommitId
+from reconciler.controllers.package_variants.upstream_resolution import (
+    ResolvedRevision,
+    UnresolvedUpstream,
+    find_source_kind,
+)
+from reconciler.krm.version_ranges import VersionRange, is_exact_version, parse_range, select_version, sort_versions
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.artifacts import (
+    UPSTREAM_NOT_FOUND,
+    Artifact,
+    ArtifactRepository,
+    ArtifactVersion,
+    ResolvedTag,
+    SourceProblem,
+    VersionList,
+)
+
+_MAX_LISTED = 3
+
+
+class ArtifactCatalog(Protocol):
+    """The charts and packages of all chart repositories and OCI registries, for one pass."""
+
+    def list_versions(self, repository: ArtifactRepository, name: str) -> VersionList | SourceProblem:
+        """Return all versions of a chart or package."""
+        ...
+
+    def find_tag(self, repository: ArtifactRepository, name: str, tag: str) -> ResolvedTag | SourceProblem:
+        """Return the version that a tag of an OCI registry names now."""
+        ...
+
+    def read(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact | SourceProblem:
+        """Return the files of a version. If the version has a digest, the files have this digest."""
+        ...
+
+
+def resolve_artifact(
+    upstream: UpstreamSpec, repository: ArtifactRepository, artifacts: ArtifactCatalog
+) -> ResolvedRevision | UnresolvedUpstream:
+    """Return the version to which the upstream refers, or the reason why the upstream cannot be used.
+
+    The fields of the upstream must be allowed for the type of the Repository.
+    """
+    lookup = _ArtifactLookup(upstream, repository, artifacts)
+    found = lookup.find(upstream.reference)
+    if isinstance(found, UnresolvedUpstream):
+        return found
+    artifact = artifacts.read(repository, upstream.package_name, found.version)
+    if isinstance(artifact, SourceProblem):
+        return _convert_problem(artifact)
+    version = found.version
+    created_seconds = version.created_seconds or artifact.created_seconds
+    kind = find_source_kind(upstream, artifact.files, f"{lookup.title} {version.version}")
+    if isinstance(kind, UnresolvedUpstream):
+        return kind
+    return ResolvedRevision(
+        repository.name, upstream.package_name, version.version or artifact.digest, -1, CommitId(artifact.digest),
+        artifact.files.id, found.is_floating, upstream.package_name, (), artifact.skipped,
+        created_seconds or version.first_seen_seconds,
+        kind=kind, created_seconds=created_seconds, app_version=version.app_version, problems=found.problems,
+    )  # fmt: skip
+
+
+def _convert_problem(problem: SourceProblem) -> UnresolvedUpstream:
+    return UnresolvedUpstream(problem.code, problem.message)
+
+
+@dataclass(frozen=True)
+class _FoundVersion:
+    version: ArtifactVersion
+    is_floating: bool
+    problems: tuple[SourceProblem, ...] = ()
+
+
+@dataclass(frozen=True)
+class _ArtifactLookup:
+    upstream: UpstreamSpec
+    repository: ArtifactRepository
+    artifacts: ArtifactCatalog
+
+    @property
+    def title(self) -> str:
+        """The chart or package with its Repository, for messages."""
+        kind = "chart" if self.repository.type == "helm" else "package"
+        return f'{kind} "{self.upstream.package_name}" in Repository {self.repository.name}'
+
+    def find(self, reference: UpstreamReference) -> _FoundVersion | UnresolvedUpstream:
+        match reference:
+            case VersionReference(text):
+                requested = parse_range(text)
+                assert requested is not None, "the range was checked"
+                return self._find_version(text, requested)
+            case TagReference(name):
+                return self._find_tag(name, is_floating=True)
+            case DigestReference(digest):
+                return _FoundVersion(ArtifactVersion("", digest), is_floating=False)
+            case _:
+                raise AssertionError(f"{self.title} has a reference that only Git supports")
+
+    def _find_tag(
+        self, tag: str, *, is_floating: bool, problems: tuple[SourceProblem | None, ...] = ()
+    ) -> _FoundVersion | UnresolvedUpstream:
+        found = self.artifacts.find_tag(self.repository, self.upstream.package_name, tag)
+        if isinstance(found, SourceProblem):
+            return _convert_problem(found)
+        return self._pin(found.version, is_floating=is_floating, problems=(found.problem, *problems))
+
+    def _find_version(self, text: str, requested: VersionRange) -> _FoundVersion | UnresolvedUpstream:
+        if self.repository.is_registry and is_exact_version(text):
+            found = self._find_tag(text, is_floating=False)
+            if not isinstance(found, UnresolvedUpstream) or found.reason != UPSTREAM_NOT_FOUND:
+                return found
+        listed = self.artifacts.list_versions(self.repository, self.upstream.package_name)
+        if isinstance(listed, SourceProblem):
+            return _convert_problem(listed)
+        versions = {version.version: version for version in listed.versions}
+        selected = select_version(requested, versions)
+        if selected is None:
+            newest = ", ".join(sort_versions(versions)[::-1][:_MAX_LISTED])
+            hint = f"the newest are {newest}" if newest else "it has no versions"
+            return UnresolvedUpstream(
+                UPSTREAM_NOT_FOUND,
+                f'no version of {self.title} matches "{text}"; {hint}',
+            )
+        is_floating, problems = not is_exact_version(text), (listed.problem, *listed.notes)
+        if self.repository.is_registry:
+            # A list of tags contains no digests.
+            return self._find_tag(selected, is_floating=is_floating, problems=problems)
+        return self._pin(versions[selected], is_floating=is_floating, problems=problems)
+
+    def _pin(
+        self, version: ArtifactVersion, *, is_floating: bool, problems: tuple[SourceProblem | None, ...]
+    ) -> _FoundVersion:
+        """Return the version with the required digest of the upstream, if there is one."""
+        digest = self.upstream.digest
+        pinned = replace(version, digest=digest) if digest else version
+        return _FoundVersion(pinned, is_floating and not digest, tuple(dict.fromkeys(filter(None, problems))))

@@ -1,0 +1,242 @@
+"""Tests of charts and packages from chart repositories and OCI registries as upstreams of packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from reconciler.krm.yaml import parse_yaml
+from tests.scenarios.test_charts import SERVICE, chart
+from tests.support.archives import pack_files
+from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServer, compute_digest, serve
+from tests.support.charts import FakeHelm
+from tests.support.world import World, package, small_world
+
+OUTPUT = "---\n# Source: web/templates/service.yaml\n" + SERVICE.replace("{{ .Release.Name }}", "web")
+CLUSTERS = ("berlin", "lisbon")
+
+
+def describe_repository(repository_type: str, block: str, name: str = "charts") -> str:
+    return (
+        f"apiVersion: config.porch.kpt.dev/v1alpha1\nkind: Repository\nmetadata: {{name: {name}}}\n"
+        f"spec:\n  type: {repository_type}\n  {repository_type}: {block}\n"
+    )
+
+
+def request(upstream: str, cluster: str = "berlin", helm: str = "helm: {namespace: shop}") -> str:
+    return (
+        f"apiVersion: config.porch.kpt.dev/v1alpha1\nkind: PackageVariant\nmetadata: {{name: web-{cluster}}}\n"
+        f"spec:\n  upstream: {{repo: charts, {upstream}}}\n  downstream: {{repo: {cluster}, package: web}}\n  {helm}\n"
+    )
+
+
+def pack_web(version: str, seconds: int = 0) -> bytes:
+    """Return the archive of the chart web. `seconds` changes the archive, but not its files."""
+    return pack_files({f"web/{path}": text for path, text in chart(version).items()}, seconds)
+
+
+@pytest.fixture
+def server() -> Iterator[ArtifactServer]:
+    with serve(ArtifactServer()) as running:
+        running.add_chart("web", "1.0.0", pack_web("1.0.0"), created="2017-07-01T00:00:00Z")
+        yield running
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    running = RegistryServer()
+    with serve(running):
+        yield running
+
+
+@pytest.fixture
+def helm(tmp_path: Path) -> FakeHelm:
+    program = FakeHelm(tmp_path / "bin")
+    program.behave(output=OUTPUT)
+    return program
+
+
+@pytest.fixture
+def world(tmp_path: Path, server: ArtifactServer, helm: FakeHelm) -> World:
+    world = small_world(tmp_path, sources={"poll_seconds": 0, "helm": {"program": str(helm.path)}})
+    world.write(
+        {
+            "charts.yaml": describe_repository("helm", f"{{url: {server.url}/charts}}"),
+            **{f"{name}.yaml": request('chart: web, version: "~1.0"', name) for name in CLUSTERS},
+        }
+    )
+    return world
+
+
+def publish(world: World) -> None:
+    """Publish the drafts of all clusters, and record the publications."""
+    world.sync()
+    for name in CLUSTERS:
+        world.merge(name, delete=True)
+    world.sync_until_unchanged()
+
+
+def test_chart_is_drafted_with_a_digest(world: World, server: ArtifactServer, helm: FakeHelm) -> None:
+    result = world.sync()
+
+    assert {name: result.outcomes[f"{name}/web"] for name in CLUSTERS} == dict.fromkeys(CLUSTERS, "draft")
+    digest = compute_digest(pack_web("1.0.0"))
+    lock = parse_yaml(world.text("drafts/berlin", "web/Kptfile")).documents[0].data["upstreamLock"]
+    assert lock["generic"] == {
+        "storeID": "helm",
+        "resourceID": f"{server.url}/charts/web",
+        "resourceVersion": f"1.0.0@{digest}",
+    }
+    upstream = world.package_status("drafts/berlin", "web")["upstream"]["to"]
+    assert (upstream["chart"], upstream["version"], upstream["digest"]) == ("web", "1.0.0", digest)
+    assert len(helm.calls()) == 1
+    assert world.sync_until_unchanged().report.render_count == 0
+    assert len(helm.calls()) == 1
+
+
+def test_highest_version_of_a_range_is_used(world: World, server: ArtifactServer) -> None:
+    publish(world)
+    server.add_chart("web", "1.0.1", pack_web("1.0.1"))
+    server.add_chart("web", "1.1.0", pack_web("1.1.0"))
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/web"] == "draft"
+    assert world.package_status("drafts/berlin", "web")["upstream"]["to"]["version"] == "1.0.1"
+    assert world.package_status("drafts/berlin", "web")["upstream"]["from"]["version"] == "1.0.0"
+
+
+def test_new_version_waits_until_it_has_settled(world: World, server: ArtifactServer) -> None:
+    upstream = 'chart: web, version: "~1.0", tagPolicy: {settle: 1h}'
+    world.write({f"{name}.yaml": request(upstream, name) for name in CLUSTERS})
+    publish(world)
+    server.add_chart("web", "1.0.1", pack_web("1.0.1"), created="2017-07-14T02:30:00Z")
+
+    result = world.sync()
+
+    assert "UpstreamSettling" in result.codes
+    assert result.outcomes["berlin/web"] == "published"
+    world.now += 3600
+    assert world.sync().outcomes["berlin/web"] == "draft"
+
+
+def test_archive_with_equal_files_changes_nothing(world: World, server: ArtifactServer) -> None:
+    publish(world)
+    server.add_chart("web", "1.0.0", pack_web("1.0.0", seconds=1))
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/web"] == "published"
+    assert result.changed_branches == set()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(Answer(500), id="server-error"),
+        pytest.param(Answer(401), id="unauthorized"),
+        pytest.param(Answer(404), id="not-found"),
+        pytest.param(Answer(200, {}, b"entries: {}"), id="empty-index"),
+        pytest.param(Answer(200, {}, b"<html>"), id="no-index"),
+    ],
+)
+def test_unreadable_repository_changes_and_removes_nothing(
+    world: World, server: ArtifactServer, answer: Answer
+) -> None:
+    publish(world)
+    server.overrides["index.yaml"] = answer
+    world.write({"lisbon.yaml": None})
+
+    result = world.sync()
+
+    assert result.outcomes.get("berlin/web", "published") == "published"
+    assert result.changed_branches == {"removals/lisbon"}
+    assert {"SourceUnreachable", "SourceUnauthorized", "UpstreamNotFound", "SourceInvalid"} & result.codes
+    server.overrides.clear()
+    world.now += 600
+    assert world.sync().outcomes["berlin/web"] == "published"
+
+
+def test_new_package_of_an_unreachable_repository_is_stalled(world: World, server: ArtifactServer) -> None:
+    server.overrides["index.yaml"] = Answer(500)
+
+    result = world.sync()
+
+    assert "berlin/web" not in result.outcomes
+    assert world.reason("web-berlin", "Stalled") == "SourceUnreachable"
+
+
+def test_missing_version_is_reported_with_the_newest(world: World) -> None:
+    world.write({"berlin.yaml": request('chart: web, version: "^9"')})
+
+    result = world.sync()
+
+    (message,) = (finding.message for finding in result.findings if finding.code == "UpstreamNotFound")
+    assert message == 'no version of chart "web" in Repository charts matches "^9"; the newest are 1.0.0'
+
+
+def test_pinned_digest_is_required(world: World) -> None:
+    digest = "sha256:" + "0" * 64
+    world.write({"berlin.yaml": request(f'chart: web, version: "1.0.0", digest: "{digest}"')})
+
+    result = world.sync()
+
+    assert "DigestMismatch" in result.codes
+    assert world.reason("web-berlin", "Stalled") == "DigestMismatch"
+
+
+def test_unchanged_service_pass_is_skipped(world: World, server: ArtifactServer) -> None:
+    publish(world)
+    service = world.service()
+    for _ in range(3):
+        service.run()
+    assert service.summary.is_skipped
+
+    server.add_chart("web", "1.0.1", pack_web("1.0.1"))
+    service.run()
+
+    assert not service.summary.is_skipped
+    assert service.summary.changes.update == len(CLUSTERS)
+
+
+def test_package_of_a_registry_keeps_its_kptfile(tmp_path: Path, registry: RegistryServer) -> None:
+    world = small_world(tmp_path, sources={"poll_seconds": 0})
+    registry.push("team/web", "v1", pack_files(package("web")))
+    world.write(
+        {
+            "charts.yaml": describe_repository("oci", f"{{registry: {registry.host}/team, insecure: true}}"),
+            "web.yaml": request("package: web, tag: v1", helm=""),
+        }
+    )
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/web"] == "draft"
+    kptfile = parse_yaml(world.text("drafts/berlin", "web/Kptfile")).documents[0].data
+    assert kptfile["upstreamLock"]["generic"]["storeID"] == "oci"
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    world.edit("clusters/berlin", "web/deployment.yaml", "replicas: 2", "replicas: 7")
+    registry.push("team/web", "v1", pack_files(package("web", image="2.0")))
+    world.sync()
+    text = world.text("drafts/berlin", "web/deployment.yaml")
+    assert "replicas: 7" in text
+    assert "image: example.com/web:2.0" in text
+
+
+def test_range_of_a_registry_uses_the_tags(tmp_path: Path, registry: RegistryServer) -> None:
+    world = small_world(tmp_path, sources={"poll_seconds": 0})
+    for version in ("1.0.0", "1.2.0", "2.0.0"):
+        registry.push("team/web", version, pack_files(package("web", image=version)))
+    world.write(
+        {
+            "charts.yaml": describe_repository("oci", f"{{registry: {registry.host}/team, insecure: true}}"),
+            "web.yaml": request('package: web, version: "1.x"', helm=""),
+        }
+    )
+
+    world.sync()
+
+    assert "image: example.com/web:1.2.0" in world.text("drafts/berlin", "web/deployment.yaml")
