@@ -23,18 +23,20 @@ from tests.support.processes import find_in_processes
 from tests.support.world import STATE, World, catalog, config_map, package, repository, variant
 
 PROJECT = Path(__file__).resolve().parents[2]
+# Another run of this test on the same machine has other values, because the test reads the arguments of all processes.
+RUN = os.getpid()
 CANARIES = {
-    "read token": "canary-1-zqx81",
-    "write token": "canary-10-zqx90",
-    "forge token": "canary-2-zqx82",
-    "webhook secret": "canary-11-zqx91",
-    "environment": "canary-3-zqx83",
-    "URL of a Repository": "canary-4/zqx84",
-    "URL without a scheme": "canary-5-zqx85",
-    "Secret": "canary-6-zqx86",
-    "URL in a Kptfile": "canary-7/zqx87",
-    "URL in a resource": "canary-8/zqx88",
-    "argument": "canary-9/zqx89",
+    "read token": f"canary-1-zqx81-{RUN}",
+    "write token": f"canary-10-zqx90-{RUN}",
+    "forge token": f"canary-2-zqx82-{RUN}",
+    "webhook secret": f"canary-11-zqx91-{RUN}",
+    "environment": f"canary-3-zqx83-{RUN}",
+    "URL of a Repository": f"canary-4/zqx84-{RUN}",
+    "URL without a scheme": f"canary-5-zqx85-{RUN}",
+    "Secret": f"canary-6-zqx86-{RUN}",
+    "URL in a Kptfile": f"canary-7/zqx87-{RUN}",
+    "URL in a resource": f"canary-8/zqx88-{RUN}",
+    "argument": f"canary-9/zqx89-{RUN}",
 }
 # Parts count too, because a password with a slash can be cut at the slash. They are not hexadecimal, so that no commit ID
 # contains them.
@@ -50,7 +52,7 @@ data: {{other: {base64.b64encode(CANARIES["Secret"].encode()).decode()}}}
 """
 KPTFILE_URL = f"https://robot:{CANARIES['URL in a Kptfile']}@git.example/x.git"
 PROCESSES = [["plan", "{config}"]]
-PATHS = ["/readyz?verbose", "/metrics", "/hooks", "/none?token=canary-1-zqx81"]
+PATHS = ["/readyz?verbose", "/metrics", "/hooks", "/none?token={token}"]
 COMMANDS = [
     ["validate", "{config}"],
     ["sync", "{config}", "-o", "json"],
@@ -106,7 +108,7 @@ class Scene:
                     if event["event"] == "pass_completed":
                         break
                 for path in PATHS:
-                    self.output[f"GET {path}"] = request(port, path)
+                    self.output[f"GET {path}"] = request(port, path.format(token=CANARIES["read token"]))
                 process.terminate()
                 stdout, stderr = process.communicate(timeout=120)
                 self.output["run"] = "".join(lines) + stdout + stderr

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 HANGING = """
 import threading
@@ -76,6 +78,7 @@ def test_a_test_that_no_signal_interrupts_ends_the_process_with_all_stacks(tmp_p
     assert "in test_that_blocks" in process.stderr
 
 
+@pytest.mark.slow
 def test_a_test_with_a_higher_limit_of_its_own_is_not_ended(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(GUARD)
     # The limit of the second test is the usual limit again.

@@ -74,6 +74,8 @@ def test_the_service_warns_about_signatures_that_differ(world: World, tmp_path: 
     assert (event["level"], event["key_type"]) == ("warning", "ecdsa-sha2-nistp256")
 
 
+# tests/git/test_signing_programs.py contains the fast tests of programs that wait.
+@pytest.mark.slow
 def test_term_ends_a_batch_of_signatures_before_a_push(world: World, tmp_path: Path) -> None:
     (world.folder / "reconciler.yaml").write_text(
         "signing: {format: openpgp, key_id: robot@example.com}\nserver: {listen: ''}\n"

@@ -89,21 +89,21 @@ def write_program(folder: Path, name: str, content: str) -> Path:
 
 
 _HARDWARE_KEYGEN = """#!{python}
-import hashlib, os, sys
+import os, sys
+if sys.argv[1:4] != ["-q", "-Y", "sign"]:
+    os.execv({keygen!r}, ["ssh-keygen", *sys.argv[1:]])
+
+import hashlib
 from pathlib import Path
 sys.path.insert(0, {project!r})
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from reconciler.git.ssh_signatures import create_ssh_signature, parse_ssh_key_file
-from tests.support.signing_keys import APPLICATION, HARDWARE_TYPE, encode
-
-if sys.argv[1:4] != ["-q", "-Y", "sign"]:
-    os.execv({keygen!r}, ["ssh-keygen", *sys.argv[1:]])
 
 def sign(data):
     flags_and_counter = bytes([{flags}]) + (7).to_bytes(4, "big")
-    signed = hashlib.sha256(APPLICATION).digest() + flags_and_counter + hashlib.sha256(data).digest()
+    signed = hashlib.sha256({application!r}).digest() + flags_and_counter + hashlib.sha256(data).digest()
     signature = Ed25519PrivateKey.from_private_bytes(bytes.fromhex({seed!r})).sign(signed)
-    return encode(HARDWARE_TYPE, signature) + flags_and_counter
+    return {type!r} + len(signature).to_bytes(4, "big") + signature + flags_and_counter
 
 key = parse_ssh_key_file(Path(sys.argv[-1]).read_bytes())
 sys.stdout.buffer.write(create_ssh_signature(sys.stdin.buffer.read(), key.public_key, sign))
@@ -139,6 +139,6 @@ def create_hardware_key(folder: Path, *, is_touched: bool) -> tuple[Path, Path]:
     key.with_suffix(".pub").write_text(f"{HARDWARE_TYPE.decode()} {base64.b64encode(blob).decode()}\n")
     program = _HARDWARE_KEYGEN.format(
         python=sys.executable, project=str(PROJECT), keygen=shutil.which("ssh-keygen"), flags=int(is_touched),
-        seed=secret.private_bytes_raw().hex(),
+        seed=secret.private_bytes_raw().hex(), application=APPLICATION, type=encode(HARDWARE_TYPE),
     )  # fmt: skip
     return key, write_program(folder / "bin", "ssh-keygen", program)
