@@ -48,6 +48,7 @@ def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     from reconciler.processes.process import ProcessLimits
     from reconciler.sources.helm import HelmEngine, HelmOptions
     from reconciler.sources.helm_program import HelmProgram
+    from reconciler.sources.limits import SourceLimits
     from reconciler.sources.programs import ProgramFinder, ProgramRunner
     from reconciler.sources.render_cache import RenderCache
 
@@ -62,4 +63,6 @@ def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     helm = HelmProgram(versions, finder, runner, cache, limits)
     rules = OutputRules(options.output_bytes, options.resources, options.strict)
     backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
-    return HelmEngine(HelmOptions(limits, rules), helm, runner, cache, backoff)
+    return HelmEngine(
+        HelmOptions(limits, rules, SourceLimits(**sources.limits.model_dump())), helm, runner, cache, backoff
+    )

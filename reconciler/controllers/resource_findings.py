@@ -23,9 +23,9 @@ from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource, parse_resources
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import KrmResource, ResourceData
-from reconciler.redaction import MASK, is_ciphertext, is_secret
+from reconciler.packages.secret_values import find_plaintext_values
+from reconciler.redaction import MASK, is_secret
 
-_VALUE_FIELDS = ("data", "stringData")
 # Maximum number of files in the cache, which is larger than the usual number of package files in one pass.
 _CACHED_FILES = 4096
 
@@ -85,11 +85,7 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
     items = data.get("items") if isinstance(data, Mapping) and item.kind.endswith("List") else None
     for index, nested_item in enumerate(items if isinstance(items, list) else ()):
         yield from _find_secrets_in_resource(resource, (*path, "items", index), ResourceData(nested_item))
-    fields = [
-        field
-        for field in _VALUE_FIELDS
-        if is_secret(data) and _has_values(data.get(field), is_encrypted=resource.is_sops)
-    ]
+    fields = list(dict.fromkeys(str(path[0]) for path in find_plaintext_values(data, is_encrypted=resource.is_sops)))
     if fields:
         field_path = (*path, fields[0])
         message = (
@@ -97,14 +93,6 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
             " everyone with read access to the branch can read the values"
         )
         yield ControllerCodes.SECRET_IN_BRANCH.finding(message, _locate(resource, item.key, field_path))
-
-
-def _has_values(field: object, *, is_encrypted: bool) -> bool:
-    """Return whether a field has a value. If `is_encrypted` is True, ciphertexts do not count."""
-    values = field.values() if isinstance(field, Mapping) else [field]
-    return any(
-        value is not None and str(value).strip() and not (is_encrypted and is_ciphertext(value)) for value in values
-    )
 
 
 def _locate(resource: PackageResource, object_key: ObjectKey, path: DataPath) -> SourceLocation:

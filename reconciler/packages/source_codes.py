@@ -14,9 +14,15 @@ class SourceCodes(CodeTable):
         "The archive of a chart or artifact is damaged, or contains an entry that is not allowed.", PACKAGE
     )
     CHART_ENTRY_INVALID = info("An entry in the index of a chart repository is invalid, and is ignored.")
+    CHART_KUBE_VERSION = error("A chart does not support the Kubernetes version of the cluster.", PACKAGE)
+    CHART_NOT_INSTALLABLE = error("A library chart cannot be rendered.", PACKAGE)
+    CHART_NOT_LOCKED = error("The version of a missing dependency of a chart is not fixed.", PACKAGE)
     CHART_RENDER_FAILED = error("The program helm could not render a chart.", PACKAGE)
     CREDENTIAL_HELPER_IGNORED = warning(
         "The Docker config of the settings names a credential helper. The reconciler does not start it."
+    )
+    DEPENDENCY_REPOSITORY_MISSING = error(
+        "A chart requires another chart that it does not contain and that no Repository provides.", PACKAGE
     )
     DIGEST_MISMATCH = error("A download does not have the digest that the package or the repository names.", PACKAGE)
     ENGINE_UNSUPPORTED = error("The program that renders a source has a version that is not supported.", PACKAGE)

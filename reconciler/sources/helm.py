@@ -8,22 +8,27 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore, Lock
 from typing import Final
 
+from reconciler.api.helm import ChartManifest
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_hash
 from reconciler.lazy_dataclasses import asdict, dataclass
+from reconciler.packages.charts.dependencies import create_repository_finding, find_missing_dependencies
 from reconciler.packages.charts.determinism import TrialRenders, render_deterministically
 from reconciler.packages.charts.documents import OutputRules, build_rendered_source, read_output, split_output
 from reconciler.packages.charts.helm_errors import convert_helm_error, is_out_of_memory
-from reconciler.packages.charts.metadata import format_chart, read_chart_manifest
+from reconciler.packages.charts.metadata import check_chart_manifest, format_chart, read_chart_manifest
 from reconciler.packages.charts.request import ChartRequest, RenderedSource, RenderFailedError
 from reconciler.packages.charts.secrets import find_plaintext_secrets
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessTimeoutError
+from reconciler.sources.errors import SourceError
 from reconciler.sources.helm_program import HelmProgram, HelmVersion
+from reconciler.sources.limits import SourceLimits
 from reconciler.sources.programs import ProgramRunner, SandboxUnavailableError
 from reconciler.sources.render_cache import RenderCache
+from reconciler.sources.subcharts import unpack_subcharts
 
 RULES_VERSION: Final = 1
 """The version of the rules that convert the output of helm to files. A new version renders all charts again."""
@@ -33,10 +38,11 @@ _CHART_FOLDER, _VALUES_FILE = "chart", "values.json"
 
 @dataclass(frozen=True)
 class HelmOptions:
-    """The limits of one render, and the rules for its output."""
+    """The limits of one render and of the files of a chart, and the rules for the output."""
 
     limits: ProcessLimits
     rules: OutputRules
+    source_limits: SourceLimits
 
 
 class HelmEngine:
@@ -85,7 +91,7 @@ class HelmEngine:
         if not isinstance(found, HelmVersion):
             return RenderedSource(findings=(found.create_finding(format_chart(manifest)),))
         key = _compute_key(chart, request, found.identity, self._options.rules)
-        job = _Job(chart, manifest.name, format_chart(manifest), request, found)
+        job = _Job(chart, manifest, format_chart(manifest), request, found)
         return self._cache.read(key) or self._render_once(key, job)
 
     def _render_once(self, key: str, job: _Job) -> RenderedSource:
@@ -110,8 +116,7 @@ class HelmEngine:
         if interrupted := self._interrupted.find(key):
             return interrupted
         try:
-            with self._slots:
-                result = self._render_now(job)
+            result = self._render_now(job)
         except RenderFailedError as error:
             result = RenderedSource(findings=error.findings)
             if error.is_temporary:
@@ -133,12 +138,12 @@ class HelmEngine:
         """
         rules, request = self._options.rules, job.request
         renders = TrialRenders(
-            job.chart,
+            _prepare_chart(job, self._options.source_limits),
             request,
             job.label,
             rules.yaml_limits,
-            lambda chart, values: self._run(job, chart, values),
-            lambda output: split_output(output, job.chart_name),
+            lambda inputs: self._run_all(job, inputs),
+            lambda output: split_output(output, job.manifest.name),
         )
         output = render_deterministically(renders)
         if errors := select_errors(output.findings):
@@ -148,6 +153,12 @@ class HelmEngine:
         package.findings += find_plaintext_secrets(package.resources, job.label, request.allowed_secrets)
         return build_rendered_source(package, request)
 
+    def _run_all(self, job: _Job, inputs: Sequence[tuple[FileTree, str]]) -> list[str]:
+        if len(inputs) == 1:
+            return [self._run(job, *inputs[0])]
+        with ThreadPoolExecutor(_count_cores(), thread_name_prefix="helm") as pool:
+            return list(pool.map(lambda entry: self._run(job, *entry), inputs))
+
     def _run(self, job: _Job, chart: FileTree, values: str) -> str:
         """Return the output of helm for a chart or a variant of it. Raises RenderFailedError."""
         inputs: dict[str, FileTree | bytes] = {
@@ -156,7 +167,8 @@ class HelmEngine:
         }
         limits = self._options.limits
         try:
-            result = self._runner.run(job.helm.program.path, _build_arguments(job.request), inputs, limits)
+            with self._slots:
+                result = self._runner.run(job.helm.program.path, _build_arguments(job.request), inputs, limits)
         except ProcessTimeoutError as error:
             message = (
                 f"{job.label}: helm took longer than {limits.seconds:g} seconds and was killed. It is tried again"
@@ -180,7 +192,7 @@ class _Job:
     """One render. `label` is the name and version of the chart for messages."""
 
     chart: FileTree
-    chart_name: str
+    manifest: ChartManifest
     label: str
     request: ChartRequest
     helm: HelmVersion
@@ -209,6 +221,23 @@ class _InterruptedRenders:
                 self._backoff.record_success(key)
 
 
+def _prepare_chart(job: _Job, limits: SourceLimits) -> FileTree:
+    """Return the chart with unpacked subcharts. If helm would refuse the chart, raise RenderFailedError."""
+    if finding := check_chart_manifest(job.manifest, job.request.kube_version):
+        raise RenderFailedError((finding,))
+    try:
+        chart = unpack_subcharts(job.chart, limits)
+    except SourceError as error:
+        finding = SourceCodes.by_name[error.code].finding(f"{job.label}: {error.message}")
+        raise RenderFailedError((finding,)) from error
+    missing = find_missing_dependencies(chart, job.manifest)
+    if isinstance(missing, Finding):
+        raise RenderFailedError((missing,))
+    if missing:
+        raise RenderFailedError(tuple(create_repository_finding(job.manifest, dependency) for dependency in missing))
+    return chart
+
+
 def _check_result(job: _Job, result: ProcessResult, limits: ProcessLimits) -> None:
     """Raise RenderFailedError if helm failed or wrote too much."""
     if result.is_too_large:
@@ -224,7 +253,7 @@ def _check_result(job: _Job, result: ProcessResult, limits: ProcessLimits) -> No
         )
         raise RenderFailedError((SourceCodes.RENDER_OUT_OF_MEMORY.finding(message),), is_temporary=True)
     if result.exit_code:
-        raise RenderFailedError(convert_helm_error(result.stderr, job.label, job.chart_name))
+        raise RenderFailedError(convert_helm_error(result.stderr, job.label, job.manifest.name))
 
 
 def _build_arguments(request: ChartRequest) -> tuple[str, ...]:

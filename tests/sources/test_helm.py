@@ -258,3 +258,30 @@ def test_plaintext_secret_is_not_stored(tmp_path: Path, engine: HelmEngine, helm
     assert "aHVudGVyMg" not in str(refused)
     stored = [path for path in (tmp_path / "renders").iterdir() if b"aHVudGVyMg" in path.read_bytes()]
     assert len(stored) == 1
+
+
+@pytest.mark.parametrize(
+    ("metadata", "codes"),
+    [
+        pytest.param("type: library\n", ["ChartNotInstallable"], id="library"),
+        pytest.param("kubeVersion: '>=1.35'\n", ["ChartKubeVersion"], id="kubernetes-version"),
+        pytest.param("dependencies: [{name: db, version: 1.x}]\n", ["ChartNotLocked"], id="not-locked"),
+        pytest.param(
+            "dependencies: [{name: a, version: 1.0.0}, {name: b, version: 1.0.0}]\n",
+            ["DependencyRepositoryMissing"] * 2,
+            id="dependencies",
+        ),
+    ],
+)
+def test_chart_that_helm_would_refuse(engine: HelmEngine, helm: FakeHelm, metadata: str, codes: list[str]) -> None:
+    manifest = CHART["Chart.yaml"].data + metadata.encode()
+
+    assert list_errors(engine.render(CHART.with_files({"Chart.yaml": manifest}), REQUEST)) == codes
+    assert helm.calls() == []
+
+
+def test_damaged_subchart(engine: HelmEngine) -> None:
+    source = engine.render(CHART.with_files({"charts/db.tgz": b"x"}), REQUEST)
+
+    assert list_errors(source) == ["ArchiveInvalid"]
+    assert source.findings[0].message.startswith("chart web 1.2.3: ")

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reconciler.catalog.files import FileTree
 from reconciler.krm.yaml import parse_yaml
 from reconciler.lazy_dataclasses import replace
 from reconciler.packages.charts.request import RenderedSource
-from tests.support.charts import LIMITS, REQUEST, build_chart, build_engine, format_config_map, read_folder
+from tests.sources.test_subcharts import build_archive
+from tests.support.charts import LIMITS, REQUEST, RULES, build_chart, build_engine, format_config_map, read_folder
 from tests.support.programs import chart_folder, find_program
 
 CHARTS = ("cert-manager", "descheduler", "flagger", "grafana", "kyverno-policies", "metrics-server", "sealed-secrets")
 
 
 def render(tmp_path: Path, chart: Any, **options: Any) -> RenderedSource:
-    return build_engine(find_program("helm"), tmp_path).render(chart, replace(REQUEST, **options))
+    limits, rules = replace(LIMITS, output_bytes=1 << 26), replace(RULES, max_bytes=1 << 26, max_resources=5_000)
+    engine = build_engine(find_program("helm"), tmp_path, limits, rules=rules)
+    return engine.render(chart, replace(REQUEST, **options))
 
 
 def list_errors(source: RenderedSource) -> list[tuple[str, str]]:
@@ -108,3 +113,63 @@ def test_memory_limit(tmp_path: Path) -> None:
     source = build_engine(find_program("helm"), tmp_path, limits).render(chart, REQUEST)
 
     assert [code for code, _ in list_errors(source)] == ["RenderOutOfMemory"]
+
+
+def build_kyverno() -> FileTree:
+    """Return the chart kyverno with charts that have the names and versions of its missing dependencies."""
+    stubs = {"kyverno-api": "0.0.1-alpha.4", "openreports": "0.1.0", "reports-server": "0.1.6"}
+    return read_folder(chart_folder("kyverno")).with_files(
+        {
+            f"charts/{name}/Chart.yaml": f"apiVersion: v2\nname: {name}\nversion: {version}\n".encode()
+            for name, version in stubs.items()
+        }
+    )
+
+
+def test_missing_dependencies(tmp_path: Path) -> None:
+    errors = list_errors(render(tmp_path, read_folder(chart_folder("kyverno"))))
+
+    assert [code for code, _ in errors] == ["DependencyRepositoryMissing"] * 3
+    for (_, message), url in zip(
+        errors,
+        ("kyverno.github.io/api", "openreports.github.io/reports-api", "kyverno.github.io/reports-server/"),
+        strict=True,
+    ):
+        assert f'spec: {{type: helm, helm: {{url: "https://{url}"}}}}}}' in message
+
+
+def find_delete_hooks(source: RenderedSource) -> set[str]:
+    pattern = re.compile(rb"^ +helm.sh/hook: \"?(pre|post)-delete", re.MULTILINE)
+    return {path for path, file in source.files.items() if pattern.search(file.data)}
+
+
+@pytest.mark.slow
+def test_hooks_of_kyverno(tmp_path: Path) -> None:
+    kept, written = (render(tmp_path, build_kyverno(), hooks=policy) for policy in ("keep", "argocd"))
+
+    assert list_errors(kept) == list_errors(written) == []
+    deleted = {finding.location.object for finding in kept.findings if finding.message.endswith("hook pre-delete")}
+    assert deleted == {"Job/shop/web-kyverno-rm-webhooks", "Job/shop/web-kyverno-scale-to-zero"}
+    assert find_delete_hooks(kept) == set()
+    assert find_delete_hooks(written) == {"job-web-kyverno-rm-webhooks.yaml", "job-web-kyverno-scale-to-zero.yaml"}
+    assert {*written.files} - {*kept.files} == find_delete_hooks(written)
+
+
+@pytest.mark.parametrize("include_crds", [True, False])
+def test_crds(tmp_path: Path, include_crds: bool) -> None:
+    source = render(tmp_path, read_folder(chart_folder("sealed-secrets")), include_crds=include_crds)
+
+    crds = [path for path in source.files if path.startswith("crds/")]
+    assert crds == (["crds/customresourcedefinition-sealedsecrets.bitnami.com.yaml"] if include_crds else [])
+
+
+def test_tokens_in_a_packed_subchart_are_found(tmp_path: Path) -> None:
+    template = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: {{ randAlphaNum 5 }}}\n"
+    archive = build_archive(
+        {"sub/Chart.yaml": b"apiVersion: v2\nname: sub\nversion: 1.0.0\n", "sub/templates/a.yaml": template}
+    )
+
+    ((code, message),) = list_errors(render(tmp_path, build_chart().with_files({"charts/sub-1.0.0.tgz": archive})))
+
+    assert code == "NondeterministicChart"
+    assert "randAlphaNum (charts/sub-1.0.0/templates/a.yaml:4)" in message

@@ -15,6 +15,7 @@ from reconciler.processes.process import ProcessLimits
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.sources.helm import HelmEngine, HelmOptions
 from reconciler.sources.helm_program import HelmProgram
+from reconciler.sources.limits import SourceLimits
 from reconciler.sources.programs import ProgramFinder, ProgramRunner
 from reconciler.sources.render_cache import RenderCache
 
@@ -85,14 +86,18 @@ class Clock:
 
 
 def build_engine(
-    program: Path | str, cache: Path, limits: ProcessLimits = LIMITS, clock: Clock | None = None
+    program: Path | str,
+    cache: Path,
+    limits: ProcessLimits = LIMITS,
+    clock: Clock | None = None,
+    rules: OutputRules = RULES,
 ) -> HelmEngine:
     """Return an engine that uses a program file and a cache folder."""
     runner, renders = ProgramRunner("auto"), RenderCache(cache, 1 << 30, 1 << 24)
     finder = ProgramFinder("helm", Path(program), "")
     helm = HelmProgram(read_range(">=3.14 <5"), finder, runner, renders, limits)
     backoff = Backoff(BACKOFF_SECONDS, BACKOFF_SECONDS, clock or Clock())
-    return HelmEngine(HelmOptions(limits, RULES), helm, runner, renders, backoff)
+    return HelmEngine(HelmOptions(limits, rules, SourceLimits()), helm, runner, renders, backoff)
 
 
 def read_range(text: str) -> VersionRange:

@@ -19,6 +19,7 @@ from reconciler.packages.charts.instrumentation import (
     MAP_ORDER_FUNCTIONS,
     CallPlace,
     ChartCalls,
+    InstrumentedChart,
     Variant,
     find_chart_calls,
     find_markers,
@@ -52,7 +53,8 @@ class TrialRenders:
         request: The inputs of the render.
         label: Name and version of the chart for messages.
         limits: The limits for one document of the output.
-        run: Function that returns the output of helm for a chart and values. It raises RenderFailedError.
+        run_all: Function that returns the output of helm for each pair of a chart and values. It raises
+            RenderFailedError.
         split: Function that splits an output.
     """
 
@@ -60,20 +62,25 @@ class TrialRenders:
     request: ChartRequest
     label: str
     limits: YamlLimits
-    run: Callable[[FileTree, str], str]
+    run_all: Callable[[Sequence[tuple[FileTree, str]]], Sequence[str]]
     split: Callable[[str], tuple[OutputText, ...]]
 
-    def render_chart(self) -> tuple[OutputText, ...]:
-        """Render the unchanged chart. Raises RenderFailedError."""
-        return self.split(self.run(self.chart, self.request.values))
+    @property
+    def original(self) -> InstrumentedChart:
+        """The unchanged chart."""
+        return InstrumentedChart(self.chart, self.request.values, {})
 
-    def render_variant(self, variant: Variant, calls: ChartCalls) -> tuple[OutputText, ...]:
-        """Render a variant of the chart. Raises RenderFailedError."""
-        copy = instrument(self.chart, self.request.values, calls, variant, self.request.identity)
-        return self.split(copy.restore(self.run(copy.files, copy.values)))
+    def create_variant(self, variant: Variant, calls: ChartCalls) -> InstrumentedChart:
+        """Return a variant of the chart."""
+        return instrument(self.chart, self.request.values, calls, variant, self.request.identity)
 
-    def compare(self, outputs: Sequence[tuple[OutputText, ...]]) -> OutputComparison:
-        """Compare outputs of renders."""
+    def render(self, *copies: InstrumentedChart) -> tuple[tuple[OutputText, ...], ...]:
+        """Render copies of the chart at the same time. Raises RenderFailedError."""
+        outputs = self.run_all([(copy.files, copy.values) for copy in copies])
+        return tuple(self.split(copy.restore(output)) for copy, output in zip(copies, outputs, strict=True))
+
+    def compare(self, *outputs: tuple[OutputText, ...]) -> OutputComparison:
+        """Compare the first output with the other outputs."""
         return compare_outputs(outputs, self.request, self.limits)
 
 
@@ -85,14 +92,19 @@ def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
     """
     calls = find_chart_calls(renders.chart, renders.request.values)
     findings = tuple(_report_lookups(calls, renders.label))
-    plain = renders.render_chart()
-    repeated = _compare_repeated_renders(renders, calls, plain)
+    (plain,) = renders.render(renders.original)
+    repeats = [renders.original] * (_REPEATED_RENDERS - 1) if calls.other_places else []
+    variants = [renders.create_variant("a", calls), renders.create_variant("b", calls)] if calls.places else []
+    if not (repeats or variants):
+        return DeterministicOutput(plain, findings)
     try:
-        compared = _compare_variants(renders, calls, repeated.texts)
+        outputs = renders.render(*repeats, *variants)
     except RenderFailedError as error:
         if error.is_temporary:
             raise
         return DeterministicOutput((), (*findings, _create_trial_finding(renders.label, calls, plain, error)))
+    repeated = renders.compare(plain, *outputs[: len(repeats)])
+    compared = renders.compare(repeated.texts, *outputs[len(repeats) :])
     problems = _explain_differences(compared, repeated, calls)
     if not problems:
         return DeterministicOutput(compared.texts, findings)
@@ -101,7 +113,7 @@ def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
     refused = [problem for problem in problems if not problem.can_be_fixed]
     if refused:
         return DeterministicOutput((), (*findings, *_create_findings(refused, renders.label, "fixed")))
-    fixed = renders.render_variant("fixed", calls)
+    (fixed,) = renders.render(renders.create_variant("fixed", calls))
     return DeterministicOutput(tuple(_copy_rewritten_texts(fixed, compared.texts)), findings)
 
 
@@ -124,21 +136,6 @@ class _Problem:
     def can_be_fixed(self) -> bool:
         """Whether the calls can have fixed values. A value that everyone can compute is not a secret."""
         return self.has_placeholder and not self.is_secret
-
-
-def _compare_repeated_renders(
-    renders: TrialRenders, calls: ChartCalls, plain: tuple[OutputText, ...]
-) -> OutputComparison:
-    """Render the unchanged chart several times if a call has no placeholder."""
-    if not calls.other_places:
-        return OutputComparison(plain, ())
-    return renders.compare([plain, *(renders.render_chart() for _ in range(_REPEATED_RENDERS - 1))])
-
-
-def _compare_variants(renders: TrialRenders, calls: ChartCalls, plain: tuple[OutputText, ...]) -> OutputComparison:
-    if not calls.places:
-        return OutputComparison(plain, ())
-    return renders.compare([plain, renders.render_variant("a", calls), renders.render_variant("b", calls)])
 
 
 def _explain_differences(

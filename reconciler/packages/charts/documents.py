@@ -240,7 +240,8 @@ def _check_file_name(resource: RenderedResource, chart: str) -> Finding | None:
 
 def _set_namespace(resource: RenderedResource, request: ChartRequest) -> RenderedResource:
     is_missing = not resource.namespace and get_resource_scope(resource) == "namespaced"
-    if request.set_namespace == "none" or not is_missing:
+    # A new field would break the MAC of a SOPS document.
+    if request.set_namespace == "none" or not is_missing or resource.is_sops:
         return resource
     metadata: dict[str, Any] = {}
     for name, value in resource.metadata.items():

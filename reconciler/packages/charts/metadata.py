@@ -1,4 +1,4 @@
-"""The metadata of a chart: its name, version and type from `Chart.yaml`."""
+"""The metadata of a chart from `Chart.yaml`, and the checks that need only this file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from reconciler.api.helm import ChartManifest
 from reconciler.api.messages import MessageTemplates
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding
+from reconciler.krm.version_ranges import parse_range, parse_version
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.source_codes import SourceCodes
 
@@ -38,3 +39,18 @@ def _parse_manifest(file: File) -> ChartManifest | str:
 def format_chart(manifest: ChartManifest) -> str:
     """Return the name and version of a chart for messages, e.g. "chart podinfo 6.1.3"."""
     return f"chart {manifest.name} {manifest.version}".rstrip()
+
+
+def check_chart_manifest(manifest: ChartManifest, kube_version: str) -> Finding | None:
+    """Return the finding if the chart cannot be installed on a cluster with a Kubernetes version."""
+    label = format_chart(manifest)
+    if manifest.type == "library":
+        message = f"{label} has the type library: use a chart that contains it as a dependency"
+        return SourceCodes.CHART_NOT_INSTALLABLE.finding(message)
+    required, version = parse_range(manifest.kube_version), parse_version(kube_version)
+    if not manifest.kube_version or (required and version and required.matches(version)):
+        return None
+    return SourceCodes.CHART_KUBE_VERSION.finding(
+        f"{label} requires Kubernetes {manifest.kube_version}, and the version of the cluster is {kube_version}: set"
+        " spec.helm.kubeVersion, or the annotation reconciler.dev/kubernetes-version of the cluster, to its version"
+    )

@@ -11,6 +11,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlError, normalize_document
 from reconciler.packages.charts.documents import OutputText, RenderedResource
+from reconciler.packages.secret_values import find_plaintext_values
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import MASK, SECRET_VALUE_FIELDS, is_secret
 
@@ -27,7 +28,8 @@ def find_plaintext_secrets(
         allowed: The Secrets that the owner of the package allows, as "Kind/name".
     """
     for resource in resources:
-        pointers = _find_value_pointers(resource.data)
+        paths = find_plaintext_values(resource.data, is_encrypted=resource.is_sops)
+        pointers = [format_pointer(path) for path in paths]
         if pointers and f"{resource.kind}/{resource.name}" not in allowed:
             message = (
                 f"{chart}: {resource.label} {', '.join(pointers)} ({resource.source.template}): the chart wrote a"
@@ -53,24 +55,6 @@ def mask_values(text: str, values: Iterable[str]) -> str:
     for value in sorted(values, key=lambda value: (-len(value), value)):
         text = text.replace(value, MASK)
     return text
-
-
-def _find_value_pointers(data: Any) -> tuple[str, ...]:
-    if not is_secret(data):
-        return ()
-    entries = ((field, data.get(field)) for field in SECRET_VALUE_FIELDS)
-    return tuple(pointer for field, values in entries for pointer in _find_field_pointers(field, values))
-
-
-def _find_field_pointers(field: str, values: Any) -> Iterator[str]:
-    if isinstance(values, dict):
-        yield from (format_pointer((field, key)) for key, value in values.items() if _has_value(value))
-    elif _has_value(values):
-        yield format_pointer((field,))
-
-
-def _has_value(value: Any) -> bool:
-    return value is not None and bool(str(value).strip())
 
 
 def _iterate_secret_values(text: OutputText) -> Iterator[str]:

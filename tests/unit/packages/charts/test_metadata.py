@@ -6,7 +6,7 @@ import pytest
 
 from reconciler.api.helm import ChartManifest
 from reconciler.catalog.files import File, FileTree
-from reconciler.packages.charts.metadata import format_chart, read_chart_manifest
+from reconciler.packages.charts.metadata import check_chart_manifest, format_chart, read_chart_manifest
 
 
 def test_name_and_version() -> None:
@@ -34,3 +34,33 @@ def test_errors(files: dict[str, str], message: str) -> None:
     assert not isinstance(finding, ChartManifest)
     assert finding.code == "ChartRenderFailed"
     assert message in finding.message
+
+
+@pytest.mark.parametrize(
+    ("required", "version", "is_supported"),
+    [
+        pytest.param("", "1.20.0", True, id="no-requirement"),
+        pytest.param(">=1.25.0-0", "1.34.0", True, id="lower-bound"),
+        pytest.param(">=1.25.0-0", "1.24.9", False, id="too-old"),
+        pytest.param(">=1.25.0", "1.34.0-gke.1", False, id="pre-release-as-in-helm"),
+        pytest.param(">=1.25.0-0", "v1.34.0-gke.1", True, id="pre-release-in-the-range"),
+        pytest.param("not a range", "1.34.0", False, id="invalid-range"),
+    ],
+)
+def test_kubernetes_version(required: str, version: str, is_supported: bool) -> None:
+    finding = check_chart_manifest(ChartManifest(name="web", version="1.2.3", kube_version=required), version)
+
+    assert (finding is None) is is_supported
+    if finding:
+        assert finding.code == "ChartKubeVersion"
+        assert f"requires Kubernetes {required}, and the version of the cluster is {version}:" in finding.message
+
+
+def test_library_chart() -> None:
+    finding = check_chart_manifest(ChartManifest(name="common", version="1.0.0", type="library"), "1.34.0")
+
+    assert finding is not None
+    assert (finding.code, finding.message) == (
+        "ChartNotInstallable",
+        "chart common 1.0.0 has the type library: use a chart that contains it as a dependency",
+    )

@@ -1,0 +1,137 @@
+"""Dependencies of a chart: which subcharts are not in its folder `charts`, and at which version they are locked."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TypeVar
+
+from reconciler.api.base import read_model
+from reconciler.api.helm import ChartDependency, ChartLock, ChartManifest, ChartSection
+from reconciler.api.messages import MessageTemplates
+from reconciler.api.porch import PORCH_API_VERSION
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding
+from reconciler.krm.version_ranges import is_exact_version
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.charts.metadata import CHART_FILE, format_chart, read_chart_manifest
+from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.packages.source_codes import SourceCodes
+
+_SUBCHART = re.compile(rf"charts/[^/._][^/]*/{re.escape(CHART_FILE)}")
+_NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
+_Section = TypeVar("_Section", bound=ChartSection)
+
+
+@dataclass(frozen=True)
+class MissingDependency:
+    """A subchart that a chart requires and does not contain.
+
+    Attributes:
+        name: The name of the subchart.
+        version: The exact version.
+        repository: The URL of the repository: https://, oci:// or file://.
+    """
+
+    name: str
+    version: str
+    repository: str
+
+
+def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple[MissingDependency, ...] | Finding:
+    """Return the required subcharts that the chart does not contain. If a version is not fixed, return the finding."""
+    label, locked = format_chart(manifest), _read_locked_versions(chart)
+    missing: list[MissingDependency] = []
+    for dependency, lock_key in _list_missing(chart, manifest):
+        if dependency.repository.startswith(("@", "alias:")):
+            message = (
+                f'{label}: the repository "{dependency.repository}" of the dependency {dependency.name} is an alias in'
+                f" the settings of helm: write the URL of the repository into {CHART_FILE}"
+            )
+            return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(message)
+        version = dependency.version if locked is None else locked.get(lock_key, "")
+        if not is_exact_version(version):
+            return SourceCodes.CHART_NOT_LOCKED.finding(
+                _describe_missing_lock(label, dependency, has_lock=locked is not None)
+            )
+        missing.append(MissingDependency(dependency.name, version, dependency.repository))
+    return tuple(missing)
+
+
+def create_repository_finding(manifest: ChartManifest, dependency: MissingDependency) -> Finding:
+    """Return the finding for a dependency that no Repository object provides."""
+    name, url = f"{dependency.name} {dependency.version}", dependency.repository
+    start = f"{format_chart(manifest)} requires the chart {name}, which is not in its folder charts"
+    if not url.startswith(("https://", "http://", "oci://")):
+        place = f"in {url}" if url else "without a repository"
+        return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(f"{start}, {place}: add the subchart to the folder")
+    return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(
+        f"{start}, and no Repository has the URL {url}: add the Repository {_format_repository(dependency)}"
+    )
+
+
+def _format_repository(dependency: MissingDependency) -> str:
+    """Return the manifest of a Repository on one line."""
+    name = _NOT_IN_NAME.sub("-", dependency.name.lower()).strip("-")
+    metadata, spec = f"{{name: {name}-charts}}", f'{{type: helm, helm: {{url: "{dependency.repository}"}}}}'
+    return f"{{apiVersion: {PORCH_API_VERSION}, kind: Repository, metadata: {metadata}, spec: {spec}}}"
+
+
+def _list_missing(chart: FileTree, manifest: ChartManifest) -> Iterator[tuple[ChartDependency, tuple[str, int]]]:
+    """Yield each dependency that the chart does not contain, and its key in the lock: its name and occurrence."""
+    present = _read_subchart_names(chart)
+    occurrences: Counter[str] = Counter()
+    for dependency in _read_dependencies(chart, manifest):
+        key = dependency.name, occurrences[dependency.name]
+        occurrences[dependency.name] += 1
+        # As in helm, the name decides, and not the version.
+        if dependency.name not in present:
+            yield dependency, key
+
+
+def _read_dependencies(chart: FileTree, manifest: ChartManifest) -> Sequence[ChartDependency]:
+    """Return the dependencies in `Chart.yaml`, or in `requirements.yaml` of the chart format v1."""
+    if manifest.dependencies:
+        return manifest.dependencies
+    requirements = _read_file(chart, "requirements.yaml", ChartLock)
+    return requirements.dependencies if requirements else ()
+
+
+def _read_subchart_names(chart: FileTree) -> frozenset[str]:
+    manifests = (
+        read_chart_manifest(chart.subtree(path.removesuffix(f"/{CHART_FILE}")))
+        for path in chart
+        if _SUBCHART.fullmatch(path)
+    )
+    return frozenset(manifest.name for manifest in manifests if isinstance(manifest, ChartManifest))
+
+
+def _read_locked_versions(chart: FileTree) -> dict[tuple[str, int], str] | None:
+    """Return the locked versions by the name and occurrence of the dependency. Return None if there is no lock."""
+    lock = _read_file(chart, "Chart.lock", ChartLock) or _read_file(chart, "requirements.lock", ChartLock)
+    if lock is None:
+        return None
+    occurrences: Counter[str] = Counter()
+    versions: dict[tuple[str, int], str] = {}
+    for dependency in lock.dependencies:
+        versions[dependency.name, occurrences[dependency.name]] = dependency.version
+        occurrences[dependency.name] += 1
+    return versions
+
+
+def _read_file(chart: FileTree, path: str, model: type[_Section]) -> _Section | None:
+    file = chart.get(path)
+    parsed = parse_cached(file.data) if file else None
+    if parsed is None or isinstance(parsed, ParseFailure) or len(parsed.documents) != 1:
+        return None
+    return read_model(model, parsed.documents[0].data, MessageTemplates()).model
+
+
+def _describe_missing_lock(label: str, dependency: ChartDependency, *, has_lock: bool) -> str:
+    version = f"the version {dependency.version} is a range, and there is no Chart.lock"
+    reason = "Chart.lock does not contain its version" if has_lock else version
+    return (
+        f"{label} requires the chart {dependency.name}, which is not in its folder charts, and {reason}: run helm"
+        f" dependency update and commit Chart.lock, or write an exact version into {CHART_FILE}"
+    )

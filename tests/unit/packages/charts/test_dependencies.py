@@ -1,0 +1,123 @@
+"""Tests of the dependencies that a chart does not contain: their locked versions and the findings about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from reconciler.api.helm import ChartManifest
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.findings import Finding
+from reconciler.packages.charts.dependencies import (
+    MissingDependency,
+    create_repository_finding,
+    find_missing_dependencies,
+)
+from reconciler.packages.charts.metadata import read_chart_manifest
+
+URL = "https://example.com/charts"
+DB = "dependencies: [{name: db, version: %s, repository: %s}]\n"
+
+
+def find_missing(files: Mapping[str, str]) -> tuple[MissingDependency, ...] | Finding:
+    texts = {"Chart.yaml": "", **files}
+    texts["Chart.yaml"] = f"name: web\nversion: 1.0.0\n{texts['Chart.yaml']}"
+    chart = FileTree({path: File(text.encode()) for path, text in texts.items()})
+    manifest = read_chart_manifest(chart)
+    assert isinstance(manifest, ChartManifest)
+    return find_missing_dependencies(chart, manifest)
+
+
+@pytest.mark.parametrize(
+    ("files", "versions"),
+    [
+        pytest.param({}, [], id="no-dependencies"),
+        pytest.param({"Chart.yaml": DB % ("1.2.3", URL)}, ["1.2.3"], id="exact-version-without-lock"),
+        pytest.param({"Chart.yaml": DB % ("^1.2", URL), "Chart.lock": DB % ("1.4.0", URL)}, ["1.4.0"], id="locked"),
+        pytest.param(
+            {"requirements.yaml": DB % ("1.x", URL), "requirements.lock": DB % ("1.4.0", URL)},
+            ["1.4.0"],
+            id="format-v1",
+        ),
+        pytest.param(
+            {"Chart.yaml": DB % ("^1.2", URL), "charts/x/Chart.yaml": "name: db\nversion: 0.1.0\n"}, [], id="present"
+        ),
+        pytest.param(
+            {"Chart.yaml": DB % ("1.2.3", URL), "charts/db/templates/Chart.yaml": "name: db\n"}, ["1.2.3"], id="nested"
+        ),
+        pytest.param(
+            {
+                "Chart.yaml": f"dependencies: [{{name: db, version: 1.x, repository: {URL}}}, {{name: db, alias: b, "
+                f"version: 2.x, repository: {URL}}}]",
+                "Chart.lock": "dependencies: [{name: db, version: 1.1.0}, {name: db, version: 2.2.0}]",
+            },
+            ["1.1.0", "2.2.0"],
+            id="two-aliases-of-one-chart",
+        ),
+    ],
+)
+def test_missing_dependencies(files: dict[str, str], versions: list[str]) -> None:
+    assert find_missing(files) == tuple(MissingDependency("db", version, URL) for version in versions)
+
+
+@pytest.mark.parametrize(
+    ("files", "code", "text"),
+    [
+        pytest.param(
+            {"Chart.yaml": DB % ("^1.2", URL)},
+            "ChartNotLocked",
+            "chart web 1.0.0 requires the chart db, which is not in its folder charts, and the version ^1.2 is a range, and"
+            " there is no Chart.lock: run helm dependency update",
+            id="range-without-lock",
+        ),
+        pytest.param(
+            {"Chart.yaml": DB % ("^1.2", URL), "Chart.lock": "dependencies: []\n"},
+            "ChartNotLocked",
+            "Chart.lock does not contain its version",
+            id="not-in-the-lock",
+        ),
+        pytest.param(
+            {"Chart.yaml": DB % ("1.2.3", '"@bitnami"')},
+            "DependencyRepositoryMissing",
+            'the repository "@bitnami" of the dependency db is an alias in the settings of helm',
+            id="alias",
+        ),
+        pytest.param(
+            {"Chart.yaml": DB % ("1.2.3", "'alias:bitnami'")}, "DependencyRepositoryMissing", "alias", id="other-alias"
+        ),
+    ],
+)
+def test_errors(files: dict[str, str], code: str, text: str) -> None:
+    finding = find_missing(files)
+
+    assert isinstance(finding, Finding)
+    assert finding.code == code
+    assert text in finding.message
+
+
+@pytest.mark.parametrize(
+    ("repository", "text"),
+    [
+        pytest.param(
+            URL,
+            "and no Repository has the URL https://example.com/charts: add the Repository {apiVersion:"
+            " config.porch.kpt.dev/v1alpha1, kind: Repository, metadata: {name: my-db-charts}, spec: {type: helm, helm:"
+            ' {url: "https://example.com/charts"}}}',
+            id="https",
+        ),
+        pytest.param("oci://example.com/x", 'url: "oci://example.com/x"', id="oci"),
+        pytest.param("file://../db", "in file://../db: add the subchart to the folder", id="file"),
+        pytest.param("", "without a repository: add the subchart to the folder", id="none"),
+    ],
+)
+def test_repository_finding(repository: str, text: str) -> None:
+    manifest = ChartManifest(name="web", version="1.0.0")
+
+    finding = create_repository_finding(manifest, MissingDependency("my_DB", "1.2.3", repository))
+
+    assert finding.code == "DependencyRepositoryMissing"
+    assert finding.message.startswith(
+        "chart web 1.0.0 requires the chart my_DB 1.2.3, which is not in its folder charts"
+    )
+    assert text in finding.message
