@@ -25,6 +25,7 @@ class SourceCodes(CodeTable):
         "A chart requires another chart that it does not contain and that no Repository provides.", PACKAGE
     )
     DIGEST_MISMATCH = error("A download does not have the digest that the package or the repository names.", PACKAGE)
+    DIGEST_UNAVAILABLE = error("A repository or registry no longer has the content that a package names.", PACKAGE)
     ENGINE_UNSUPPORTED = error("The program that renders a source has a version that is not supported.", PACKAGE)
     GENERATE_NAME_NOT_SUPPORTED = error("A chart rendered a resource with `generateName` and without a name.", PACKAGE)
     HELM_HOOKS_PRESENT = info("A package contains resources that are Helm hooks.", PACKAGE)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import ipaddress
 import socket
 from ipaddress import IPv4Address, IPv6Address
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urljoin, urlsplit
 
-from reconciler.krm.findings import CommonCodes
 from reconciler.krm.url_patterns import matches_url_pattern
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.source_codes import SourceCodes
@@ -51,6 +50,9 @@ class AddressPolicy:
         except ValueError:
             raise _create_error(f"the URL {shown!r} is malformed") from None
         check_no_credentials(url)
+        # A server could leave the folder that the list of allowed URLs contains.
+        if ".." in unquote(parts.path).split("/") or "\\" in unquote(parts.path):
+            raise _create_error(f'the URL {shown!r} must have a path without ".." and backslashes')
         if parts.scheme not in _PORTS or not host:
             raise _create_error(f"the URL {shown!r} must start with https:// or http://, and have a host")
         if parts.scheme == "http" and not self.allows_plain_http(host, port):
@@ -68,15 +70,29 @@ class AddressPolicy:
         return is_loopback(host) or host in self.insecure_hosts or f"{host}:{port or 80}" in self.insecure_hosts
 
 
+def join_url(base: str, url: str) -> str:
+    """Return the absolute form of a URL, which can be relative to `base`.
+
+    Raises:
+        SourceError: `SourceAddressRefused` if the result is malformed.
+    """
+    try:
+        joined = urljoin(base, url)
+        # The attribute `port` raises ValueError if the port is not valid.
+        urlsplit(joined).port  # noqa: B018
+    except ValueError:
+        raise _create_error(f"the URL {redact_url(url)!r} is malformed") from None
+    return joined
+
+
 def check_no_credentials(url: str) -> None:
     """Check that a URL contains no credentials.
 
     Raises:
-        SourceError: `CredentialInUrl` if the URL contains credentials. The message does not contain them.
+        SourceError: `SourceAddressRefused` if the URL contains credentials. The message does not contain them.
     """
     if has_credentials(url):
-        raise SourceError(
-            CommonCodes.CREDENTIAL_IN_URL.name,
+        raise _create_error(
             f"the URL {redact_url(url)!r} must not contain a user name, password or token (removed here): put them into"
             " the file of the setting `sources.credentials_file`",
         )

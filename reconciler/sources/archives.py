@@ -20,7 +20,7 @@ from reconciler.sources.errors import SourceError
 from reconciler.sources.limits import SourceLimits
 
 _BLOCK = 512
-_CHUNK = 64 * 1024
+_CHUNK = 16 * 1024
 _GZIP = 31
 # A compressor may start a new member for each block of 64 KiB. More members only cost time.
 _MAX_MEMBERS = 10_000
@@ -96,7 +96,7 @@ class _Stream:
 
     def __init__(self, data: bytes, limits: SourceLimits) -> None:
         self._limits = limits
-        self._max_bytes = max(limits.compression_ratio * len(data), _MIN_BYTES_FOR_RATIO)
+        self._consumed = 0
         self._chunks = self._decompress(data)
         self._buffer = bytearray()
         self._size = 0
@@ -122,6 +122,7 @@ class _Stream:
         decompressor, members = zlib.decompressobj(_GZIP), 1
         for start in range(0, len(data), _CHUNK):
             pending = data[start : start + _CHUNK]
+            self._consumed += len(pending)
             while pending:
                 yield self._inflate(decompressor, pending)
                 pending = decompressor.unconsumed_tail
@@ -148,7 +149,8 @@ class _Stream:
         # The headers and the padding of tar are not part of the files, but are limited in the same way.
         if self._size > self._limits.unpacked_bytes + (self._limits.files + 2) * 2 * _BLOCK:
             raise self._limits.create_error("unpacked_bytes", "the unpacked size of the archive in bytes")
-        if self._size > self._max_bytes:
+        # Compare with the input until here, so that a bomb at the start of a large archive is found early.
+        if self._size > max(self._limits.compression_ratio * self._consumed, _MIN_BYTES_FOR_RATIO):
             raise self._limits.create_error("compression_ratio", "the compression ratio of the archive")
         return chunk
 

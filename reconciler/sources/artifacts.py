@@ -24,10 +24,11 @@ from reconciler.packages.artifacts import (
 )
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
-from reconciler.sources.addresses import AddressPolicy
+from reconciler.sources.addresses import AddressPolicy, join_url
 from reconciler.sources.archives import read_archive
 from reconciler.sources.artifact_cache import ArtifactCache, parse_digest
 from reconciler.sources.chart_repository import ChartRepositoryClient
+from reconciler.sources.connections import limit_duration
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient
@@ -58,7 +59,7 @@ class ArtifactOptions:
 
     Attributes:
         poll_seconds: The time after which a list of versions is requested again.
-        timeout_seconds: The time limit of one request.
+        timeout_seconds: The time limit of one list of versions, and of one download.
         cache_bytes: The size limit of the cache.
         mirrors: The first mirror that matches the URL of a repository replaces it.
         is_offline: Whether only the cache is used.
@@ -96,8 +97,10 @@ class Artifacts:
         self._clock = clock
         self._credentials = credentials
         self._cache = ArtifactCache(folder / "sources", options.cache_bytes)
-        self._http = HttpClient(options.policy, backoff, options.timeout_seconds, is_offline=options.is_offline)
-        self._records = VersionRecords(self._cache, backoff, options.poll_seconds, clock, is_offline=options.is_offline)
+        self._http = HttpClient(options.policy, backoff, is_offline=options.is_offline)
+        self._records = VersionRecords(
+            self._cache, backoff, options.poll_seconds, options.timeout_seconds, clock, is_offline=options.is_offline
+        )
         self._registry = RegistryClient(self._http, credentials, self._cache, options.limits)
         self._recent = RecentArtifacts(_MAX_RECENT_BYTES)
         self._read_locks: dict[tuple[str, str], Lock] = {}
@@ -122,8 +125,8 @@ class Artifacts:
         Args:
             name: The name of a chart, or the path of a package below the path of the repository.
         """
-        repository = rewrite_repository(repository, self._options.mirrors)
         try:
+            repository = self._prepare(repository)
             list_versions = self._list_tags if repository.is_registry else self._list_index
             versions = list_versions(repository, name)
             return replace(versions, notes=(*versions.notes, *self._list_notes(repository, name)))
@@ -132,8 +135,8 @@ class Artifacts:
 
     def find_tag(self, repository: ArtifactRepository, name: str, tag: str) -> ResolvedTag | SourceProblem:
         """Return the artifact to which a tag points. `tag` can be a version with "+", for which the tag has "_"."""
-        repository = rewrite_repository(repository, self._options.mirrors)
         try:
+            repository = self._prepare(repository)
             location = locate_artifact(repository, name)
             key = self._get_key("tag", repository, f"{location.oci_url}:{convert_to_tag(tag)}")
             current = self._records.read(key, lambda old: self._request_tag(location, tag, old))
@@ -147,15 +150,26 @@ class Artifacts:
 
     def read(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact | SourceProblem:
         """Return the files of one version. If the version has a digest, the content must have this digest."""
-        repository = rewrite_repository(repository, self._options.mirrors)
         try:
+            repository = self._prepare(repository)
             # Threads that need the same artifact wait for the first one, which downloads it.
-            with self._read_locks.setdefault((repository.url, name), Lock()):
+            with (
+                self._read_locks.setdefault((repository.url, name), Lock()),
+                limit_duration(self._options.timeout_seconds),
+            ):
                 if repository.is_registry:
                     return self._read_from_registry(locate_artifact(repository, name), version)
                 return self._read_chart(repository, name, version)
         except SourceError as error:
-            return _describe(error, repository, name, version.version)
+            problem = _describe(error, repository, name, version.version)
+            # The repository named the version before. Therefore, its content can appear again.
+            is_missing = problem.code == UPSTREAM_NOT_FOUND
+            return SourceProblem(SourceCodes.DIGEST_UNAVAILABLE.name, problem.message, True) if is_missing else problem
+
+    def _prepare(self, repository: ArtifactRepository) -> ArtifactRepository:
+        """Check the URL of a repository, and return the repository or its mirror."""
+        join_url(repository.url, repository.url)
+        return rewrite_repository(repository, self._options.mirrors)
 
     def _list_index(self, repository: ArtifactRepository, name: str) -> VersionList:
         key = self._get_key("index", repository, repository.url)
@@ -191,20 +205,31 @@ class Artifacts:
         digest = self._registry.find_digest(location, convert_to_tag(tag))
         if digest == old.get("digest"):
             return old
-        _, manifest = self._read_manifest(location, digest)
+        manifest = self._read_manifest(location, digest)
         return {"digest": digest, "created": manifest.created_seconds, "first_seen": int(self._clock())}
 
-    def _read_manifest(self, location: RegistryLocation, digest: str) -> tuple[str, ArtifactManifest]:
-        content = self._registry.read_manifest(location, digest)
+    def _read_manifest(self, location: RegistryLocation, digest: str) -> ArtifactManifest:
+        content = self._read_checked_manifest(location, digest)
         if inner_digest := find_manifest_in_index(content, location.repository):
-            digest, content = inner_digest, self._registry.read_manifest(location, inner_digest)
-        return digest, parse_manifest(content, location.repository, self._options.limits)
+            content = self._read_checked_manifest(location, inner_digest)
+        return parse_manifest(content, location.repository, self._options.limits)
+
+    def _read_checked_manifest(self, location: RegistryLocation, digest: str) -> bytes:
+        """Return a manifest. Use the cache only if the credentials of the Repository have given access before."""
+
+        def request(_: Record) -> Record:
+            self._registry.fetch_manifest(location, digest)
+            return {}
+
+        key = self._get_key("manifest", location.repository, f"{location.oci_url}@{digest}")
+        self._records.read(key, request, is_permanent=True)
+        return self._registry.read_manifest(location, digest)
 
     def _read_from_registry(self, location: RegistryLocation, version: ArtifactVersion) -> Artifact:
         digest = version.digest or self._registry.find_digest(location, convert_to_tag(version.version))
         parse_digest(digest)
         self._signatures.verify_manifest(location, digest)
-        _, manifest = self._read_manifest(location, digest)
+        manifest = self._read_manifest(location, digest)
         is_chart = manifest.layer_type == CHART_LAYER
         key = (manifest.layer_digest, str(is_chart), location.repository.ignore)
         artifact = self._recent.get(key)
@@ -216,22 +241,52 @@ class Artifacts:
         return replace(artifact, digest=digest, created_seconds=manifest.created_seconds)
 
     def _read_chart(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact:
-        digest = version.digest
+        digest = self._find_archive(repository, name, version)
+        self._signatures.verify_chart(repository, name, version, digest)
         artifact = self._recent.get((digest,))
         if artifact is None:
-            digest, archive = self._charts.read_archive(repository, version)
-            if not version.digest:
-                self._store_digest(repository, version.url, digest)
-        self._signatures.verify_chart(repository, name, version, digest)
-        if artifact is None:
+            archive = self._cache.read(digest)
+            if archive is None:
+                self._download(repository, name, replace(version, digest=digest))
+                archive = self._cache.read(digest)
+                assert archive is not None, "the archive was stored"
             artifact = self._unpack(archive, digest, is_chart=True)
             self._recent.add((digest,), artifact)
         return replace(artifact, created_seconds=version.created_seconds)
 
-    def _store_digest(self, repository: ArtifactRepository, url: str, digest: str) -> None:
-        """Add the digest of a chart to an index without digests, so that the next pass downloads nothing."""
-        key = self._get_key("index", repository, repository.url)
-        self._records.update(key, lambda old: {**old, "digests": {**old.get("digests", {}), url: digest}})
+    def _find_archive(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> str:
+        """Return the digest of an archive. Use the cache only if the Repository has given access before."""
+        digest = version.digest or self._download(repository, name, version)
+        is_downloaded = not version.digest
+        key = self._get_key("archive", repository, f"{repository.url} {digest}")
+
+        def request(_: Record) -> Record:
+            if not is_downloaded:
+                self._download(repository, name, version)
+            return {}
+
+        self._records.read(key, request, is_permanent=True)
+        return digest
+
+    def _download(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> str:
+        if not version.url:
+            version = replace(version, url=self._find_url(repository, name, version))
+        digest = self._charts.download(repository, version)
+        if not version.digest:
+            # Add the digest to an index without digests, so that the next pass downloads nothing.
+            key = self._get_key("index", repository, repository.url)
+            self._records.update(key, lambda old: {**old, "digests": {**old.get("digests", {}), version.url: digest}})
+        return digest
+
+    def _find_url(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> str:
+        versions = self._list_index(repository, name).versions
+        same_digest = (known.url for known in versions if known.digest and known.digest == version.digest)
+        same_version = (known.url for known in versions if known.version == version.version)
+        url = next(same_digest, "") or next(same_version, "")
+        if not url:
+            message = f"the index of {repository.url} has no version {version.version} of the chart {name!r}"
+            raise SourceError(UPSTREAM_NOT_FOUND, message)
+        return url
 
     def _unpack(self, archive: bytes, digest: str, *, is_chart: bool) -> Artifact:
         content = read_archive(archive, self._options.limits, has_top_folder=is_chart)

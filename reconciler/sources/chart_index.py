@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from urllib.parse import urljoin
+from io import BytesIO
+from typing import BinaryIO
 
 from reconciler.krm.yaml import YamlError
 from reconciler.krm.yaml.events import YamlEventReader
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.source_codes import SourceCodes
+from reconciler.sources.addresses import join_url
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpResponse
 from reconciler.sources.limits import SourceLimits
@@ -22,9 +24,11 @@ _GZIP = 31
 _MAX_VERSION_CHARACTERS = 128
 _MAX_URL_CHARACTERS = 2_048
 _MAX_NOTES = 5
+MAX_ENTRIES = 100_000
+"""The largest number of versions in an index. The largest public repositories have a quarter of it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChartEntry:
     """One version of a chart in an index. `digest` is `sha256:…` or "", and `url` can be relative."""
 
@@ -43,15 +47,15 @@ class ChartIndex:
         notes: Descriptions of the first invalid entries, which are ignored.
     """
 
-    charts: Mapping[str, tuple[ChartEntry, ...]] = field(default_factory=dict)
+    charts: Mapping[str, Sequence[ChartEntry]]
     notes: tuple[str, ...] = ()
 
 
-def read_index_text(response: HttpResponse, limits: SourceLimits) -> str:
-    """Return the text of an index from a response, which can be compressed with gzip.
+def open_index(response: HttpResponse, limits: SourceLimits) -> BinaryIO:
+    """Return the text of an index from a response as a file. The response can be compressed with gzip.
 
     Raises:
-        SourceError: The text is not UTF-8, is larger than `limits.index_bytes`, or has an unknown compression.
+        SourceError: The text is larger than `limits.index_bytes`, or has an unknown compression.
     """
     content = response.content
     encoding = response.headers.get("content-encoding", "identity").lower()
@@ -59,10 +63,7 @@ def read_index_text(response: HttpResponse, limits: SourceLimits) -> str:
         content = _decompress(content, limits)
     elif encoding not in {"identity", ""}:
         raise _create_error(f"the index has the unknown compression {encoding[:100]!r}")
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise _create_error("the index must be UTF-8 text") from None
+    return BytesIO(content)
 
 
 def _decompress(content: bytes, limits: SourceLimits) -> bytes:
@@ -78,38 +79,40 @@ def _decompress(content: bytes, limits: SourceLimits) -> bytes:
     return text
 
 
-def parse_index(text: str) -> ChartIndex:
-    """Parse the text of an `index.yaml`, which can be YAML or JSON.
+def parse_index(file: BinaryIO) -> ChartIndex:
+    """Parse an `index.yaml`, which can be YAML or JSON.
 
     Raises:
-        SourceError: `SourceInvalid` if the text is not YAML, or has no field `entries`.
+        SourceError: `SourceInvalid` if the text is not YAML, has no field `entries`, or has too many entries.
     """
     charts: dict[str, list[ChartEntry]] = {}
     notes: list[str] = []
-    has_entries = False
+    has_entries, count = False, 0
     try:
-        reader = YamlEventReader(text)
+        reader = YamlEventReader(file)
         for key in reader.read_mapping():
             if key == "entries":
                 has_entries = True
                 for name in reader.read_mapping():
-                    charts.setdefault(name, []).extend(_read_versions(reader, name, notes))
+                    for entry in _read_versions(reader, name, notes):
+                        charts.setdefault(name, []).append(entry)
+                        count += 1
+                        if count > MAX_ENTRIES:
+                            raise _create_error(f"the index must have at most {MAX_ENTRIES:,} versions")
     except YamlError as error:
         raise _create_error(f"the index is not valid YAML: {error}") from None
     if not has_entries:
         raise _create_error("the index must be a mapping with the field `entries`")
-    hidden = len(notes) - _MAX_NOTES
-    more = (f"… and {hidden} more",) if hidden > 0 else ()
-    return ChartIndex({name: tuple(entries) for name, entries in charts.items()}, (*notes[:_MAX_NOTES], *more))
+    return ChartIndex(charts, tuple(notes))
 
 
 def _read_versions(reader: YamlEventReader, name: str, notes: list[str]) -> Iterator[ChartEntry]:
     for index in reader.read_sequence():
         fields, is_removed = _read_fields(reader)
         problem = _find_problem(fields)
-        if problem:
+        if problem and len(notes) < _MAX_NOTES:
             notes.append(f"entry {index + 1} of chart {name[:100]!r}: {problem}")
-        elif not is_removed:
+        if not problem and not is_removed:
             digest = _HEX_DIGEST.fullmatch(fields["digest"].lower())
             yield ChartEntry(
                 fields["version"], f"sha256:{digest[1]}" if digest else "", fields["url"],
@@ -154,8 +157,12 @@ def parse_created_seconds(text: str) -> int:
 
 
 def resolve_chart_url(repository_url: str, url: str) -> str:
-    """Return the absolute URL of a chart archive. A relative URL starts at the folder of the index."""
-    return urljoin(f"{repository_url.rstrip('/')}/", url)
+    """Return the absolute URL of a chart archive. A relative URL starts at the folder of the index.
+
+    Raises:
+        SourceError: `SourceAddressRefused` if the URL is malformed.
+    """
+    return join_url(f"{repository_url.rstrip('/')}/", url)
 
 
 def _create_error(message: str) -> SourceError:

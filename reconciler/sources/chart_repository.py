@@ -9,7 +9,7 @@ from reconciler.lazy_dataclasses import replace
 from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, ArtifactRepository, ArtifactVersion
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.sources.artifact_cache import ArtifactCache
-from reconciler.sources.chart_index import ChartIndex, parse_index, read_index_text, resolve_chart_url
+from reconciler.sources.chart_index import ChartIndex, open_index, parse_index, resolve_chart_url
 from reconciler.sources.cosign import create_invalid_error
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.errors import SourceError
@@ -54,19 +54,16 @@ class ChartRepositoryClient:
         if response.status == 304 and "charts" in old:
             return old
         check_status(response, f"the index {url}")
-        index = parse_index(read_index_text(response, self._limits))
-        if not any(index.charts.values()):
+        index = parse_index(open_index(response, self._limits))
+        if not index.charts:
             raise SourceError(UPSTREAM_NOT_FOUND, f"the index {url} contains no charts")
         return {
             **old, **_create_record(index, old, now_seconds),
             "etag": response.headers.get("etag", ""), "modified": response.headers.get("last-modified", ""),
         }  # fmt: skip
 
-    def read_archive(self, repository: ArtifactRepository, version: ArtifactVersion) -> tuple[str, bytes]:
-        """Return the digest and the content of the archive of a chart. Raises SourceError."""
-        content = self._cache.read(version.digest) if version.digest else None
-        if content is not None:
-            return version.digest, content
+    def download(self, repository: ArtifactRepository, version: ArtifactVersion) -> str:
+        """Store the archive of a chart in the cache, and return its digest. Raises SourceError."""
         url = rewrite_url(resolve_chart_url(repository.url, version.url), self._mirrors)
         request = self._create_request(repository, url, self._limits.archive_bytes, "archive_bytes")
 
@@ -76,10 +73,7 @@ class ChartRepositoryClient:
 
         with self._http.open(request) as stream:
             check_status(stream, f"the archive {url}")
-            digest = self._cache.store(stream.chunks, version.digest, create_error)
-        content = self._cache.read(digest)
-        assert content is not None, "the archive was stored"
-        return digest, content
+            return self._cache.store(stream.chunks, version.digest, create_error)
 
     def read_provenance(self, repository: ArtifactRepository, version: ArtifactVersion) -> bytes:
         """Return the provenance file of a chart. Raises SourceError."""
@@ -101,7 +95,7 @@ class ChartRepositoryClient:
             tls = tls.without_certificate()
         return HttpRequest(
             url, lambda: self._limits.create_error(setting, f"the size of {url} in bytes"), max_bytes,
-            authorization=login.basic_authorization if login else "", tls=tls,
+            authorization=login.basic_authorization if login else "", tls=tls, named_by=repository.url,
         )  # fmt: skip
 
 

@@ -9,7 +9,9 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from io import BytesIO
 from threading import Lock
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -18,8 +20,8 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.redaction import redact, redact_url
-from reconciler.sources.addresses import AddressPolicy
-from reconciler.sources.connections import CheckedTransport, limit_duration
+from reconciler.sources.addresses import AddressPolicy, is_loopback
+from reconciler.sources.connections import CheckedTransport
 from reconciler.sources.errors import SourceError
 
 _MAX_REDIRECTS = 5
@@ -60,6 +62,7 @@ class HttpRequest:
 
     Attributes:
         other_forms: Other spellings of the URL for the list of allowed URLs.
+        named_by: The URL of the server that named this URL. "" for a URL from the config.
         authorization: The value of the header Authorization. It is not sent to the hosts of redirects.
         max_bytes: The size limit of the body.
         create_size_error: Returns the error for a larger body.
@@ -71,6 +74,7 @@ class HttpRequest:
     method: str = "GET"
     headers: Mapping[str, str] = field(default_factory=dict)
     other_forms: tuple[str, ...] = ()
+    named_by: str = ""
     authorization: str = field(default="", repr=False)
     tls: TlsFiles = field(default_factory=TlsFiles)
 
@@ -98,18 +102,16 @@ class HttpResponse:
 class HttpClient:
     """Sends requests to chart repositories and registries. The object is thread-safe.
 
+    The callers limit the time of requests with `limit_duration`.
+
     Args:
-        timeout_seconds: The time limit of one request with its redirects and its body.
         is_offline: Whether all requests are errors.
     """
 
-    def __init__(
-        self, policy: AddressPolicy, backoff: CallBackoff, timeout_seconds: float, *, is_offline: bool
-    ) -> None:
+    def __init__(self, policy: AddressPolicy, backoff: CallBackoff, *, is_offline: bool) -> None:
         self._is_offline = is_offline
         self._policy = policy
         self._backoff = backoff
-        self._timeout_seconds = timeout_seconds
         self._clients: dict[TlsFiles, httpx.Client] = {}
         self._failures: dict[str, SourceError] = {}
         self._lock = Lock()
@@ -124,11 +126,13 @@ class HttpClient:
     def fetch(self, request: HttpRequest) -> HttpResponse:
         """Return the response to a request. Raises SourceError."""
         with self.open(request) as stream:
-            return HttpResponse(stream.status, stream.headers, stream.url, b"".join(stream.chunks))
+            content = BytesIO()
+            content.writelines(stream.chunks)
+            return HttpResponse(stream.status, stream.headers, stream.url, content.getvalue())
 
     @contextmanager
     def open(self, request: HttpRequest) -> Iterator[HttpStream]:
-        """Yield the response to a request. The time limit includes the use of the response.
+        """Yield the response to a request.
 
         Raises:
             SourceError: `SourceUnreachable` if there is no response, or the host has an error or limits the number of
@@ -139,21 +143,36 @@ class HttpClient:
                 SourceCodes.NOT_IN_CACHE.name,
                 f"the content of {redact_url(request.url)} is not in the cache: leave out --offline",
             )
-        with limit_duration(self._timeout_seconds):
-            url, forms, authorization = request.url, request.other_forms, request.authorization
-            for _ in range(_MAX_REDIRECTS + 1):
-                self._policy.check_url(url, *forms)
-                with self._send(request, url, authorization) as response:
-                    target = _find_redirect(response)
-                    if target is None:
-                        yield HttpStream(response.status_code, response.headers, url, _read(request, response))
-                        return
-                if not _has_same_origin(request.url, target):
-                    authorization = ""
-                url, forms = target, ()
+        url, forms, named_by, authorization = request.url, request.other_forms, request.named_by, request.authorization
+        for _ in range(_MAX_REDIRECTS + 1):
+            self._check(url, forms, named_by)
+            with self._send(request, url, authorization) as response:
+                target = _find_redirect(response)
+                if target is None:
+                    yield HttpStream(response.status_code, response.headers, url, _read(request, response))
+                    return
+            if not _has_same_origin(request.url, target):
+                authorization = ""
+            url, forms, named_by = target, (), request.url
         raise SourceError(
             SourceCodes.SOURCE_INVALID.name, f"{redact_url(request.url)} has more than {_MAX_REDIRECTS} redirects"
         )
+
+    def _check(self, url: str, forms: tuple[str, ...], named_by: str) -> None:
+        self._policy.check_url(url, *forms)
+        try:
+            host = httpx.URL(url).raw_host.decode()
+        except httpx.InvalidURL:
+            host = ""
+        # The policy and the connection use different parsers of URLs. Both must find the same host.
+        if host != urlsplit(url).hostname:
+            raise SourceError(SourceCodes.SOURCE_ADDRESS_REFUSED.name, f"the URL {redact_url(url)!r} is malformed")
+        # Do not let a server start requests to services of this machine.
+        if named_by and is_loopback(host) and not is_loopback(urlsplit(named_by).hostname or ""):
+            raise SourceError(
+                SourceCodes.SOURCE_ADDRESS_REFUSED.name,
+                f"{redact_url(named_by)} must not name {redact_url(url)!r}, which is an address of this machine",
+            )
 
     @contextmanager
     def _send(self, request: HttpRequest, url: str, authorization: str) -> Iterator[httpx.Response]:

@@ -12,14 +12,14 @@ from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
 from typing import Any
-from urllib.parse import urlencode, urljoin, urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from reconciler.credential_files import is_token
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import ArtifactRepository
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import Secret
-from reconciler.sources.addresses import check_no_credentials
+from reconciler.sources.addresses import check_no_credentials, join_url
 from reconciler.sources.artifact_cache import ArtifactCache, parse_digest
 from reconciler.sources.credentials import DOCKER_HUB_HOST, SourceCredentials
 from reconciler.sources.errors import SourceError
@@ -72,7 +72,7 @@ def locate_artifact(repository: ArtifactRepository, name: str) -> RegistryLocati
     """Return the location of an artifact. `name` is the path below the path of the repository.
 
     Raises:
-        SourceError: `SourceInvalid` if the URL or the name is not valid, `CredentialInUrl` if the URL contains
+        SourceError: `SourceInvalid` if the URL or the name is not valid, `SourceAddressRefused` if the URL contains
             credentials.
     """
     check_no_credentials(repository.url)
@@ -158,15 +158,18 @@ class RegistryClient:
         parse_digest(digest)
         return digest
 
+    def fetch_manifest(self, location: RegistryLocation, digest: str) -> bytes:
+        """Return the manifest with a digest from the registry, and store it in the cache. Raises SourceError."""
+        url = f"{location.origin}/v2/{location.path}/manifests/{digest}"
+        subject = f"the manifest {digest}"
+        content = self._fetch(location, url, subject, _MAX_MANIFEST_BYTES).content
+        self._store([content], digest, f"{subject} of {location.oci_url}")
+        return content
+
     def read_manifest(self, location: RegistryLocation, digest: str) -> bytes:
         """Return the manifest with a digest, from the cache or from the registry. Raises SourceError."""
         content = self._cache.read(digest)
-        if content is None:
-            url = f"{location.origin}/v2/{location.path}/manifests/{digest}"
-            subject = f"the manifest {digest}"
-            content = self._fetch(location, url, subject, _MAX_MANIFEST_BYTES).content
-            self._store([content], digest, f"{subject} of {location.oci_url}")
-        return content
+        return self.fetch_manifest(location, digest) if content is None else content
 
     def read_blob(self, location: RegistryLocation, digest: str) -> bytes:
         """Return the blob with a digest, from the cache or from the registry. Raises SourceError."""
@@ -270,7 +273,7 @@ class _Authorizations:
         url = f"{realm}{'&' if '?' in realm else '?'}{urlencode(query)}"
         token_request = HttpRequest(
             url, lambda: _create_error(f"the token for {location.oci_url} is too large"), _MAX_TOKEN_BYTES,
-            authorization=authorization, tls=request.tls.without_certificate(),
+            authorization=authorization, tls=request.tls.without_certificate(), named_by=request.url,
         )  # fmt: skip
         response = self._http.fetch(token_request)
         check_status(response, f"a token for {location.oci_url}")
@@ -290,7 +293,7 @@ def _get_key(location: RegistryLocation) -> tuple[str, str, str, str]:
 
 def _find_next_page(response: HttpResponse, url: str) -> str:
     match = re.search(r"<([^<>]{1,4096})>\s*;\s*rel=\"?next", response.headers.get("link", ""))
-    return urljoin(url, match[1]) if match else ""
+    return join_url(url, match[1]) if match else ""
 
 
 def _parse_object(content: bytes, location: RegistryLocation) -> Mapping[str, Any]:

@@ -14,6 +14,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import SourceProblem
 from reconciler.processes.backoff import CallBackoff
 from reconciler.sources.artifact_cache import ArtifactCache
+from reconciler.sources.connections import limit_duration
 from reconciler.sources.errors import SourceError
 
 Record = Mapping[str, Any]
@@ -32,6 +33,7 @@ class VersionRecords:
 
     Args:
         poll_seconds: The time after a successful request until the next request of the same list.
+        timeout_seconds: The time limit of the requests for one record.
         clock: Returns the seconds since 1970.
         is_offline: Whether a stored list is never requested again.
     """
@@ -41,6 +43,7 @@ class VersionRecords:
         cache: ArtifactCache,
         backoff: CallBackoff,
         poll_seconds: float,
+        timeout_seconds: float,
         clock: Callable[[], float],
         *,
         is_offline: bool,
@@ -48,6 +51,7 @@ class VersionRecords:
         self._cache = cache
         self._backoff = backoff
         self._poll_seconds = poll_seconds
+        self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._is_offline = is_offline
         self._locks: dict[str, Lock] = {}
@@ -102,7 +106,8 @@ class VersionRecords:
         if self._backoff.is_waiting(key) and key in self._failures:
             raise self._failures[key]
         try:
-            new = request(old)
+            with limit_duration(self._timeout_seconds):
+                new = request(old)
         except SourceError as error:
             self._failures[key] = error
             self._backoff.record_failure(key)

@@ -39,6 +39,11 @@ from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServe
             "https://a.example/teams", ["https://a.example/team"], "must match a pattern", id="not-the-folder"
         ),
         pytest.param("https://a.example.evil/", ["https://a.example"], "must match a pattern", id="longer-host"),
+        pytest.param("https://a.example/team/../x", ["https://a.example/team"], 'without ".."', id="parent"),
+        pytest.param(
+            "https://a.example/team/%2e%2E/x", ["https://a.example/team"], 'without ".."', id="escaped-parent"
+        ),
+        pytest.param("https://a.example/team/..%5cx", ["https://a.example/team"], "backslashes", id="backslash"),
         pytest.param("https://x.a.example/y", ["https://*.a.example/*"], "", id="glob"),
         pytest.param("https://a.example/v2/team/x", ["oci://a.example/team"], "", id="other-form"),
     ],

@@ -258,9 +258,10 @@ def test_ignored_files(world: World, registry: RegistryServer) -> None:
         pytest.param("oci://HOST/team", "App", "SourceInvalid", id="capitals"),
         pytest.param("oci://HOST/team", "", "UpstreamNotFound", id="no-name"),
         pytest.param("oci://HOST/team?x=1", "app", "SourceInvalid", id="query"),
-        pytest.param("oci://HOST:port/team", "app", "SourceInvalid", id="port"),
+        pytest.param("oci://HOST:port/team", "app", "SourceAddressRefused", id="port"),
+        pytest.param("oci://[::1/team", "app", "SourceAddressRefused", id="brackets"),
         pytest.param("oci://", "app", "SourceInvalid", id="no-host"),
-        pytest.param("oci://user:hunter2@HOST/team", "app", "CredentialInUrl", id="credentials"),
+        pytest.param("oci://user:hunter2@HOST/team", "app", "SourceAddressRefused", id="credentials"),
         pytest.param("oci://registry.example/team", "app", "SourceAddressRefused", id="plain-http"),
     ],
 )
