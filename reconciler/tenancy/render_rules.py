@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from reconciler.catalog.files import FileTree
-from reconciler.catalog.manifests import is_local_config
+from reconciler.catalog.manifests import Manifest, is_local_config
 from reconciler.catalog.tenants import Tenant
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.globs import matches_any_glob
-from reconciler.packages.functions.field_specs import get_resource_scope
+from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.krm.schema import find_kind_scope
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.functions.registry import split_image
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.packages.package import Package, PackageResource
+from reconciler.packages.package import KUSTOMIZATION_FILES, parse_documents
+from reconciler.packages.parsing import ParseFailure
+from reconciler.packages.sops import is_sops_document
+from reconciler.packages.source_kinds import CHART_FILE
 from reconciler.redaction import HIDDEN_CIPHERTEXT, is_ciphertext
 from reconciler.tenancy.codes import TenancyCodes
 from reconciler.tenancy.config_rules import format_kind, format_violation
+
+# Argo CD and Flux generate resources from these files, so that the package does not contain these resources.
+_GENERATOR_FILES = frozenset({CHART_FILE, *KUSTOMIZATION_FILES})
+_GENERATOR_EXTENSIONS = (".jsonnet", ".libsonnet")
 
 
 def check_functions(files: FileTree, tenant: Tenant) -> tuple[Finding, ...]:
@@ -43,28 +53,117 @@ def _list_forbidden_functions(path: str, data: bytes, tenant: Tenant) -> Iterato
 
 
 def check_resources(files: FileTree, tenant: Tenant) -> tuple[Finding, ...]:
-    """Return an error for each resource of a package that the tenant may not deploy."""
-    resources = Package(files).resources
+    """Return an error for each file and resource of a package that the tenant may not deploy.
+
+    The check includes files that `.krmignore` hides from functions, and the items of Lists, because other tools apply
+    them to a cluster.
+    """
     return tuple(
-        TenancyCodes.TENANT_FORBIDDEN.finding(message, SourceLocation(resource.file, 0, str(resource.key)))
-        for resource in resources
-        if (message := _find_forbidden_resource(resource, tenant))
+        TenancyCodes.TENANT_FORBIDDEN.finding(message, SourceLocation(path, 0, subject))
+        for path, file in files.items()
+        for subject, message in _list_violations(path, file.data, tenant)
     )
 
 
-def _is_identity_encrypted(resource: PackageResource) -> bool:
-    if not resource.is_sops:
-        return False
-    data = resource.data
-    return any(map(is_ciphertext, (data.get("apiVersion"), data.get("kind"), resource.metadata.get("namespace"))))
+def _list_violations(path: str, content: bytes, tenant: Tenant) -> Iterator[tuple[str, str]]:
+    """Yield the object and the message of each violation in a file. The object is "" if the file is forbidden."""
+    name = path.rpartition("/")[2]
+    if name in _GENERATOR_FILES or name.endswith(_GENERATOR_EXTENSIONS):
+        yield "", _format_unknown_content(tenant, path, "other tools generate resources from it")
+    elif name.endswith((".yaml", ".yml", ".json")):
+        documents = parse_documents(path, content)
+        if isinstance(documents, ParseFailure):
+            yield "", _format_unknown_content(tenant, path, f"it cannot be parsed: {documents.message}")
+            return
+        for data in (document.data for document in documents if isinstance(document.data, dict)):
+            for manifest in _iterate_manifests(data):
+                resource = _DeployedResource(path, manifest, is_sops_document(data))
+                if message := _find_violation(resource, tenant):
+                    yield resource.subject, message
 
 
-def _find_forbidden_resource(resource: PackageResource, tenant: Tenant) -> str:
-    metadata = resource.data.get("metadata")
-    if resource.kind == "Kptfile" or (isinstance(metadata, dict) and is_local_config(metadata)):
+def _iterate_manifests(data: dict[Any, Any], api_version: object = None, kind: object = None) -> Iterator[Manifest]:
+    """Yield the manifests of a document.
+
+    As in kubectl, each object with a list of `items` is a List, also if it has a name. Items can omit `apiVersion` and
+    `kind`.
+    """
+    api_version, kind = data.get("apiVersion", api_version), data.get("kind", kind)
+    manifest = Manifest((), data, _get_text(api_version), _get_text(kind))
+    items = data.get("items")
+    is_list = isinstance(items, list) and (manifest.kind or "").endswith("List")
+    if not is_list:
+        yield manifest
+    item_kind = (manifest.kind or "").removesuffix("List") if is_list else ""
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, dict):
+            yield from _iterate_manifests(item, api_version if item_kind else None, item_kind or None)
+
+
+def _get_text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _format_unknown_content(tenant: Tenant, path: str, reason: str) -> str:
+    rule = f"{tenant.location.file}:{tenant.location.line}: spec.allow"
+    return f"{path}: tenant {tenant.name} may not deploy this file, because {reason}; delete the file ({rule})"
+
+
+@dataclass(frozen=True)
+class _DeployedResource:
+    """A resource of a package, or an item of a List in the package.
+
+    Attributes:
+        is_sops: Whether the document of the resource is a SOPS document, in which any field can be encrypted.
+    """
+
+    file: str
+    manifest: Manifest
+    is_sops: bool
+
+    @property
+    def group(self) -> str:
+        return split_api_version(self.manifest.api_version or "")[0]
+
+    @property
+    def kind(self) -> str:
+        return self.manifest.kind or ""
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        metadata = self.manifest.data.get("metadata") if isinstance(self.manifest.data, dict) else None
+        return metadata if isinstance(metadata, dict) else {}
+
+    @property
+    def namespace(self) -> str:
+        namespace = self.metadata.get("namespace")
+        return namespace if isinstance(namespace, str) else ""
+
+    @property
+    def subject(self) -> str:
+        if self.is_identity_encrypted:
+            return ""
+        return str(ObjectKey(self.group, self.kind, self.namespace, str(self.metadata.get("name", ""))))
+
+    @property
+    def is_identity_encrypted(self) -> bool:
+        identity = (self.manifest.api_version, self.manifest.kind, self.metadata.get("namespace"))
+        return self.is_sops and any(map(is_ciphertext, identity))
+
+    @property
+    def is_for_functions(self) -> bool:
+        """Whether only functions read the resource. The annotation of a local config protects no cluster."""
+        if (self.group, self.kind) == ("kpt.dev", "Kptfile"):
+            return True
+        is_deployable = self.namespace or find_kind_scope(self.group, self.kind) == "cluster"
+        return is_local_config(self.metadata) and not is_deployable
+
+
+def _find_violation(resource: _DeployedResource, tenant: Tenant) -> str:
+    if resource.is_for_functions:
         return ""
-    allow, kind, subject = tenant.spec.allow, format_kind(resource.group, resource.kind), str(resource.key)
-    if _is_identity_encrypted(resource):
+    allow, kind, subject = tenant.spec.allow, format_kind(resource.group, resource.kind), resource.subject
+    if resource.is_identity_encrypted:
         # The resource can have any kind and any namespace.
         if matches_any_glob(HIDDEN_CIPHERTEXT, allow.cluster_scoped_resources):
             return ""
@@ -72,9 +171,11 @@ def _find_forbidden_resource(resource: PackageResource, tenant: Tenant) -> str:
         return format_violation(
             tenant, resource.file, noun, HIDDEN_CIPHERTEXT, "clusterScopedResources", allow.cluster_scoped_resources
         )
-    scope = get_resource_scope(resource)
+    if not kind:
+        return f"{resource.file}: tenant {tenant.name} may not deploy a document without apiVersion and kind"
+    scope = find_kind_scope(resource.group, resource.kind)
     namespace = resource.namespace
-    if scope == "cluster" or (scope == "unknown" and not namespace):
+    if scope == "cluster" or (scope is None and not namespace):
         if matches_any_glob(kind, allow.cluster_scoped_resources):
             return ""
         noun = "resources without a namespace of the kind"
