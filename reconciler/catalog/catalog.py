@@ -160,6 +160,7 @@ class Catalog:
     Attributes:
         copies: All definitions of each object that is defined several times.
         package_folders: Config folders that contain a Kptfile. Each of these folders is a package.
+        chart_folders: Folders that contain a Helm chart. Their files are not config.
         unproven_deletions: Errors about files that no longer define an object of an earlier pass, but do not prove
             its deletion. While there are such errors, no object of the file's tenant is considered deleted.
         resolution: The resolution of conflicts between objects that define the same object, cluster or target.
@@ -176,6 +177,7 @@ class Catalog:
     copies: Mapping[ObjectKey, tuple[ConfigObject, ...]] = field(default_factory=dict)
     _files: Mapping[str, _FileContent] = field(default_factory=dict)
     package_folders: frozenset[str] = frozenset()
+    chart_folders: tuple[str, ...] = ()
     unproven_deletions: tuple[Finding, ...] = ()
     resolution: ConflictResolution = field(default_factory=ConflictResolution)
     tenants: Tenants = NO_TENANTS
@@ -312,6 +314,7 @@ class Catalog:
             copies=dict(sorted({**catalog.copies, **kept}.items())),
             _files=self._files,
             package_folders=self.package_folders,
+            chart_folders=self.chart_folders,
             tenants=self.tenants,
             _excluded=all_excluded,
             _present=all_present,
@@ -443,7 +446,8 @@ def read_catalog(
         if is_config_path(path) or _is_folder(path)
     ]
     contents: dict[str, _FileContent] = {}
-    for path, file in _iterate_config_files(files, unreadable):
+    chart_folders = tuple(_iterate_chart_folders(files))
+    for path, file in _iterate_config_files(files, unreadable, chart_folders):
         previous_content = previous._files.get(path) if previous else None
         content = _read_config_file(path, file, cache, limits, previous_content)
         if isinstance(content, UnreadableFile):
@@ -451,7 +455,8 @@ def read_catalog(
         else:
             contents[path] = content
     folders = frozenset(posixpath.dirname(path) for path in files if posixpath.basename(path) == "Kptfile")
-    return replace(_create_catalog(contents, tuple(unreadable), previous), package_folders=folders)
+    catalog = _create_catalog(contents, tuple(unreadable), previous)
+    return replace(catalog, package_folders=folders, chart_folders=chart_folders)
 
 
 def _read_config_file(
@@ -513,15 +518,36 @@ def _find_duplicates(contents: Iterable[_FileContent]) -> dict[ObjectKey, list[C
     return {key: copies for key, copies in by_key.items() if len(copies) > 1}
 
 
-def _iterate_config_files(files: FileTree, unreadable: list[UnreadableFile]) -> Iterator[tuple[str, File]]:
+def _iterate_config_files(
+    files: FileTree, unreadable: list[UnreadableFile], chart_folders: Sequence[str]
+) -> Iterator[tuple[str, File]]:
     """Yield the path and the content of each config file.
 
-    Files below an invalid `.krmignore` file are skipped, because its patterns may exclude them from the config.
+    Files below an invalid `.krmignore` file are skipped, because its patterns may exclude them from the config. Files
+    of charts are skipped, because their templates are not YAML.
     """
     is_ignored = _create_ignore_filter(files, unreadable)
+    charts = tuple(f"{folder}/" for folder in chart_folders)
     for path, file in files.items():
-        if is_config_path(path) and not is_ignored(path):
+        if is_config_path(path) and not is_ignored(path) and not path.startswith(charts):
             yield path, file
+
+
+def _iterate_chart_folders(files: FileTree) -> Iterator[str]:
+    """Yield the folders with a Helm chart. The root folder of the config is never a chart."""
+    for path, file in files.items():
+        folder, _, name = path.rpartition("/")
+        if name == "Chart.yaml" and folder and _is_chart(file):
+            yield folder
+
+
+def _is_chart(file: File) -> bool:
+    try:
+        documents = parse_yaml(file.data).documents
+    except YamlError:
+        return False
+    data = documents[0].data if len(documents) == 1 else None
+    return isinstance(data, dict) and "kind" not in data and {"apiVersion", "name", "version"} <= data.keys()
 
 
 def is_config_path(path: str) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.krm.findings import CodeTable, FindingScope, error, warning
+from reconciler.krm.findings import CodeTable, FindingScope, error, info, warning
 
 FILE = FindingScope.FILE
 
@@ -10,6 +10,7 @@ FILE = FindingScope.FILE
 class CatalogCodes(CodeTable):
     """Finding codes about files and objects of the config."""
 
+    CHART_IN_CONFIG = info("A folder of the config contains a Helm chart. Its files are not read as config.", FILE)
     CLAIM_CONFLICT = error(
         "Another object already defines the same object, cluster or target. The first definition applies."
     )

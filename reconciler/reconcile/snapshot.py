@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 
 from reconciler.catalog.catalog import Catalog, ConfigObject, ConflictResolution, is_config_path
+from reconciler.catalog.codes import CatalogCodes
 from reconciler.catalog.definition_conflicts import DefinitionConflict, find_duplicates
 from reconciler.controllers.components.names import GROUP as COMPONENTS
 from reconciler.controllers.results import ControllerResult, format_object_id
@@ -381,7 +382,13 @@ def _record_earlier_heads(catalogs: Iterable[Catalog], remotes: Remotes, service
 
 def collect_catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
     """Return the findings that are known before the controllers run: those about files and objects."""
-    return (*catalog.findings, *(file.finding for file in catalog.unreadable), *catalog.unproven_deletions)
+    charts = (
+        CatalogCodes.CHART_IN_CONFIG.finding(
+            f"{folder} contains a Helm chart, and its files are not read as config", SourceLocation(folder)
+        )
+        for folder in catalog.chart_folders
+    )
+    return (*catalog.findings, *charts, *(file.finding for file in catalog.unreadable), *catalog.unproven_deletions)
 
 
 @dataclass(frozen=True)

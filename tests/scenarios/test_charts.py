@@ -178,3 +178,23 @@ def test_equal_requests_of_clusters_start_one_program(tmp_path: Path) -> None:
     assert json.loads(helm.inputs()["files"]["values.json"]) == {"replicas": 3}
     world.sync_until_unchanged()
     assert len(helm.calls()) == 1
+
+
+def test_chart_in_the_config_is_no_config_and_deletes_nothing(world: World) -> None:
+    world.write({"web.yaml": None, "apps/web.yaml": request()})
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    world.write({f"apps/chart/{path}": text for path, text in chart("1.0.0").items()})
+
+    result = world.sync()
+
+    assert [finding.message for finding in result.findings if finding.code == "ChartInConfig"] == [
+        "apps/chart contains a Helm chart, and its files are not read as config"
+    ]
+    assert "FileUnreadable" not in result.codes
+    # A chart beside an object hides the object, but does not prove its deletion.
+    world.write({"apps/Chart.yaml": CHART.format(version="1.0.0")})
+    result = world.sync()
+    assert result.changed_branches == set()
+    assert result.outcomes["berlin/web"] != "draft"

@@ -133,15 +133,26 @@ def test_the_log_contains_only_the_escaped_event_and_delivery() -> None:
 
     assert log_events == [
         {
-            "event": "webhook_accepted", "provider": "github", "kind": "push", "delivery": "x???31m" + "y" * 73,
+            "event": "webhook_accepted",
+            "provider": "github",
+            "kind": "push",
+            "delivery": "x???31m" + "y" * 73,
             "log_level": "info",
         },
         {
-            "event": "webhook_ignored", "provider": "github", "reason": "replayed", "message": "seen before",
-            "kind": "push", "delivery": "again", "log_level": "info",
+            "event": "webhook_ignored",
+            "provider": "github",
+            "reason": "replayed",
+            "message": "seen before",
+            "kind": "push",
+            "delivery": "again",
+            "log_level": "info",
         },
         {
-            "event": "webhook_refused", "provider": "github", "reason": "signature_invalid",
-            "message": "no secret in `webhooks.secret_file` matches the signature", "log_level": "debug",
+            "event": "webhook_refused",
+            "provider": "github",
+            "reason": "signature_invalid",
+            "message": "no secret in `webhooks.secret_file` matches the signature",
+            "log_level": "debug",
         },
     ]
