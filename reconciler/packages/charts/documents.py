@@ -18,6 +18,8 @@ from reconciler.packages.codes import PackageCodes
 from reconciler.packages.file_names import MAX_FILE_NAME_LENGTH, assign_rendered_file_names
 from reconciler.packages.functions.field_specs import get_resource_scope
 from reconciler.packages.resource import KrmResource
+from reconciler.packages.sops import SopsMacError, check_sops_edit
+from reconciler.packages.sops_files import create_mac_finding
 from reconciler.packages.source_codes import SourceCodes
 
 _SEPARATOR = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
@@ -199,10 +201,21 @@ def _add_resource(
         return
     if not is_ordinary(resource_hooks):
         hooks.append(f"{resource.label} ({','.join(resource_hooks)})")
-    resource = _set_namespace(resource, request)
+    try:
+        resource = _set_namespace(resource, request)
+    except SopsMacError as error:
+        rule = f"{chart}: {resource.source.template}: the option setNamespace"
+        package.findings.append(create_mac_finding(error, resource.location, rule))
+        return
     package.resources.append(resource)
-    if resource.rewrite_reasons:
-        reasons = " and ".join(resource.rewrite_reasons)
+    reasons = " and ".join(resource.rewrite_reasons)
+    if reasons and resource.is_sops:
+        message = (
+            f"{chart}: {resource.label} ({resource.source.template}) is a SOPS document that cannot be written"
+            f" unchanged, because of {reasons}"
+        )
+        package.findings.append(SourceCodes.SOPS_MAC_BROKEN.finding(message, resource.location))
+    elif reasons:
         message = f"{chart}: {resource.label} ({resource.source.template}) was written again because of {reasons}"
         package.findings.append(SourceCodes.RENDERED_TEXT_NORMALIZED.finding(message, resource.location))
 
@@ -239,6 +252,7 @@ def _check_file_name(resource: RenderedResource, chart: str) -> Finding | None:
 
 
 def _set_namespace(resource: RenderedResource, request: ChartRequest) -> RenderedResource:
+    """Return the resource with a namespace. Raises SopsMacError if SOPS could not decrypt the result."""
     is_missing = not resource.namespace and get_resource_scope(resource) == "namespaced"
     # A new field would break the MAC of a SOPS document.
     if request.set_namespace == "none" or not is_missing or resource.is_sops:
@@ -249,7 +263,9 @@ def _set_namespace(resource: RenderedResource, request: ChartRequest) -> Rendere
             metadata[name] = value
         if name == "name":
             metadata["namespace"] = request.namespace
-    return replace(resource, document=resource.document.with_data({**resource.data, "metadata": metadata}))
+    data = {**resource.data, "metadata": metadata}
+    check_sops_edit(resource.document, data)
+    return replace(resource, document=resource.document.with_data(data))
 
 
 def _find_duplicates(resources: list[RenderedResource], chart: str) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from reconciler.lazy_dataclasses import replace
 from reconciler.packages.charts.documents import OutputRules, build_rendered_source, read_output, split_output
 from reconciler.packages.charts.request import RenderedSource
 from tests.support.charts import REQUEST, RULES, format_config_map
+from tests.support.sops import ciphertext, seal_text
 
 LONG_NAME = "n" * 250
 
@@ -187,3 +188,31 @@ def test_order_of_documents_and_template_names_do_not_matter() -> None:
 
     first, second = convert(render(*documents)), convert(render(*reversed(documents), template="web/templates/z.yaml"))
     assert first.files == second.files
+
+
+SOPS = f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: a\n  namespace: shop\ndata:\n  p: {ciphertext('p')}\n"
+UNPLACED = SOPS.replace("  namespace: shop\n", "")
+DATA_ONLY, MAC_ONLY = "encrypted_regex: ^data$", "mac_only_encrypted: true"
+
+
+@pytest.mark.parametrize(
+    ("document", "options", "expected"),
+    [
+        (seal_text(SOPS, DATA_ONLY), {}, ""),
+        (seal_text(UNPLACED, DATA_ONLY, MAC_ONLY), {}, "\n  namespace: team\n"),
+        (seal_text(UNPLACED, DATA_ONLY), {}, None),
+        (seal_text(UNPLACED, DATA_ONLY), {"set_namespace": "none"}, ""),
+        (seal_text(SOPS + "other: &x yes\nmore: *x\n", DATA_ONLY), {}, None),
+    ],
+    ids=["with-namespace", "mac-only", "whole-mac", "unchanged", "rewritten"],
+)
+def test_sops_documents(document: str, options: dict[str, str], expected: str | None) -> None:
+    source = convert(render(document), namespace="team", **options)
+
+    if expected is None:
+        assert [finding.code for finding in source.findings if finding.severity == "error"] == ["SopsMacBroken"]
+        assert not source.files
+        return
+    assert source.files["secret-a.yaml"].data.decode() == document.replace(
+        "  name: a\n", f"  name: a{expected or chr(10)}"
+    )

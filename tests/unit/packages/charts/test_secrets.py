@@ -7,8 +7,10 @@ import pytest
 from reconciler.packages.charts.documents import OutputText, RenderedPackage, read_output
 from reconciler.packages.charts.secrets import collect_secret_values, find_plaintext_secrets, mask_values
 from tests.support.charts import REQUEST, RULES
+from tests.support.sops import ciphertext, seal_text
 
 VALUE = "aHVudGVyMmh1bnRlcjI="
+MAC_ONLY = ("encrypted_regex: ^data$", "mac_only_encrypted: true")
 
 
 def build_secret(fields: str, name: str = "db", kind: str = "Secret", api_version: str = "v1") -> OutputText:
@@ -28,6 +30,8 @@ def read(text: OutputText) -> RenderedPackage:
         pytest.param(f"data: {{a: {VALUE}}}\nstringData: {{b: x}}", "/data/a, /stringData/b", id="both"),
         pytest.param("data: text", "/data", id="no-mapping"),
         pytest.param(f"type: kubernetes.io/tls\ndata: {{tls.key: {VALUE}}}", "/data/tls.key", id="certificate"),
+        pytest.param(f"data:\n  a: {ciphertext('a')}", "/data/a", id="ciphertext-without-sops"),
+        pytest.param(seal_text(f"data:\n  a: {ciphertext('a')}\n  b: x", *MAC_ONLY), "/data/b", id="plaintext-in-sops"),
         pytest.param(f"immutable: true\ndata: {{a: '', b: {VALUE}}}", "/data/b", id="one-empty-value"),
     ],
 )
@@ -54,10 +58,13 @@ def test_secret_with_values(fields: str, pointers: str) -> None:
         pytest.param(build_secret(f"data: {{a: {VALUE}}}", kind="ConfigMap"), id="another-kind"),
         pytest.param(build_secret("data: {a: x}", api_version="example.com/v1"), id="another-group"),
         pytest.param(build_secret("spec: {encryptedData: {a: x}}", kind="SealedSecret"), id="sealed"),
+        pytest.param(build_secret(seal_text(f"data:\n  a: {ciphertext('a')}", *MAC_ONLY)), id="sops"),
     ],
 )
 def test_no_plaintext_secret(text: OutputText) -> None:
-    assert not list(find_plaintext_secrets(read(text).resources, "chart web 1.2.3", ("Secret/allowed",)))
+    resources = read(text).resources
+    assert len(resources) == 1
+    assert not list(find_plaintext_secrets(resources, "chart web 1.2.3", ("Secret/allowed",)))
 
 
 def test_secret_in_a_list() -> None:
