@@ -30,7 +30,8 @@ def build_config_files(
     texts = {"repositories.yaml": format_documents(repositories), "clusters.yaml": format_documents(cluster_documents)}
     for package in generated.packages:
         texts[f"packages/{package.name}.yaml"] = format_documents(package.documents)
-    return FileTree({path: File(text.encode()) for path, text in texts.items() if text})
+    files = {path: File(text.encode()) for path, text in texts.items() if text}
+    return FileTree(files).with_files(generated.config_files)
 
 
 def build_output_files(config: FileTree, fleet_url: str, descriptions: Mapping[str, str], page: str) -> FileTree:

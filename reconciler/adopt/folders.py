@@ -15,12 +15,12 @@ from reconciler.adopt.generated import (
     GeneratedPackage,
     build_package_set,
     build_targets,
+    build_variant,
 )
 from reconciler.adopt.resources import Resource, ResourceId, UnitContent, find_marker, read_content, remove_secrets
 from reconciler.adopt.rules import ValueRule, choose_rules
 from reconciler.adopt.units import MAX_DIFFERENT_LEAVES, Choice, Cluster, Fleet, NotImported, Unit
 from reconciler.api.kubeadmiral import ClusterOverridePolicy
-from reconciler.api.porch import PackageVariant
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -189,7 +189,7 @@ def _generate_package(
     choices: list[Choice] = []
     if len(group.members) == 1 and group is not groups[0]:
         cluster = group.clusters[0]
-        owner = _build_variant(name, upstream, cluster, package)
+        owner = build_variant(name, upstream, cluster, package)
         reason = f"{cluster} has other resources than the majority, or more than {MAX_DIFFERENT_LEAVES} differences"
         choices.append(Choice(name, f"PackageVariant {name}", reason))
     else:
@@ -211,17 +211,7 @@ def _generate_package(
             excluded = _find_other_clusters(resource.id, group, groups)
             policies.append(_build_policy(f"{name}-{resource.id.kind}-{resource.id.name}", resource, leaves, excluded))
     documents = (owner, *policies)
-    return GeneratedPackage(name, package, group.clusters, documents, group.files), choices
-
-
-def _build_variant(name: str, upstream: Mapping[str, Any], cluster: str, package: str) -> dict[str, Any]:
-    spec = {
-        "upstream": dict(upstream),
-        "downstream": {"repo": cluster, "package": package},
-        "adoptionPolicy": "adoptExisting",
-    }
-    kind = PackageVariant
-    return {"apiVersion": kind.api_versions[0], "kind": kind.__name__, "metadata": {"name": name}, "spec": spec}
+    return GeneratedPackage(name, (package,), group.clusters, documents, group.files), choices
 
 
 def _list_leaf_rules(

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from reconciler.adopt.units import Choice, Cluster, NotImported
+from reconciler.adopt.units import Choice, Cluster
+from reconciler.api.porch import PackageVariant
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.scaffold.documents import CLUSTER_LABEL, build_set
@@ -19,17 +20,17 @@ Documents = tuple[Mapping[str, Any], ...]
 
 @dataclass(frozen=True)
 class GeneratedPackage:
-    """The objects that request one package on some clusters.
+    """A PackageVariantSet or PackageVariant, which requests packages on some clusters.
 
     Attributes:
         name: The name of the PackageVariantSet or PackageVariant, and of its file.
-        package: The path of the package on the clusters.
+        packages: The paths of the packages on the clusters.
         documents: The PackageVariantSet or PackageVariant, then policies and ConfigMaps.
         catalog_files: The files of the package in the catalog. None if the upstream exists already.
     """
 
     name: str
-    package: str
+    packages: tuple[str, ...]
     clusters: tuple[str, ...]
     documents: Documents
     catalog_files: FileTree | None = None
@@ -46,12 +47,13 @@ class GeneratedConfig:
 
     Attributes:
         repositories: Repositories with upstream packages, besides the catalog.
+        config_files: Other files of the config folder, such as values files, by their path.
     """
 
     packages: tuple[GeneratedPackage, ...] = ()
     repositories: Documents = ()
-    not_imported: tuple[NotImported, ...] = ()
-    choices: tuple[Choice, ...] = field(default=())
+    config_files: Mapping[str, bytes] = field(default_factory=dict)
+    choices: tuple[Choice, ...] = ()
 
     @property
     def catalog(self) -> Mapping[str, FileTree]:
@@ -88,3 +90,17 @@ def _build_selector(labels: Mapping[str, str], template: Mapping[str, Any]) -> d
 def build_package_set(name: str, upstream: Mapping[str, Any], targets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return a PackageVariantSet with these targets."""
     return build_set(name, {"upstream": dict(upstream), "targets": [*targets]})
+
+
+def build_variant(
+    name: str, upstream: Mapping[str, Any], cluster: str, package: str, options: Mapping[str, Any] = {}
+) -> dict[str, Any]:
+    """Return a PackageVariant that adopts the existing package. `options` are other fields of its spec."""
+    spec = {
+        "upstream": dict(upstream),
+        "downstream": {"repo": cluster, "package": package},
+        "adoptionPolicy": "adoptExisting",
+        **options,
+    }
+    kind = PackageVariant
+    return {"apiVersion": kind.api_versions[0], "kind": kind.__name__, "metadata": {"name": name}, "spec": spec}

@@ -8,6 +8,7 @@ from reconciler.adopt.comparison import compare_packages
 from reconciler.adopt.generated import GeneratedConfig
 from reconciler.adopt.units import Choice, NotImported, Unit
 from reconciler.catalog.files import FileTree
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.adoption.result import (
     MAX_DIFFERENCES,
     AdoptedUnit,
@@ -17,7 +18,33 @@ from reconciler.output.adoption.result import (
     WrittenPath,
 )
 
-Rendered = Mapping[tuple[str, str], FileTree | str]
+
+@dataclass(frozen=True)
+class Rendered:
+    """The render of a config.
+
+    Attributes:
+        packages: The files of each package by cluster and path, or the reason why the package was not rendered.
+        errors: The error of each object that could not be processed, as `Kind/name`.
+    """
+
+    packages: Mapping[tuple[str, str], FileTree | str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+
+    def get(self, cluster: str, package: str, owner: str) -> FileTree | str:
+        """Return the files of a package, or the reason why it was not rendered."""
+        found = self.packages.get((cluster, package))
+        return found if found is not None else self.errors.get(owner, "the config does not request it")
+
+
+def list_rendered(generated: GeneratedConfig, rendered: Rendered) -> Mapping[tuple[str, str], FileTree | str]:
+    """Return the files of each requested package by cluster and path, or the reason why it was not rendered."""
+    return {
+        (cluster, path): rendered.get(cluster, path, package.owner)
+        for package in generated.packages
+        for cluster in package.clusters
+        for path in package.packages
+    }
 
 
 def verify_units(
@@ -25,19 +52,22 @@ def verify_units(
 ) -> Iterator[AdoptedUnit]:
     """Yield the result of each unit."""
     owners = {
-        (cluster, package.package): package.owner for package in generated.packages for cluster in package.clusters
+        (cluster, path): package.owner
+        for package in generated.packages
+        for cluster in package.clusters
+        for path in package.packages
     }
     for unit in units:
-        key = (unit.cluster, unit.package)
+        owner = owners.get((unit.cluster, unit.package), "")
         entry = AdoptedUnit(
             type="unit",
             cluster=unit.cluster,
             package=unit.package,
-            owner=owners.get(key, ""),
+            owner=owner,
             result="NotVerified",
             is_written=True,
         )
-        yield entry.model_copy(update=_verify(unit, rendered.get(key, "the config does not request it"), ignored))
+        yield entry.model_copy(update=_verify(unit, rendered.get(unit.cluster, unit.package, owner), ignored))
 
 
 def _verify(unit: Unit, rendered: FileTree | str, ignored: Sequence[Sequence[str]]) -> Mapping[str, object]:

@@ -6,11 +6,12 @@ The render uses an empty fleet repository, so that the result depends only on th
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from reconciler.adopt.config_files import build_config_files
 from reconciler.adopt.generated import REVISION, GeneratedConfig
+from reconciler.adopt.results import Rendered
 from reconciler.adopt.units import Cluster
 from reconciler.bootstrap.inputs import Progress
 from reconciler.bootstrap.package_services import build_package_services
@@ -18,14 +19,15 @@ from reconciler.bootstrap.publishers import build_dry_run_publisher
 from reconciler.bootstrap.services import build_services
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, FileTree
 from reconciler.git import folder as git_folder
-from reconciler.git.errors import PathRefusedError
+from reconciler.git.errors import GitError, PathRefusedError
 from reconciler.git.local_repository import create_repository
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
 from reconciler.git.source import FolderSource, resolve_source
-from reconciler.krm.findings import Finding, Severity
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.krm.findings import select_errors
+from reconciler.krm.git_formats import is_same_repository
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.planning.model.outcomes import Blocked, Draft
 from reconciler.reconcile.reconcile_pass import run_pass
 from reconciler.settings import Settings
@@ -38,24 +40,15 @@ class AdoptionSource:
     """The files of the source.
 
     Attributes:
+        root_files: All files of the repository or folder.
+        files: The files below the path of the import.
         branch: The branch in a Git repository, or "" for a plain folder.
     """
 
+    root_files: FileTree
     files: FileTree
     url: str
     branch: str = ""
-
-
-@dataclass(frozen=True)
-class RenderedFleet:
-    """The rendered packages by cluster and package path, or the reason why a package was not rendered.
-
-    Attributes:
-        findings: The errors and warnings of the config.
-    """
-
-    packages: Mapping[tuple[str, str], FileTree | str]
-    findings: tuple[Finding, ...]
 
 
 def read_source(settings: Settings, source: str, path: str) -> AdoptionSource:
@@ -67,16 +60,89 @@ def read_source(settings: Settings, source: str, path: str) -> AdoptionSource:
     url, _, branch = source.partition("#")
     location = resolve_source(url)
     if isinstance(location, FolderSource) and not branch:
-        return AdoptionSource(git_folder.read_package(location.path / path), url)
+        files = git_folder.read_package(location.path)
+        return AdoptionSource(files, _select_folder(files, path, url), url)
     services = build_package_services(settings, Path.cwd(), url)
     with services.upstreams as upstreams:
         ref = branch or upstreams.find_default_branch(url)
-        return AdoptionSource(upstreams.fetch(url, path, ref).files, url, ref)
+        files = upstreams.fetch(url, "", ref).files
+        return AdoptionSource(files, _select_folder(files, path, url), url, ref)
+
+
+def _select_folder(files: FileTree, path: str, url: str) -> FileTree:
+    folder = files.subtree(path)
+    if not folder:
+        raise PathRefusedError(f"{url} must contain files{f' in the folder {path!r}' if path else ''}")
+    return folder
+
+
+class SourceRepositories:
+    """Reads the repositories that a source names. The source itself is not fetched again."""
+
+    def __init__(self, settings: Settings, source: AdoptionSource, repo_url: str) -> None:
+        self._settings = settings
+        self._source = source
+        self._urls = [url for url in (repo_url, source.url) if url]
+        self._read: dict[tuple[str, str], FileTree | str] = {}
+
+    def is_source(self, url: str) -> bool:
+        """Return whether a URL names the source."""
+        return any(is_same_repository(url, known) for known in self._urls)
+
+    def __call__(self, url: str, revision: str) -> FileTree | str:
+        """Return the files of a repository at a branch or tag, or the reason why they cannot be read."""
+        ref = "" if revision == "HEAD" else revision
+        if self.is_source(url) and (not self._source.branch or ref in ("", self._source.branch)):
+            return self._source.root_files
+        if (url, ref) not in self._read:
+            self._read[url, ref] = self._fetch(url, ref)
+        return self._read[url, ref]
+
+    def _fetch(self, url: str, ref: str) -> FileTree | str:
+        try:
+            root = self._source.url if self._source.branch else ""
+            with build_package_services(self._settings, Path.cwd(), root).upstreams as upstreams:
+                return upstreams.fetch(url, "", ref or upstreams.find_default_branch(url)).files
+        except GitError as error:
+            return error.full_message
+
+    def replace_urls(self, generated: GeneratedConfig, folder: Path) -> GeneratedConfig:
+        """Return the config with a local repository instead of each Repository that names the source."""
+        documents = []
+        for document in generated.repositories:
+            location = document["spec"].get("git")
+            if location and self.is_source(location["repo"]):
+                branch = location.get("branch", "") or self._source.branch or "main"
+                url = str(self._get_local_repository(folder))
+                document = {**document, "spec": {"type": "git", "git": {"repo": url, "branch": branch}}}
+            documents.append(document)
+        return replace(generated, repositories=tuple(documents))
+
+    def _get_local_repository(self, folder: Path) -> Path | str:
+        if self._source.branch:
+            return str(Path(self._source.url).absolute()) if Path(self._source.url).exists() else self._source.url
+        repository = folder / "source.git"
+        if not repository.exists():
+            _write_repository(repository, self._source.root_files, ("refs/heads/main",), folder / "cache")
+        return repository
+
+
+def read_rendered(folder: Path) -> FileTree:
+    """Return the files of the option --rendered.
+
+    Raises:
+        GitError: The folder cannot be read.
+    """
+    return git_folder.read_package(folder)
 
 
 def render_config(
-    settings: Settings, generated: GeneratedConfig, clusters: tuple[Cluster, ...], report_progress: Progress
-) -> RenderedFleet:
+    settings: Settings,
+    generated: GeneratedConfig,
+    clusters: tuple[Cluster, ...],
+    repositories: SourceRepositories,
+    report_progress: Progress,
+) -> Rendered:
     """Render all packages of a new config in a temporary folder.
 
     Raises:
@@ -89,7 +155,7 @@ def render_config(
         if generated.catalog:
             write_catalog(folder / CATALOG_FOLDER, generated.catalog, folder / "cache")
         files = build_config_files(
-            generated,
+            repositories.replace_urls(generated, folder),
             clusters,
             str(folder / CATALOG_FOLDER),
             lambda cluster: {"repo": str(fleet), "branch": f"clusters/{cluster.name}"},
@@ -103,7 +169,7 @@ def render_config(
         return _run_pass(settings.model_copy(update=changes), report_progress)
 
 
-def _run_pass(settings: Settings, report_progress: Progress) -> RenderedFleet:
+def _run_pass(settings: Settings, report_progress: Progress) -> Rendered:
     services = build_services(
         settings, settings.config.url, should_treat_missing_as_empty=True, report_progress=report_progress
     )
@@ -115,9 +181,15 @@ def _run_pass(settings: Settings, report_progress: Progress) -> RenderedFleet:
             if isinstance(outcome, Draft):
                 packages[key] = outcome.rendered.files
             elif isinstance(outcome, Blocked):
-                errors = [finding.message for finding in outcome.findings if finding.severity is Severity.ERROR]
-                packages[key] = "; ".join(errors) or "; ".join(text.message for text in outcome.conditions)
-    return RenderedFleet(packages, plan.list_findings())
+                reasons = [finding.message for finding in select_errors(outcome.findings)]
+                packages[key] = "; ".join(reasons or [condition.message for condition in outcome.conditions])
+    errors = {
+        f"{kind}/{name}": finding.message
+        for finding in reversed(select_errors(plan.list_findings()))
+        if finding.location.object.count("/") == 2
+        for kind, _, name in [finding.location.object.split("/")]
+    }
+    return Rendered(packages, errors)
 
 
 def write_catalog(folder: Path, packages: Mapping[str, FileTree], cache: Path) -> None:
@@ -126,17 +198,16 @@ def write_catalog(folder: Path, packages: Mapping[str, FileTree], cache: Path) -
     Raises:
         GitError: The repository cannot be written.
     """
-    create_repository(folder)
-    puts = tuple(
-        PutFile(f"{name}/{path}", file.data, file.mode)
-        for name, files in sorted(packages.items())
-        for path, file in files.items()
-    )
-    mirror = Mirror.open(cache, str(folder))
-    (commit,) = mirror.write_commits(
-        [NewCommit((), puts, "catalog: import existing packages", FALLBACK_COMMIT_SECONDS)]
-    )
+    files = FileTree({f"{name}/{path}": file for name, tree in packages.items() for path, file in tree.items()})
     refs = ["refs/heads/main", *(f"refs/tags/{name}/{REVISION}" for name in sorted(packages))]
+    _write_repository(folder, files, refs, cache)
+
+
+def _write_repository(folder: Path, files: FileTree, refs: Iterable[str], cache: Path) -> None:
+    create_repository(folder)
+    puts = tuple(PutFile(path, file.data, file.mode) for path, file in files.items())
+    mirror = Mirror.open(cache, str(folder))
+    (commit,) = mirror.write_commits([NewCommit((), puts, "import existing packages", FALLBACK_COMMIT_SECONDS)])
     report = mirror.push([PushUnit("catalog", tuple(RefUpdate(ref, commit, None) for ref in refs))])
     assert report.is_complete
 

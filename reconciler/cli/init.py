@@ -15,9 +15,10 @@ from reconciler.bootstrap import repository_type
 from reconciler.catalog import files as catalog_files
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, CannotRunError
-from reconciler.cli.options import make_url_relative_to, output_option, read_settings, set_up_logs
+from reconciler.cli.options import output_option, read_settings, set_up_logs
 from reconciler.git import folder as git_folder
 from reconciler.git import local_repository
+from reconciler.git import url as git_url
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.findings import code_scanning
 from reconciler.output.plan import overview
@@ -210,7 +211,7 @@ def _build_scaffold(options: _Options) -> Scaffold:
         clusters += _read_clusters_file(options.clusters_file)
     scaffold = scaffold_entries.Scaffold(
         tuple(_complete_catalog(catalog, options.folder) for catalog in catalogs),
-        make_url_relative_to(options.folder, _read("--fleet", scaffold_entries.check_url, options.fleet)),
+        git_url.make_url_relative_to(options.folder, _read("--fleet", scaffold_entries.check_url, options.fleet)),
         tuple(clusters),
         tuple(_read("--package", scaffold_entries.parse_package, text) for text in options.packages),
         dict(_read("--selector", scaffold_entries.parse_label, text) for text in options.selector),
@@ -236,7 +237,7 @@ def _read_clusters_file(file: Path) -> Sequence[ClusterEntry]:
 def _complete_catalog(catalog: CatalogEntry, folder: Path) -> CatalogEntry:
     """Return a catalog with its type, and with the path of a local repository relative to the parent of the config."""
     kind = catalog.type or ("git" if catalog.branch else repository_type.detect_repository_type(catalog.url))
-    url = make_url_relative_to(folder, catalog.url) if kind == "git" else catalog.url
+    url = git_url.make_url_relative_to(folder, catalog.url) if kind == "git" else catalog.url
     return replace(catalog, type=kind, url=url)
 
 

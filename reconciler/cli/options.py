@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from reconciler import settings as reconciler_settings
-from reconciler.git import url as git_url
 from reconciler.output.text import MAX_DIFF_LINES
 from reconciler.planning.model import shard as model_shard
 from reconciler.process_protection import initial_environment
@@ -121,14 +119,6 @@ def read_settings(
     if shard is not None:
         groups["shard"] = shard
     return settings.model_copy(update=groups)
-
-
-def make_url_relative_to(folder: Path, url: str) -> str:
-    """Return a URL or absolute path unchanged. Convert a path relative to the current folder to one for `folder`."""
-    if "://" in url or not git_url.parse_url(url).is_local or Path(url).is_absolute():
-        return url
-    path = os.path.relpath(Path(url).resolve(), folder.resolve())
-    return path if path.startswith("../") else f"./{path}"
 
 
 def require_config_url(settings: Settings) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from fnmatch import fnmatchcase
@@ -167,6 +168,14 @@ def find_parent_location(url: GitUrl) -> str:
         return posixpath.dirname(url.text)
     head, path = _split_host(url.connection_url)
     return head + posixpath.dirname(path.rstrip("/"))
+
+
+def make_url_relative_to(folder: Path, text: str) -> str:
+    """Return a URL or absolute path unchanged. Convert a path relative to the current folder to one for `folder`."""
+    if "://" in text or not parse_url(text).is_local or Path(text).is_absolute():
+        return text
+    path = os.path.relpath(Path(text).resolve(), folder.resolve())
+    return path if path.startswith("../") else f"./{path}"
 
 
 def split_host_and_path(url: GitUrl) -> tuple[str, str]:

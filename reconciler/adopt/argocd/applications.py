@@ -1,0 +1,203 @@
+"""Applications and ApplicationSets as package requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from reconciler.adopt.argocd.clusters import ArgoCluster, find_cluster_name, read_clusters
+from reconciler.adopt.argocd.generators import GeneratorContext, GeneratorError, Parameters, expand_generator
+from reconciler.adopt.argocd.sources import ApplicationSource, convert_source
+from reconciler.adopt.argocd.templates import TemplateError, render_template
+from reconciler.adopt.documents import SourceDocument, get_list, get_mapping, get_text, has_kind, read_documents
+from reconciler.adopt.requests import PackageRequest, ReadRequests, RepositoryReader
+from reconciler.adopt.units import NotImported
+from reconciler.catalog.files import FileTree
+from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
+from reconciler.lazy_dataclasses import dataclass, replace
+
+GROUP = "argoproj.io"
+_SYNC_WAVE = "argocd.argoproj.io/sync-wave"
+_IGNORED_SUGGESTION = "Configure it in the tool that applies the target branches."
+
+
+@dataclass(frozen=True)
+class _Application:
+    """An Application, or one that an ApplicationSet creates.
+
+    Attributes:
+        set_name: The name of the ApplicationSet, or of the Application.
+        path: The path of the Application in its document.
+    """
+
+    document: SourceDocument
+    set_name: str
+    name: str
+    data: Mapping[str, Any]
+    path: tuple[str, ...] = ()
+
+
+def is_argocd(files: FileTree) -> bool:
+    """Return whether a source contains an Application or ApplicationSet of Argo CD."""
+    documents, _ = read_documents(files, GROUP)
+    return any(has_kind(document, GROUP, ("Application", "ApplicationSet")) for document in documents)
+
+
+def read_argocd(files: FileTree, read_repository: RepositoryReader) -> ReadRequests:
+    """Return the requests of all Applications and ApplicationSets in a source."""
+    documents, unreadable = read_documents(files, GROUP)
+    clusters = read_clusters(documents)
+    not_imported = [*unreadable]
+    requests: dict[tuple[str, str], PackageRequest] = {}
+    for document in documents:
+        for application in _list_applications(document, clusters, read_repository, not_imported):
+            request = _convert(application, clusters, read_repository, not_imported)
+            if request is None:
+                continue
+            key = (request.cluster, request.package)
+            if key in requests:
+                reason = f"{request.cluster}/{request.package} is also the package of {requests[key].name}"
+                not_imported.append(document.report((), reason, "Rename one of the Applications."))
+            else:
+                requests[key] = request
+    labels = {find_cluster_name({"name": cluster.name}, clusters): cluster.own_labels for cluster in clusters}
+    return ReadRequests(tuple(requests.values()), labels, tuple(not_imported))
+
+
+def _list_applications(
+    document: SourceDocument,
+    clusters: Sequence[ArgoCluster],
+    read_repository: RepositoryReader,
+    not_imported: list[NotImported],
+) -> Iterator[_Application]:
+    if has_kind(document, GROUP, ("Application",)):
+        yield _Application(document, document.name, document.name, document.data)
+    elif has_kind(document, GROUP, ("ApplicationSet",)):
+        yield from _expand_set(document, clusters, read_repository, not_imported)
+
+
+def _expand_set(
+    document: SourceDocument,
+    clusters: Sequence[ArgoCluster],
+    read_repository: RepositoryReader,
+    not_imported: list[NotImported],
+) -> Iterator[_Application]:
+    spec = document.spec
+    if spec.get("templatePatch"):
+        suggestion = "Write the difference as fields of the template, and run the command again."
+        not_imported.append(document.report(("spec", "templatePatch"), "templatePatch is template code", suggestion))
+        return
+    if spec.get("strategy"):
+        reason = "the order of updates has no equivalent"
+        not_imported.append(document.report(("spec", "strategy"), reason, "Use a rollout of an override policy."))
+    context = GeneratorContext(clusters, read_repository, spec.get("goTemplate") is True)
+    names: set[str] = set()
+    for index, generator in enumerate(get_list(spec, "generators")):
+        path = ("spec", "generators", index)
+        if not isinstance(generator, Mapping):
+            continue
+        try:
+            for parameters in expand_generator(generator, context):
+                application = _render_application(document, generator, parameters, context)
+                if application.name not in names:
+                    names.add(application.name)
+                    yield application
+        except GeneratorError as error:
+            not_imported.append(document.report((*path, *error.path), str(error), error.suggestion))
+        except TemplateError as error:
+            suggestion = "Write the values into the template, and run the command again."
+            not_imported.append(document.report(("spec", "template"), str(error), suggestion))
+
+
+def _render_application(
+    document: SourceDocument, generator: Mapping[str, Any], parameters: Parameters, context: GeneratorContext
+) -> _Application:
+    template = dict(document.spec.get("template") or {})
+    # A template of a generator overrides the template of the ApplicationSet. It is in the generator itself.
+    for name, content in generator.items():
+        override = content if name == "template" else get_mapping(content, "template")
+        template = _override(template, override)
+    data = render_template(template, parameters, is_go_template=context.is_go_template)
+    name = get_text(get_mapping(data, "metadata"), "name")
+    return _Application(document, document.name, name, data, ("spec", "template"))
+
+
+def _override(below: Any, above: Any) -> Any:
+    if isinstance(below, Mapping) and isinstance(above, Mapping):
+        return {**below, **{key: _override(below.get(key), value) for key, value in above.items()}}
+    return above if above not in (None, "") else below
+
+
+def _convert(
+    application: _Application,
+    clusters: Sequence[ArgoCluster],
+    read_repository: RepositoryReader,
+    not_imported: list[NotImported],
+) -> PackageRequest | None:
+    """Return the request of an Application. Return None, and add the reason, if it cannot be imported."""
+    document, spec = application.document, get_mapping(application.data, "spec")
+    not_imported += _list_ignored_fields(application)
+    destination = get_mapping(spec, "destination")
+    cluster = find_cluster_name(destination, clusters)
+    package = _choose_package(application, cluster)
+    for reason in (validate_dns_label(cluster), validate_dns_subdomain(package)):
+        if reason:
+            text = (
+                f"Application {application.name}: the cluster {cluster!r} or package {package!r} is invalid: {reason}"
+            )
+            suggestion = "Set destination.name, or add the cluster Secret to the source."
+            not_imported.append(document.report((*application.path, "spec", "destination"), text, suggestion))
+            return None
+    source = ApplicationSource(application.name, document, application.path, spec, get_text(destination, "namespace"))
+    converted = convert_source(source, read_repository)
+    if isinstance(converted, NotImported):
+        not_imported.append(converted)
+        return None
+    not_imported += converted.not_imported
+    request = PackageRequest(
+        application.set_name,
+        application.name,
+        cluster,
+        package,
+        converted.upstream,
+        converted.helm,
+        converted.config_files,
+        document.file,
+        document.document.line,
+    )
+    return replace(request, helm=_set_create_namespace(request, spec))
+
+
+def _set_create_namespace(request: PackageRequest, spec: Mapping[str, Any]) -> Any:
+    options = get_list(get_mapping(spec, "syncPolicy"), "syncOptions")
+    if request.helm is None or "CreateNamespace=true" not in options:
+        return request.helm
+    return replace(request.helm, flags={**request.helm.flags, "createNamespace": True})
+
+
+def _choose_package(application: _Application, cluster: str) -> str:
+    """Return the name of an Application without the name of its cluster at the start or end.
+
+    If nothing remains, return the name of the ApplicationSet.
+    """
+    name = application.name
+    if name == cluster:
+        return application.set_name
+    without_suffix = name.removesuffix(f"-{cluster}")
+    return without_suffix if without_suffix != name else name.removeprefix(f"{cluster}-")
+
+
+def _list_ignored_fields(application: _Application) -> Iterable[NotImported]:
+    document, spec = application.document, get_mapping(application.data, "spec")
+    if spec.get("ignoreDifferences"):
+        yield document.report(
+            (*application.path, "spec", "ignoreDifferences"),
+            "ignoreDifferences is a property of the agent",
+            _IGNORED_SUGGESTION,
+        )
+    if _SYNC_WAVE in get_mapping(application.data, "metadata", "annotations"):
+        yield document.report(
+            (*application.path, "metadata", "annotations", _SYNC_WAVE),
+            "the order of Applications has no equivalent",
+            _IGNORED_SUGGESTION,
+        )

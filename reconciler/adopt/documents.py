@@ -1,0 +1,95 @@
+"""The YAML documents of a source, with their files and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from reconciler.adopt.resources import YAML_SUFFIXES
+from reconciler.adopt.units import NotImported
+from reconciler.catalog.files import FileTree
+from reconciler.krm.yaml import DataPath, Document
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.text import format_path_text
+from reconciler.packages.parsing import ParseFailure, parse_cached
+
+
+@dataclass(frozen=True)
+class SourceDocument:
+    """One object of the source."""
+
+    file: str
+    document: Document
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The content of the object."""
+        content: Mapping[str, Any] = self.document.data
+        return content
+
+    @property
+    def name(self) -> str:
+        """The name of the object."""
+        return str(get_mapping(self.data, "metadata").get("name", ""))
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        """The field `spec`, or an empty mapping."""
+        return get_mapping(self.data, "spec")
+
+    def report(self, path: DataPath, reason: str, suggestion: str) -> NotImported:
+        """Return the entry for a field that has no equivalent."""
+        return NotImported(
+            self.file, reason, suggestion, self.document.find_line(path), format_path_text(path) if path else ""
+        )
+
+
+def read_documents(files: FileTree, group: str) -> tuple[list[SourceDocument], list[NotImported]]:
+    """Return the objects in the files that contain the name of an API group, and the files that cannot be parsed.
+
+    Templates of charts are ignored.
+    """
+    documents: list[SourceDocument] = []
+    unreadable: list[NotImported] = []
+    for path, file in files.items():
+        chart, has_templates, _ = path.rpartition("templates/")
+        if not path.endswith(YAML_SUFFIXES) or group.encode() not in file.data:
+            continue
+        if has_templates and f"{chart}Chart.yaml" in files:
+            continue
+        parsed = parse_cached(file.data)
+        if isinstance(parsed, ParseFailure):
+            reason = f"the file cannot be parsed: {parsed.message}"
+            unreadable.append(NotImported(path, reason, "Correct the file.", parsed.line))
+            continue
+        documents += (
+            SourceDocument(path, document)
+            for document in parsed.documents
+            if isinstance(document.data, Mapping) and isinstance(document.data.get("kind"), str)
+        )
+    return documents, unreadable
+
+
+def has_kind(document: SourceDocument, group: str, kinds: Iterable[str]) -> bool:
+    """Return whether the object has one of the kinds of an API group."""
+    api_version = document.data.get("apiVersion")
+    return isinstance(api_version, str) and api_version.startswith(f"{group}/") and document.data["kind"] in kinds
+
+
+def get_mapping(data: Any, *path: str) -> Mapping[str, Any]:
+    """Return a nested mapping. Return an empty mapping if a step does not exist or is not a mapping."""
+    for step in path:
+        data = data.get(step) if isinstance(data, Mapping) else None
+    return data if isinstance(data, Mapping) else {}
+
+
+def get_list(data: Any, name: str) -> list[Any]:
+    """Return a list of a mapping. Return an empty list if it does not exist or is not a list."""
+    value = data.get(name) if isinstance(data, Mapping) else None
+    return value if isinstance(value, list) else []
+
+
+def get_text(data: Any, name: str) -> str:
+    """Return a text of a mapping. Return "" if it does not exist. Numbers are converted to text."""
+    value = data.get(name) if isinstance(data, Mapping) else None
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""

@@ -1,0 +1,177 @@
+"""Package requests as PackageVariantSets and PackageVariants with their Repositories."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from reconciler.adopt.chart_options import ChartOptions, build_literal_options, build_shared_options, count_differences
+from reconciler.adopt.generated import (
+    Documents,
+    GeneratedConfig,
+    GeneratedPackage,
+    build_package_set,
+    build_targets,
+    build_variant,
+)
+from reconciler.adopt.requests import PackageRequest, RepositoryReference
+from reconciler.adopt.units import MAX_DIFFERENT_LEAVES, Choice, Cluster
+from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.scaffold.documents import build_repository
+
+_NOT_IN_NAME = re.compile(r"[^-a-z0-9.]+")
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Requests that share an upstream and differ in few options."""
+
+    requests: tuple[PackageRequest, ...]
+
+    @property
+    def first(self) -> PackageRequest:
+        return self.requests[0]
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        return tuple(request.cluster for request in self.requests)
+
+
+def generate_from_requests(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
+    """Return the config objects for the requests of another tool. Requests with the same source become one set."""
+    ordered = sorted(requests, key=lambda request: (request.set_name, request.package, request.cluster))
+    names = _name_repositories(ordered)
+    by_set: dict[str, list[_Group]] = {}
+    for group in _divide(ordered, clusters):
+        by_set.setdefault(group.first.set_name, []).append(group)
+    packages: list[GeneratedPackage] = []
+    choices: list[Choice] = []
+    used: set[str] = set()
+    for set_name, groups in by_set.items():
+        for members in _combine(groups):
+            label = set_name if len(members) == len(groups) else f"{set_name}-{members[0].first.package}"
+            if len(members) == 1 and len(members[0].requests) == 1 and len(groups) > 1:
+                label = f"{set_name}-{members[0].first.package}-{members[0].first.cluster}"
+            name = _choose_unused_name(label, used)
+            package, reasons = _build_package(name, members, clusters, names)
+            packages.append(package)
+            choices += reasons
+    return GeneratedConfig(
+        tuple(packages),
+        _build_repositories(names),
+        {path: data for request in ordered for path, data in request.config_files.items()},
+        choices=tuple(choices),
+    )
+
+
+def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
+    """Return one PackageVariant per request with the literal options of the request."""
+    ordered = [*requests]
+    names = _name_repositories(ordered)
+    packages = []
+    for number, request in enumerate(ordered):
+        options = {"helm": build_literal_options(request.helm)} if request.helm else {}
+        upstream = _build_upstream(request, names)
+        variant = build_variant(f"request-{number}", upstream, request.cluster, request.package, options)
+        packages.append(GeneratedPackage(f"request-{number}", (request.package,), (request.cluster,), (variant,)))
+    files = {path: data for request in ordered for path, data in request.config_files.items()}
+    return GeneratedConfig(tuple(packages), _build_repositories(names), files)
+
+
+def _divide(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> Iterator[_Group]:
+    labels = {cluster.name: cluster.labels for cluster in clusters}
+    by_key: dict[tuple[Any, ...], list[PackageRequest]] = {}
+    for request in requests:
+        options = ChartOptions.from_request(request, labels[request.cluster]).shape if request.helm else ""
+        key = (request.set_name, request.package, request.upstream, options)
+        by_key.setdefault(key, []).append(request)
+    for remaining in by_key.values():
+        while remaining:
+            first = remaining[0]
+            near = [request for request in remaining if count_differences(first, request) <= MAX_DIFFERENT_LEAVES]
+            yield _Group(tuple(near))
+            remaining = [request for request in remaining if request not in near]
+
+
+def _combine(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
+    """Yield the groups with the same clusters together, because one set can have several upstreams."""
+    by_clusters: dict[tuple[str, ...], list[_Group]] = {}
+    for group in groups:
+        by_clusters.setdefault(group.clusters, []).append(group)
+    yield from by_clusters.values()
+
+
+def _build_package(
+    name: str, groups: Sequence[_Group], clusters: Sequence[Cluster], names: Mapping[RepositoryReference, str]
+) -> tuple[GeneratedPackage, list[Choice]]:
+    documents: list[Mapping[str, Any]] = []
+    choices: list[Choice] = []
+    upstreams: list[dict[str, Any]] = []
+    for group in groups:
+        upstream, request = _build_upstream(group.first, names), group.first
+        template: dict[str, Any] = {"downstream": {"package": request.package}}
+        if request.helm:
+            shared = build_shared_options(name, group.requests, clusters, is_alone=len(groups) == 1)
+            template["helm"] = shared.helm
+            documents += shared.config_maps
+            choices += (Choice(name, choice.subject, choice.reason) for choice in shared.choices)
+        upstreams.append({**upstream, "template": template})
+    packages = tuple(group.first.package for group in groups)
+    names_of_clusters = groups[0].clusters
+    first = groups[0].first
+    if len(groups) == 1 and len(groups[0].requests) == 1:
+        options = {"helm": build_literal_options(first.helm)} if first.helm else {}
+        variant = build_variant(name, _build_upstream(first, names), first.cluster, first.package, options)
+        choices = [Choice(name, f"PackageVariant {name}", "only one cluster has this source with these options")]
+        return GeneratedPackage(name, packages, names_of_clusters, (variant,)), choices
+    if len(groups) == 1:
+        template = {"adoptionPolicy": "adoptExisting", **upstreams[0].pop("template")}
+        targets, reason = build_targets(names_of_clusters, clusters, template)
+        owner = build_package_set(name, upstreams[0], targets)
+    else:
+        targets, reason = build_targets(names_of_clusters, clusters, {"adoptionPolicy": "adoptExisting"})
+        owner = build_package_set(name, {}, targets)
+        owner["spec"] = {"upstreams": upstreams, "targets": targets}
+    choices.insert(0, Choice(name, f"PackageVariantSet {name}", reason))
+    return GeneratedPackage(name, packages, names_of_clusters, (owner, *documents)), choices
+
+
+def _build_upstream(request: PackageRequest, names: Mapping[RepositoryReference, str]) -> dict[str, Any]:
+    return {"repo": names[request.upstream.repository], **dict(request.upstream.fields)}
+
+
+def _name_repositories(requests: Iterable[PackageRequest]) -> Mapping[RepositoryReference, str]:
+    names: dict[RepositoryReference, str] = {}
+    used: set[str] = {request.cluster for request in requests}
+    for request in requests:
+        repository = request.upstream.repository
+        if repository not in names:
+            base = posixpath.basename(repository.url.rstrip("/")).removesuffix(".git")
+            names[repository] = _choose_unused_name(f"{base}-{repository.branch}".removesuffix("-"), used)
+    return names
+
+
+def _choose_unused_name(text: str, used: set[str]) -> str:
+    name = base = _NOT_IN_NAME.sub("-", text.lower()).strip("-.") or f"r-{compute_digest(text)[:8]}"
+    number = 2
+    while name in used:
+        name, number = f"{base}-{number}", number + 1
+    used.add(name)
+    return name
+
+
+def _build_repositories(names: Mapping[RepositoryReference, str]) -> Documents:
+    documents = []
+    for repository, name in sorted(names.items(), key=lambda pair: pair[1]):
+        match repository.type:
+            case "helm":
+                location: dict[str, str] = {"url": repository.url}
+            case "oci":
+                location = {"registry": repository.url.removeprefix("oci://")}
+            case _:
+                location = {"repo": repository.url, **({"branch": repository.branch} if repository.branch else {})}
+        documents.append(build_repository(name, {}, {"type": repository.type, repository.type: location}))
+    return tuple(documents)

@@ -1,0 +1,103 @@
+"""Imports of each format: the units with their expected content, and the function that generates the config."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
+
+from reconciler.adopt.argocd.applications import is_argocd
+from reconciler.adopt.folders import generate_from_folders, select_units
+from reconciler.adopt.generated import GeneratedConfig
+from reconciler.adopt.grouping import generate_from_requests
+from reconciler.adopt.layout import Layout, read_fleet
+from reconciler.adopt.requests import PackageRequest, ReadRequests
+from reconciler.adopt.units import Cluster, Fleet, Unit
+from reconciler.catalog.files import FileTree
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.adoption.result import SourceFormat
+
+Labels = Mapping[str, Mapping[str, str]]
+
+
+@dataclass(frozen=True)
+class Import:
+    """Everything that an import found in a source.
+
+    Attributes:
+        basis: The origin of the expected content.
+        generate: Returns the config objects for units.
+    """
+
+    format: SourceFormat
+    fleet: Fleet
+    basis: Literal["files", "rendered", "original"]
+    generate: Callable[[Sequence[Unit], Sequence[Cluster]], GeneratedConfig]
+
+
+def detect_format(files: FileTree) -> SourceFormat:
+    """Return the format of a source."""
+    return "argocd" if is_argocd(files) else "folders"
+
+
+def import_folders(files: FileTree, layout: Layout, labels: Labels) -> Import:
+    """Return the import of folders with plain manifests."""
+    fleet = read_fleet(files, layout, labels)
+    fleet.check_limits()
+    selected = select_units(fleet)
+    found = replace(fleet, units=selected.units, not_imported=(*fleet.not_imported, *selected.not_imported))
+    return Import("folders", found, "files", generate_from_folders)
+
+
+def list_clusters(read: ReadRequests, labels: Labels) -> tuple[Cluster, ...]:
+    """Return the clusters of requests, with the labels of the source and of the option --clusters."""
+    names = sorted({request.cluster for request in read.requests})
+    return tuple(Cluster(name, {**read.labels.get(name, {}), **labels.get(name, {})}) for name in names)
+
+
+def import_requests(
+    source_format: SourceFormat,
+    read: ReadRequests,
+    clusters: tuple[Cluster, ...],
+    expected: Mapping[tuple[str, str], FileTree | str],
+    *,
+    is_rendered: bool,
+) -> Import:
+    """Return the import of the requests of another tool.
+
+    Args:
+        expected: The expected content of each request by cluster and package, or the reason why there is none.
+        is_rendered: Whether the expected content comes from the option --rendered.
+    """
+    by_key = {(request.cluster, request.package): request for request in read.requests}
+    units = tuple(_build_unit(request, expected[key]) for key, request in by_key.items())
+    fleet = Fleet(clusters, units, read.not_imported)
+    fleet.check_limits()
+
+    def generate(selected: Sequence[Unit], found: Sequence[Cluster]) -> GeneratedConfig:
+        return generate_from_requests([by_key[unit.cluster, unit.package] for unit in selected], found)
+
+    return Import(source_format, fleet, "rendered" if is_rendered else "original", generate)
+
+
+def _build_unit(request: PackageRequest, expected: FileTree | str) -> Unit:
+    files, reason = (FileTree(), expected) if isinstance(expected, str) else (expected, "")
+    return Unit(request.cluster, request.package, request.file, files, reason)
+
+
+def select_rendered(read: ReadRequests, rendered: FileTree) -> Mapping[tuple[str, str], FileTree | str]:
+    """Return the expected content in the folder of --rendered.
+
+    The content of a package is the file `<cluster>/<package>.yaml` or `<cluster>/<name of the Application>.yaml`, or a
+    folder with one of these names.
+    """
+    return {(request.cluster, request.package): _select(request, rendered) for request in read.requests}
+
+
+def _select(request: PackageRequest, rendered: FileTree) -> FileTree | str:
+    for name in (request.package, request.name):
+        path = f"{request.cluster}/{name}"
+        if file := rendered.get(f"{path}.yaml"):
+            return FileTree({f"{name}.yaml": file})
+        if folder := rendered.subtree(path):
+            return folder
+    return f"the folder of --rendered does not contain {request.cluster}/{request.package}.yaml"

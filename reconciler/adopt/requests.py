@@ -1,0 +1,90 @@
+"""Package requests: what another tool installs on a cluster, in terms that do not depend on the tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
+
+from reconciler.adopt.units import NotImported
+from reconciler.catalog.files import FileTree
+from reconciler.lazy_dataclasses import dataclass, field
+
+RepositoryType = Literal["git", "helm", "oci"]
+
+
+@dataclass(frozen=True)
+class RepositoryReference:
+    """A repository with upstream packages. `branch` is "" if the type is not `git`."""
+
+    type: RepositoryType
+    url: str
+    branch: str = ""
+
+
+@dataclass(frozen=True)
+class UpstreamReference:
+    """A package of a repository.
+
+    Attributes:
+        package: The path of the folder, or the name of the chart or artifact.
+        fields: The other fields of `spec.upstream`, such as the version.
+    """
+
+    repository: RepositoryReference
+    package: str
+    fields: tuple[tuple[str, str | int], ...]
+
+
+@dataclass(frozen=True)
+class HelmRequest:
+    """The options of a chart render.
+
+    Attributes:
+        values: The values above `values_files`, with parameters.
+        flags: Other fields of `spec.helm`, such as `includeCRDs`.
+    """
+
+    release_name: str
+    namespace: str
+    values_files: tuple[str, ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
+    flags: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PackageRequest:
+    """A package that another tool installs on a cluster.
+
+    Attributes:
+        set_name: The object that creates the requests of several clusters, or the name of the object itself.
+        name: The name of the Application, Kustomization or HelmRelease.
+        package: The path of the package on the cluster.
+        config_files: Files that are copied into the config, because the chart does not contain them.
+    """
+
+    set_name: str
+    name: str
+    cluster: str
+    package: str
+    upstream: UpstreamReference
+    helm: HelmRequest | None = None
+    config_files: Mapping[str, bytes] = field(default_factory=dict)
+    file: str = ""
+    line: int = 0
+
+
+class RepositoryReader(Protocol):
+    """Reads repositories that the source names."""
+
+    def __call__(self, url: str, revision: str) -> FileTree | str:
+        """Return the files of a Git repository at a branch, or the reason why they cannot be read."""
+        ...
+
+
+@dataclass(frozen=True)
+class ReadRequests:
+    """The requests of a source, the labels of clusters, and everything without an equivalent."""
+
+    requests: tuple[PackageRequest, ...]
+    labels: Mapping[str, Mapping[str, str]]
+    not_imported: tuple[NotImported, ...]

@@ -1,0 +1,203 @@
+"""The steps of `reconciler adopt`: read the source, generate a config, render and compare it, and write the output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from reconciler.adopt.argocd.applications import read_argocd
+from reconciler.adopt.config_files import build_config_files, build_output_files
+from reconciler.adopt.generated import GeneratedConfig
+from reconciler.adopt.grouping import generate_separately
+from reconciler.adopt.importers import (
+    Import,
+    detect_format,
+    import_folders,
+    import_requests,
+    list_clusters,
+    select_rendered,
+)
+from reconciler.adopt.layout import Layout
+from reconciler.adopt.results import Rendered, build_items, list_rendered, verify_units
+from reconciler.adopt.units import AdoptionError, Cluster, Unit
+from reconciler.bootstrap.adoption import (
+    CATALOG_FOLDER,
+    AdoptionSource,
+    SourceRepositories,
+    read_rendered,
+    read_source,
+    render_config,
+    write_output,
+)
+from reconciler.bootstrap.inputs import Progress
+from reconciler.git.url import make_url_relative_to
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.adoption.formats import format_adoption_page
+from reconciler.output.adoption.result import AdoptedUnit, AdoptionResult, SourceFormat, build_adoption_result
+from reconciler.settings import Settings
+from reconciler.settings.repositories import describe_url_settings
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """The options of the command.
+
+    Attributes:
+        out: The output folder.
+        source_format: None if the format is detected.
+        labels: Labels of clusters, by the name of the cluster.
+        ignored: Pointers of fields that are not compared.
+        rendered: The folder with the expected manifests of Applications.
+        repo_url: The URL under which Applications name the source, or "".
+    """
+
+    source: str
+    out: Path
+    source_format: SourceFormat | None
+    path: str
+    layout: Layout
+    fleet: str | None
+    labels: Mapping[str, Mapping[str, str]]
+    ignored: tuple[tuple[str, ...], ...]
+    rendered: Path | None
+    repo_url: str
+    only_equal: bool
+    should_explain: bool
+
+
+def import_fleet(settings: Settings, options: ImportOptions, report_progress: Progress) -> AdoptionResult:
+    """Import a fleet, and write the output folder unless no package can be imported.
+
+    Raises:
+        AdoptionError: The options or the source cannot be used.
+        GitError: A repository cannot be read or written.
+        OSError: A file cannot be written.
+    """
+    read = read_source(settings, options.source, options.path)
+    runner = _Runner(settings, options, SourceRepositories(settings, read, options.repo_url), report_progress)
+    source_format = options.source_format or detect_format(read.files)
+    if source_format == "folders":
+        found = import_folders(read.files, options.layout, options.labels)
+    else:
+        found = runner.import_applications(read, source_format)
+    locations = _choose_locations(read, options, found)
+    return runner.write(found, runner.import_units(found), locations)
+
+
+@dataclass(frozen=True)
+class _Locations:
+    """The places of the packages of all clusters.
+
+    Attributes:
+        fleet_url: The value of the setting `fleet.url`.
+        locate: Returns `spec.git` of the deployment Repository of a cluster.
+    """
+
+    fleet_url: str
+    locate: Callable[[Cluster], Mapping[str, str]]
+
+
+def _choose_locations(read: AdoptionSource, options: ImportOptions, found: Import) -> _Locations:
+    """Return the locations in the fleet repository, or the present locations in the source.
+
+    Raises:
+        AdoptionError: The packages cannot stay where they are, and no fleet repository is given.
+    """
+    if options.fleet is not None:
+        url = make_url_relative_to(options.out, options.fleet)
+        return _Locations(url, lambda cluster: {"repo": url, "branch": f"clusters/{cluster.name}"})
+    if found.format != "folders":
+        raise AdoptionError("--fleet must name the repository for the branches of the clusters")
+    if not read.branch:
+        raise AdoptionError(
+            "SOURCE is a plain folder: give the Git repository of the folder as SOURCE, or --fleet with the repository"
+            " for the branches of the clusters"
+        )
+    if any(not cluster.directory for cluster in found.fleet.clusters):
+        raise AdoptionError(
+            "the layout does not end with {package}, so that the packages of a cluster are not in one folder: give"
+            " --fleet with the repository for the branches of the clusters"
+        )
+    url, prefix = make_url_relative_to(options.out, read.url), f"{options.path}/" if options.path else ""
+    return _Locations(
+        url, lambda cluster: {"repo": url, "branch": read.branch, "directory": f"{prefix}{cluster.directory}"}
+    )
+
+
+@dataclass(frozen=True)
+class _Imported:
+    """The new config, with the results of all units."""
+
+    generated: GeneratedConfig
+    clusters: tuple[Cluster, ...]
+    results: tuple[AdoptedUnit, ...]
+
+
+@dataclass(frozen=True)
+class _Runner:
+    """Generates a config for units, renders it, and compares the result."""
+
+    settings: Settings
+    options: ImportOptions
+    repositories: SourceRepositories
+    report_progress: Progress
+
+    def import_applications(self, read: AdoptionSource, source_format: SourceFormat) -> Import:
+        """Return the import of Applications with their expected content."""
+        requests = read_argocd(read.files, self.repositories)
+        clusters = list_clusters(requests, self.options.labels)
+        if self.options.rendered is not None:
+            expected = select_rendered(requests, read_rendered(self.options.rendered))
+        elif requests.requests:
+            separate = generate_separately(requests.requests, clusters)
+            expected = list_rendered(separate, self._render(separate, clusters))
+        else:
+            expected = {}
+        is_rendered = self.options.rendered is not None
+        return import_requests(source_format, requests, clusters, expected, is_rendered=is_rendered)
+
+    def import_units(self, found: Import) -> _Imported:
+        """Import the units. With --only-equal, repeat the import without the other units until all units are equal."""
+        units = found.fleet.units
+        imported = self._import_once(found, units)
+        left_out: list[AdoptedUnit] = []
+        while self.options.only_equal and (others := [unit for unit in imported.results if unit.result != "Equal"]):
+            left_out += (unit.model_copy(update={"is_written": False}) for unit in others)
+            names = {(unit.cluster, unit.package) for unit in left_out}
+            imported = self._import_once(found, [unit for unit in units if (unit.cluster, unit.package) not in names])
+        return replace(imported, results=(*imported.results, *left_out))
+
+    def _import_once(self, found: Import, units: Sequence[Unit]) -> _Imported:
+        generated = found.generate(units, found.fleet.clusters)
+        names = {name for package in generated.packages for name in package.clusters}
+        clusters = tuple(cluster for cluster in found.fleet.clusters if cluster.name in names)
+        rendered = self._render(generated, clusters) if units else Rendered()
+        return _Imported(generated, clusters, tuple(verify_units(units, generated, rendered, self.options.ignored)))
+
+    def _render(self, generated: GeneratedConfig, clusters: tuple[Cluster, ...]) -> Rendered:
+        return render_config(self.settings, generated, clusters, self.repositories, self.report_progress)
+
+    def write(self, found: Import, imported: _Imported, locations: _Locations) -> AdoptionResult:
+        """Write the output folder, unless no package can be imported, and return the result."""
+        generated, options = imported.generated, self.options
+        config = build_config_files(generated, imported.clusters, f"./{CATALOG_FOLDER}", locations.locate)
+        written = ["ADOPT.md", "config", "reconciler.yaml", *([CATALOG_FOLDER] if generated.catalog else [])]
+        items = build_items(
+            imported.results,
+            found.fleet.not_imported,
+            generated.choices if options.should_explain else (),
+            written if generated.packages else (),
+        )
+        result = build_adoption_result(
+            items,
+            source_format=found.format,
+            folder=str(options.out),
+            clusters=len(imported.clusters),
+            packages=len(generated.packages),
+            basis=found.basis,
+        )
+        if generated.packages:
+            page = format_adoption_page(result)
+            files = build_output_files(config, locations.fleet_url, describe_url_settings(), page)
+            write_output(options.out, files, generated.catalog)
+        return result

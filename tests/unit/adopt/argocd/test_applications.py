@@ -1,0 +1,256 @@
+"""Applications and ApplicationSets become package requests."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+
+from reconciler.adopt.argocd.applications import is_argocd, read_argocd
+from reconciler.adopt.requests import ReadRequests
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.yaml import emit
+
+URL = "https://git.example.com/apps.git"
+CHART = {"charts/web/Chart.yaml": b"name: web\n", "charts/web/eu.yaml": b"a: 1\n", "values/berlin.yaml": b"b: 2\n"}
+REPOSITORY = FileTree(
+    {
+        path: File(data)
+        for path, data in {**CHART, "plain/app.yaml": b"a: 1\n", "k/kustomization.yaml": b"a: 1\n"}.items()
+    }
+)
+
+
+def read_repository(url: str, revision: str) -> FileTree | str:
+    return REPOSITORY if url == URL and revision in ("", "main") else "no such repository"
+
+
+def application(source: dict[str, Any] | None = None, name: str = "web-berlin", **spec: Any) -> dict[str, Any]:
+    place = {"sources": spec.pop("sources")} if "sources" in spec else {"source": {"repoURL": URL, **(source or {})}}
+    destination = {"name": "berlin", "namespace": "shop"}
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": name},
+        "spec": {"destination": destination, **place, **spec},
+    }
+
+
+def read(*documents: dict[str, Any]) -> ReadRequests:
+    files = FileTree({f"{n}.yaml": File(emit(document).encode()) for n, document in enumerate(documents)})
+    assert is_argocd(files) == any(document["kind"].startswith("Application") for document in documents)
+    return read_argocd(files, read_repository)
+
+
+@pytest.mark.parametrize(
+    ("source", "type_", "package", "fields"),
+    [
+        ({"path": "plain", "targetRevision": "HEAD"}, "git", "plain", {"package": "plain", "revision": -1}),
+        ({"path": "./plain/", "targetRevision": "main"}, "git", "plain", {"package": "plain", "revision": -1}),
+        (
+            {"repoURL": "https://charts.example.com/", "chart": "ksm", "targetRevision": "5.*"},
+            "helm",
+            "ksm",
+            {"chart": "ksm", "version": "5.*"},
+        ),
+        ({"repoURL": "registry.example.com/x", "chart": "ksm"}, "helm", "ksm", {"chart": "ksm", "version": "*"}),
+        (
+            {"repoURL": "oci://example.com/team/app", "path": ".", "targetRevision": "v1"},
+            "oci",
+            "app",
+            {"package": "app", "tag": "v1"},
+        ),
+    ],
+    ids=["folder", "branch", "chart-repository", "chart-in-a-registry", "artifact"],
+)
+def test_a_source_becomes_an_upstream(source: dict[str, Any], type_: str, package: str, fields: dict[str, Any]) -> None:
+    result = read(application(source))
+
+    (request,) = result.requests
+    assert result.not_imported == ()
+    assert (request.cluster, request.package) == ("berlin", "web")
+    upstream = request.upstream
+    assert (upstream.repository.type, upstream.package, dict(upstream.fields)) == (type_, package, fields)
+
+
+@pytest.mark.parametrize(
+    ("helm", "values", "values_files", "flags"),
+    [
+        (None, {}, (), {}),
+        ({"values": "a: 1\n"}, {"a": 1}, (), {}),
+        ({"values": "a: 1\n", "valuesObject": {"b": 2}}, {"b": 2}, (), {}),
+        (
+            {
+                "valuesObject": {"a": {"x": 1, "y": 1}},
+                "parameters": [
+                    {"name": "a.x", "value": "2"}, {"name": "on", "value": "true"}, {"name": "l", "value": "{a,1}"},
+                    {"name": "port", "value": "80", "forceString": True}, {"name": "zone", "value": "007"},
+                ],
+            },
+            {"a": {"x": 2, "y": 1}, "on": True, "l": ["a", 1], "port": "80", "zone": "007"},
+            (),
+            {},
+        ),
+        ({"valueFiles": ["eu.yaml"]}, {}, ("eu.yaml",), {}),
+        ({"valueFiles": ["../../values/berlin.yaml"]}, {}, ("$config/values/apps/values/berlin.yaml",), {}),
+        (
+            {"valueFiles": ["../../values/x.yaml"], "ignoreMissingValueFiles": True},
+            {},
+            (),
+            {"ignoreMissingValuesFiles": True},
+        ),
+        ({"skipCrds": True, "skipTests": True}, {}, (), {"includeCRDs": False, "skipTests": True}),
+    ],
+)  # fmt: skip
+def test_the_options_of_a_chart(
+    helm: dict[str, Any] | None, values: dict[str, Any], values_files: tuple[str, ...], flags: dict[str, Any]
+) -> None:
+    result = read(application({"path": "charts/web", **({"helm": helm} if helm else {})}))
+
+    assert result.not_imported == ()
+    (request,) = result.requests
+    assert request.helm is not None
+    assert (request.helm.release_name, request.helm.namespace) == ("web-berlin", "shop")
+    assert (request.helm.values, request.helm.values_files) == (values, values_files)
+    assert request.helm.flags == {"hooks": "argocd", **flags}
+    copied = {"values/apps/values/berlin.yaml": b"b: 2\n"} if values_files and "$config" in values_files[0] else {}
+    assert request.config_files == copied
+
+
+def test_values_of_another_source_are_copied_into_the_config() -> None:
+    sources = [
+        {"repoURL": URL, "path": "charts/web", "helm": {"valueFiles": ["$v/values/berlin.yaml"], "releaseName": "w"}},
+        {"repoURL": URL, "targetRevision": "main", "ref": "v"},
+    ]
+    (request,) = read(application(sources=sources, syncPolicy={"syncOptions": ["CreateNamespace=true"]})).requests
+
+    assert request.helm is not None
+    assert request.helm.values_files == ("$config/values/apps/values/berlin.yaml",)
+    assert request.helm.flags["createNamespace"] is True
+    assert request.config_files == {"values/apps/values/berlin.yaml": b"b: 2\n"}
+
+
+@pytest.mark.parametrize(
+    ("document", "field", "reason"),
+    [
+        (application({"path": "plain", "plugin": {"name": "x"}}), "spec.source.plugin", "are programs"),
+        (application({"path": "plain", "directory": {"jsonnet": {"x": 1}}}), "spec.source.directory.jsonnet", "Jsonnet"),
+        (application({"path": "plain", "targetRevision": "v1.2.3"}), "spec.source.targetRevision", "a commit or tag"),
+        (application({"path": "."}), "spec.source.path", "must be in a folder"),
+        (application({"path": "k"}), "spec.source.path", "is a Kustomize overlay"),
+        (application({"repoURL": "https://a:b@example.com/x", "path": "x"}), "spec.source.repoURL", "credentials"),
+        (application(sources=[{"repoURL": URL, "path": "a"}, {"repoURL": URL, "path": "b"}]), "spec.sources",
+         "has 2 sources with resources"),
+        (application({"path": "charts/web", "helm": {"valueFiles": ["https://x/y.yaml"]}}),
+         "spec.source.helm.valueFiles[0]", "is a URL"),
+        (application({"path": "charts/web", "helm": {"valueFiles": ["$x/y.yaml"]}}), "spec.source.helm.valueFiles[0]",
+         "names an unknown source"),
+        (application({"path": "charts/web", "helm": {"valueFiles": ["../x.yaml"]}}), "spec.source.helm.valueFiles[0]",
+         "does not exist"),
+        (application({"path": "charts/web", "helm": {"fileParameters": [1]}}), "spec.source.helm.fileParameters",
+         "has no equivalent"),
+        (application({"path": "charts/web", "helm": {"values": "a: ["}}), "spec.source.helm", "cannot be parsed"),
+        (application({"path": "charts/web", "helm": {"parameters": [{"name": "a..b", "value": "1"}]}}),
+         "spec.source.helm", "the name 'a..b' of a parameter is invalid"),
+        (application({"path": "plain"}, destination={"name": ""}), "spec.destination", "is invalid"),
+        (application(sourceHydrator={}), "spec.sourceHydrator", "has no equivalent"),
+    ],
+)  # fmt: skip
+def test_an_application_that_cannot_be_imported_is_reported(document: dict[str, Any], field: str, reason: str) -> None:
+    result = read(document)
+
+    assert result.requests == ()
+    (entry,) = result.not_imported
+    assert (entry.file, entry.field) == ("0.yaml", field)
+    assert reason in entry.reason
+    assert entry.line > 0
+    assert entry.suggestion
+
+
+def test_fields_of_the_agent_are_reported_and_the_application_is_imported() -> None:
+    document = application({"path": "plain"}, ignoreDifferences=[{"kind": "Deployment"}])
+    document["metadata"]["annotations"] = {"argocd.argoproj.io/sync-wave": "1"}
+    result = read(document)
+
+    assert len(result.requests) == 1
+    assert [entry.field for entry in result.not_imported] == [
+        "spec.ignoreDifferences", "metadata.annotations[argocd.argoproj.io/sync-wave]",
+    ]  # fmt: skip
+
+
+def application_set(generators: list[dict[str, Any]], template: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "ApplicationSet",
+        "metadata": {"name": "all"},
+        "spec": {"goTemplate": True, "generators": generators, "template": template, **spec},
+    }
+
+
+def cluster_secret(name: str, labels: dict[str, str]) -> dict[str, Any]:
+    data = {"name": name, "server": f"https://{name}", "config": '{"bearerToken": "hunter22"}'}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "labels": {"argocd.argoproj.io/secret-type": "cluster", **labels}},
+        "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},
+    }
+
+
+def test_an_application_set_has_one_request_per_cluster_and_only_the_labels_of_secrets() -> None:
+    template = application({"path": "plain"}, "web-{{.name}}", destination={"server": "{{.server}}"})
+    result = read(
+        application_set([{"clusters": {}}], template),
+        cluster_secret("berlin", {"region": "eu"}),
+        cluster_secret("ohio", {"region": "us"}),
+    )
+
+    assert [(request.set_name, request.cluster, request.package) for request in result.requests] == [
+        ("all", "berlin", "web"), ("all", "in-cluster", "web"), ("all", "ohio", "web"),
+    ]  # fmt: skip
+    assert result.labels == {"berlin": {"region": "eu"}, "in-cluster": {}, "ohio": {"region": "us"}}
+    assert "hunter22" not in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("generators", "spec", "field", "count"),
+    [
+        ([{"plugin": {}}, {"list": {"elements": [{"c": "berlin"}]}}], {}, "spec.generators[0].plugin", 1),
+        ([{"list": {"elements": [{"c": "berlin"}]}}], {"templatePatch": "x"}, "spec.templatePatch", 0),
+        ([{"list": {"elements": [{"c": "berlin"}]}}], {"strategy": {"type": "RollingSync"}}, "spec.strategy", 1),
+        ([{"list": {"elements": [{"x": "berlin"}]}}], {}, "spec.template", 0),
+    ],
+    ids=["plugin", "template-patch", "strategy", "missing-parameter"],
+)
+def test_parts_of_an_application_set_that_cannot_be_imported(
+    generators: list[dict[str, Any]], spec: dict[str, Any], field: str, count: int
+) -> None:
+    template = application({"path": "plain"}, "web-{{.c}}", destination={"name": "{{.c}}"})
+    result = read(application_set(generators, template, **spec))
+
+    assert len(result.requests) == count
+    assert [entry.field for entry in result.not_imported] == [field]
+
+
+def test_a_template_of_a_generator_overrides_the_template_of_the_set() -> None:
+    override = {"spec": {"source": {"path": "charts/web"}}}
+    generator = {"list": {"elements": [{"c": "berlin"}], "template": override}}
+    template = application({"path": "plain"}, "web-{{.c}}", destination={"name": "{{.c}}"})
+
+    (request,) = read(application_set([generator], template)).requests
+    assert request.upstream.package == "charts/web"
+
+
+def test_two_applications_with_one_package_are_reported() -> None:
+    result = read(application({"path": "plain"}, "web"), application({"path": "plain"}, "web-berlin"))
+
+    assert [request.name for request in result.requests] == ["web"]
+    assert [entry.reason for entry in result.not_imported] == ["berlin/web is also the package of web"]
+
+
+def test_a_file_that_cannot_be_parsed_is_reported_except_for_templates_of_charts() -> None:
+    broken = File(b"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{ x }}\n")
+    files = FileTree({"a.yaml": broken, "c/Chart.yaml": File(b"name: c\n"), "c/templates/a.yaml": broken})
+
+    assert [entry.file for entry in read_argocd(files, read_repository).not_imported] == ["a.yaml"]

@@ -1,0 +1,52 @@
+"""Templates of ApplicationSets are evaluated as data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.adopt.argocd.templates import TemplateError, render_template
+
+NESTED = {
+    "name": "Berlin_1", "path": {"basename": "web", "segments": ["apps", "web"]}, "n": 3, "on": True, "empty": "",
+    "metadata": {"labels": {"a/b": "x"}},
+}  # fmt: skip
+FLAT = {"name": "berlin", "path": "apps/web", "path[1]": "web", "metadata.labels.region": "eu"}
+
+
+@pytest.mark.parametrize(
+    ("template", "parameters", "expected"),
+    [
+        ("{{.path.basename}}-{{ .n }}", NESTED, "web-3"),
+        ("{{- .on -}}", NESTED, "true"),
+        ('{{ index .metadata.labels "a/b" }}', NESTED, "x"),
+        ("{{ index .path.segments 0 }}", NESTED, "apps"),
+        ("{{ .name | normalize }}", NESTED, "berlin-1"),
+        ('{{ .empty | default "none" | upper }}', NESTED, "NONE"),
+        ('{{ .absent | default "none" }}', NESTED, "none"),
+        ({"a{{.n}}": ["{{.n}}", 1, None]}, NESTED, {"a3": ["3", 1, None]}),
+        ("{{name}} {{ path[1] }} {{metadata.labels.region}}", FLAT, "berlin web eu"),
+        ("no template", FLAT, "no template"),
+    ],
+)
+def test_references_are_replaced(template: Any, parameters: dict[str, Any], expected: Any) -> None:
+    assert render_template(template, parameters, is_go_template=parameters is NESTED) == expected
+
+
+@pytest.mark.parametrize(
+    ("template", "parameters", "message"),
+    [
+        ("{{ if .name }}x{{ end }}", NESTED, "contains code, which is not executed"),
+        ('{{ printf "%s" .name }}', NESTED, "contains code"),
+        ('{{ .name | replace "a" "b" }}', NESTED, "uses the function"),
+        ("{{ .absent }}", NESTED, "names a missing parameter"),
+        ("{{ .name.first }}", NESTED, "names a missing parameter"),
+        ('{{ index .metadata.labels "x" }}', NESTED, "names a missing parameter"),
+        ("{{ .path }}", NESTED, "returns no text"),
+        ("{{absent}}", FLAT, "the parameter {{absent}} does not exist"),
+    ],
+)
+def test_other_code_is_refused(template: str, parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(TemplateError, match=message):
+        render_template(template, parameters, is_go_template=parameters is NESTED)
