@@ -77,6 +77,7 @@ _CHECK_PARAMETER_NAME = AfterValidator(_check_parameter_name)
 ParameterName = Annotated[str, _CHECK_PARAMETER_NAME]
 HelmValues = Annotated[dict[str, Any], AfterValidator(_check_json)]
 JsonValue = Annotated[Any, AfterValidator(_check_json)]
+_SkipCrds = Annotated[bool, Field(description="Whether the resources in the folder crds/ are left out.")]
 
 
 class _ReferenceFields(ApiModel):
@@ -188,7 +189,7 @@ class _HelmFields(ApiModel):
             "disableSchemaValidation": "skipSchemaValidation",
         }.items()
     } | {
-        name: Deprecation("", "Use includeCRDs, with the opposite value.", type=bool)
+        name: Deprecation("", "Use includeCRDs, with the opposite value.", type=_SkipCrds)
         for name in ("skipCrds", "skipCRDs")
     }
     unsupported_fields: ClassVar = _UNSUPPORTED_FIELDS

@@ -6,7 +6,7 @@ included with a `deprecationMessage`, which editors show.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import GetJsonSchemaHandler, TypeAdapter
@@ -50,6 +50,9 @@ class _Generator(GenerateJsonSchema):
             properties[name] = {**described, "deprecationMessage": deprecation.advice}
         for name in model.deprecated_lists:
             properties[name] = _allow_single_item(properties[name])
+        for name, aliases in _list_required_aliases(model, required).items():
+            required.remove(name)
+            result["anyOf"] = [_require(alternative) for alternative in (name, *aliases)]
         for name in properties:
             if name not in required:
                 properties[name] = _allow_empty(properties[name], allow_text=name in model.blank_fields)
@@ -60,6 +63,20 @@ class _Generator(GenerateJsonSchema):
         if model.extension_prefix:
             result["patternProperties"] = {f"^{model.extension_prefix}": {}}
         return result
+
+
+def _list_required_aliases(model: type[ApiModel], required: Sequence[str]) -> dict[str, list[str]]:
+    """Return the deprecated names of each required field that has such names."""
+    aliases: dict[str, list[str]] = {}
+    for alias, deprecation in model.deprecated_names.items():
+        if deprecation.field in required:
+            aliases.setdefault(deprecation.field, []).append(alias)
+    return aliases
+
+
+def _require(name: str) -> JsonSchemaValue:
+    # Use `patternProperties`, because the descriptions of fields are in `properties`.
+    return {"required": [name], "patternProperties": {f"^{name}$": {"not": {"type": "null"}}}}
 
 
 def _allow_single_item(schema: JsonSchemaValue) -> JsonSchemaValue:

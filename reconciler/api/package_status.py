@@ -146,7 +146,9 @@ class StatusStepValue(ApiModel):
 class StatusStep(ApiModel):
     """One step in the history of a value. The last step sets the effective value."""
 
-    layer: str = Field("", description="Layer that made the change, such as definition-default, preset or addon.")
+    layer: str = Field(
+        "", description="Layer that made the change, such as definition-default, preset, addon or values-from."
+    )
     instance: str = Field("", description="ID of the addon instance.")
     by: str = Field("", description="Object that made the change, as Kind/namespace/name.")
     file: str = Field("", description="Config file that contains this object.")
@@ -171,7 +173,7 @@ class StatusLayer(ApiModel):
             "POINTER!POINTER: the pointer of the string, and the pointer of the value in the YAML text."
         ),
     )
-    option: str = Field("", description="Name of the plugin option.")
+    option: str = Field("", description="Name of the plugin option, or path of the value of a chart.")
     steps: tuple[StatusStep, ...] = Field((), description="Changes of the value, in the order in which they were made.")
 
 
@@ -273,7 +275,11 @@ class PackageStatusFields(ApiModel):
         (), description="Addons or plugin overrides that changed the package, in the order in which they were applied."
     )
     layers: tuple[StatusLayer, ...] = Field(
-        (), description="Origin of each value of a generated package, and of each value in a Kafka template."
+        (),
+        description=(
+            "Origin of each value of a generated package, of each value of a chart above the defaults of the chart, "
+            "and of each value in a Kafka template."
+        ),
     )
     overrides: tuple[StatusLayer, ...] = Field((), description="Values that override policies changed.")
     templates: tuple[StatusTemplate, ...] = Field((), description="Effective template of each child resource.")

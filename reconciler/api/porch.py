@@ -22,7 +22,7 @@ from reconciler.api.field_types import (
     PackagePath,
     check_text,
 )
-from reconciler.api.helm_options import HelmOptions
+from reconciler.api.helm_options import HelmOptions, HelmOptionsTemplate
 from reconciler.api.json_schema import SchemaOf
 from reconciler.api.kpt import FunctionSelector, FunctionSpec, UpdateStrategy
 from reconciler.api.manifest import KUBERNETES_VERSION_SCHEMA, Manifest, Metadata
@@ -653,6 +653,7 @@ class PackageVariantTemplate(ApiModel):
         ),
     )
     package_context: PackageContextTemplate = PackageContextTemplate()
+    helm: HelmOptionsTemplate | None = None
     pipeline: PipelineTemplate = PipelineTemplate()
     injectors: tuple[InjectorTemplate, ...] = Field((), description=_INJECTORS)
     update_strategy: UpdateStrategy | None = Field(None, description=_STRATEGY)
@@ -685,6 +686,8 @@ class PackageVariantTemplate(ApiModel):
             for index, function in enumerate(functions):
                 path = ("pipeline", name, index, "configMapExprs")
                 yield from _iterate_map_expressions(function.config_map_exprs, path)
+        for helm_path, text in self.helm.iterate_expressions() if self.helm else ():
+            yield TemplateExpression(("helm", *helm_path), text)
 
 
 def _check_package_name(value: str) -> str:

@@ -221,6 +221,11 @@ class Catalog:
         content = self._files.get(path)
         return content.documents if content else None
 
+    def get_file_id(self, path: str) -> BlobId | None:
+        """Return the blob ID of a file that `documents` can return. Return None for other files."""
+        content = self._files.get(path)
+        return content.id if content else None
+
     def find_in_file(self, path: str, key: ObjectKey) -> ConfigObject | None:
         """Return the definition of the object `key` in the file `path`, even if other files define the same object.
 

@@ -22,6 +22,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.packages.artifacts import ArtifactRepository
 from reconciler.packages.charts.request import ChartRequest
+from reconciler.packages.charts.value_sources import ChartValues
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,8 @@ class UpstreamPackage:
         app_version: The version of the application in a chart.
         chart: The request to render the files as a chart, or None if the files are the package.
         artifacts: The chart repository or registry, or None for Git.
+        values: The layers of the chart's values. The request contains their merged text, except for values files in the
+            chart, which are read when the chart is rendered.
     """
 
     namespace: str
@@ -97,6 +100,8 @@ class UpstreamPackage:
     app_version: str = ""
     chart: ChartRequest | None = None
     artifacts: ArtifactRepository | None = None
+    # Do not compare the layers, because they contain lines of the config, which have no effect on the package.
+    values: ChartValues = field(default_factory=ChartValues, compare=False)
 
     def as_data(self) -> dict[str, str]:
         """Return the upstream in the format of the recorded state."""
@@ -127,7 +132,7 @@ class UpstreamPackage:
         The text contains only the fields of the upstream that affect the rendered package.
         """
         kind = "" if self.kind == "kpt" else f" {self.kind}"
-        request = f" {compute_digest(self.chart.key)}" if self.chart else ""
+        request = f" {compute_digest([self.chart.key, self.values.fingerprint])}" if self.chart else ""
         return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}{request}"
 
 

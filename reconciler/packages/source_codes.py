@@ -48,6 +48,7 @@ class SourceCodes(CodeTable):
         "A rule changes the name, namespace or scope of a SealedSecret, so that its controller cannot decrypt it.",
         PACKAGE,
     )
+    SECRET_VALUES_REFUSED = error("Values of a Secret would be written to a branch in plain text.", PACKAGE)
     SIGNATURE_INVALID = error("The signature of a source is not valid, or the key of a signer cannot be used.", PACKAGE)
     SIGNATURE_MISSING = error("A Repository requires signatures, and a source has none.", PACKAGE)
     SOPS_MAC_BROKEN = error("A rule would change a SOPS document, so that SOPS could not decrypt it.", PACKAGE)
@@ -67,7 +68,15 @@ class SourceCodes(CodeTable):
         "content, this is an error."
     )
     UPSTREAM_EMPTY = error("A source contains no Kubernetes resource.", PACKAGE)
-    VALUES_INVALID = error("Values do not match the schema of their chart.", PACKAGE)
+    VALUES_INVALID = error(
+        "Values of a chart are not a map, cannot be merged, or do not match the schema of the chart.", PACKAGE
+    )
+    VALUES_NOT_FOUND = error(
+        "Values of a chart do not exist: an object, its key or field, or a values file. For optional values, the "
+        "severity is info.",
+        PACKAGE,
+    )
+    VALUES_PRECISION = warning("An integer in the values of a chart loses digits in Helm.", PACKAGE)
     VERIFIER_UNAVAILABLE = error("The program or Python package that verifies signatures cannot be used.", PACKAGE)
 
 

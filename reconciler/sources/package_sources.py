@@ -9,8 +9,10 @@ from typing import Protocol
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.results import UpstreamPackage
 from reconciler.krm.findings import Finding, select_errors, upgrade_to_error
+from reconciler.lazy_dataclasses import replace
 from reconciler.packages.artifacts import Artifact, ArtifactRepository, ArtifactVersion, SourceProblem
 from reconciler.packages.charts.metadata import read_chart_manifest
+from reconciler.packages.charts.value_sources import CHART, ValuesSource, locate_values_finding
 from reconciler.packages.functions.registry import format_program_trace_key
 from reconciler.packages.kptfile import KPTFILE, create_kptfile
 from reconciler.packages.source_codes import TEMPORARY_CODES, SourceCodes
@@ -69,13 +71,19 @@ class PackageSources:
         """
         if upstream.chart is None:
             return SourceContent(files)
-        rendered = self.helm.render(files, upstream.chart)
-        if errors := select_errors(rendered.findings):
+        values = upstream.values.resolve({CHART: ValuesSource(files, upstream.commit)})
+        if select_errors(values.findings):
+            raise SourceFailedError(values.findings)
+        rendered = self.helm.render(files, replace(upstream.chart, values=values.text))
+        findings = (
+            *values.findings, *(locate_values_finding(finding, values.layers) for finding in rendered.findings)
+        )  # fmt: skip
+        if errors := select_errors(findings):
             is_temporary = any(finding.code in TEMPORARY_CODES for finding in errors)
-            raise SourceFailedError(rendered.findings, should_retry=is_temporary)
+            raise SourceFailedError(findings, should_retry=is_temporary)
         programs = {HELM_TRACE_KEY: self.identify_helm()}
         package = _add_kptfile(rendered.files, files)
-        return SourceContent(package, rendered.findings, programs, rendered.templates)
+        return SourceContent(package, findings, programs, rendered.templates)
 
 
 def _add_kptfile(package: FileTree, chart: FileTree) -> FileTree:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from reconciler.api.helm_options import HelmOptions
 from reconciler.api.manifest import KUBERNETES_VERSION_ANNOTATION
 from reconciler.api.porch import PackageVariantSpec
 from reconciler.controllers.repositories import Repository
-from reconciler.krm.helm_paths import parse_option_name
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.request import ChartRequest
-from reconciler.packages.charts.values import ValuesLayer, merge_layers
+from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.source_kinds import CHART_FILE
 
 API_VERSIONS_ANNOTATION = "reconciler.dev/api-versions"
 ALLOWED_SECRETS_ANNOTATION = "reconciler.dev/allow-plaintext-secrets"
+CLUSTER_ANNOTATIONS = (KUBERNETES_VERSION_ANNOTATION, API_VERSIONS_ANNOTATION)
+"""The annotations of clusters that affect the render of charts."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class ChartDefaults:
 def build_chart_request(
     spec: PackageVariantSpec,
     helm: HelmOptions,
+    values: ChartValues,
     target: Repository,
     annotations: Mapping[str, str],
     identity: str,
@@ -40,6 +42,7 @@ def build_chart_request(
     """Return the request to render the chart of a PackageVariant.
 
     Args:
+        values: The values that the options request.
         target: The Repository of the cluster.
         annotations: The annotations of the object that requests the package.
         identity: A text that identifies the package, for fixed values instead of random values.
@@ -50,7 +53,7 @@ def build_chart_request(
         release_name=helm.release_name or spec.downstream.package.rpartition("/")[2],
         namespace=helm.namespace,
         kube_version=helm.kube_version or cluster_version or defaults.kube_version,
-        values=merge_layers(_iterate_layers(helm)).text,
+        values=values.config_text,
         api_versions=helm.api_versions or _split(target.annotations.get(API_VERSIONS_ANNOTATION, "")),
         set_namespace=helm.set_namespace,
         create_namespace=helm.create_namespace,
@@ -71,13 +74,6 @@ def find_option_error(spec: PackageVariantSpec, kind: str) -> str:
     if kind != "helm" and spec.helm is not None:
         return f"spec.helm is not allowed, because the upstream has no {CHART_FILE}"
     return ""
-
-
-def _iterate_layers(helm: HelmOptions) -> Iterator[ValuesLayer]:
-    yield ValuesLayer("values", "spec.helm.values", helm.values)
-    for index, parameter in enumerate(helm.parameters):
-        name = f"spec.helm.parameters[{index}]"
-        yield ValuesLayer("parameter", name, parameter.value, parse_option_name(parameter.name))
 
 
 def _split(text: str) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def generate_package_variants(
         # Reserve the names of the PackageVariants that this set generates. If a later set generates one of these names,
         # the later set reports the conflict.
         names |= {status.key.name for status in result.statuses if status.spec is not None}
-    results += (process_variant(manifest, inputs, upstreams) for manifest in variant_manifests)
+    results += (process_variant(manifest, catalog, inputs, upstreams) for manifest in variant_manifests)
     warnings = chain.from_iterable(
         cache.reference_warnings.get_or_create((result.variants,), partial(_list_reference_warnings, result))
         for result in results

@@ -10,10 +10,12 @@ from typing import Any, Literal
 
 from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import PackageVariant, PackageVariantSpec
-from reconciler.catalog.catalog import ConfigObject
+from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.package_variants import status
+from reconciler.controllers.package_variants.chart_provenance import ChartProvenance
 from reconciler.controllers.package_variants.chart_requests import build_chart_request, find_option_error
+from reconciler.controllers.package_variants.chart_values import collect_values, find_option_source
 from reconciler.controllers.package_variants.codes import BY_REASON, FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
 from reconciler.controllers.package_variants.mutation import build_mutation
@@ -34,7 +36,14 @@ from reconciler.controllers.results import (
     collect_config_sources,
 )
 from reconciler.controllers.validation import create_field_findings
-from reconciler.krm.findings import Finding, SourceLocation, downgrade_to_warning, upgrade_to_error
+from reconciler.krm.findings import (
+    Finding,
+    SourceLocation,
+    downgrade_to_warning,
+    join_messages,
+    select_errors,
+    upgrade_to_error,
+)
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import replace
 from reconciler.packages.source_codes import SourceCodes
@@ -49,7 +58,7 @@ _PACKAGE_FIELDS = frozenset(
 
 
 def process_variant(
-    manifest: ConfigObject, inputs: PackageVariantInputs, upstreams: UpstreamResolver
+    manifest: ConfigObject, catalog: Catalog, inputs: PackageVariantInputs, upstreams: UpstreamResolver
 ) -> ControllerResult:
     """Return the package variant of a PackageVariant in the config, or the reason why the PackageVariant is stalled."""
     owner = PackageOwner(manifest.key, manifest.api_version)
@@ -65,7 +74,7 @@ def process_variant(
         conditions = status.build_invalid_conditions(result.error_texts)
         variant: Variant | StalledVariant = StalledVariant(owner, conditions, findings, _find_written_target(manifest))
     else:
-        variant = resolve_variant(owner, result.model.spec, manifest, inputs, upstreams)
+        variant = resolve_variant(owner, result.model.spec, manifest, catalog, inputs, upstreams)
     if isinstance(variant, StalledVariant):
         return ControllerResult(stalled=(variant,), statuses=statuses, findings=deprecations)
     return ControllerResult((variant,), statuses=statuses, findings=deprecations)
@@ -75,6 +84,7 @@ def resolve_variant(
     owner: PackageOwner,
     spec: PackageVariantSpec,
     manifest: ConfigObject,
+    catalog: Catalog,
     inputs: PackageVariantInputs,
     upstreams: UpstreamResolver,
 ) -> Variant | StalledVariant:
@@ -109,7 +119,7 @@ def resolve_variant(
             conditions = status.build_invalid_conditions((message,))
             finding = VariantCodes.VALIDATION_ERROR.finding(message, _locate(owner, manifest, "helm"))
         case ResolvedRevision():
-            return _build_variant(owner, spec, manifest, revision, inputs)
+            return _build_chart_variant(owner, spec, manifest, catalog, revision, inputs)
     upstream_target = PackageTarget(namespace, spec.upstream.repo, spec.upstream.package_name)
     return StalledVariant(owner, conditions, (finding,), _get_target(owner, spec), upstream_target)
 
@@ -124,6 +134,36 @@ def _explain_unusable_target(repositories: Repositories, namespace: str, name: s
     return ""
 
 
+def _build_chart_variant(
+    owner: PackageOwner,
+    spec: PackageVariantSpec,
+    manifest: ConfigObject,
+    catalog: Catalog,
+    revision: ResolvedRevision,
+    inputs: PackageVariantInputs,
+) -> Variant | StalledVariant:
+    """Return the package variant with the values of its chart. It is stalled if values do not exist."""
+    variant = _build_variant(owner, spec, manifest, revision, inputs)
+    if spec.helm is None or variant.upstream is None:
+        return variant
+    source = find_option_source(manifest, spec.upstream, owner.target_indexes)
+    collected = collect_values(spec.helm, source, catalog, owner.key.namespace)
+    if errors := select_errors(collected.findings):
+        conditions = status.build_stalled_conditions(errors[0].code, join_messages(error.message for error in errors))
+        upstream_target = PackageTarget(owner.key.namespace, spec.upstream.repo, spec.upstream.package_name)
+        return StalledVariant(owner, conditions, collected.findings, variant.target, upstream_target)
+    repository = inputs.repositories[owner.key.namespace, spec.downstream.repo]
+    request = build_chart_request(
+        spec, spec.helm, collected.values, repository, manifest.annotations, str(variant.target), inputs.chart_defaults
+    )
+    upstream = replace(variant.upstream, chart=request, values=collected.values)
+    return replace(
+        variant, source=upstream, findings=(*variant.findings, *collected.findings),
+        dependencies={**variant.dependencies, **collected.dependencies, "upstream": upstream.fingerprint},
+        provenance=ChartProvenance(collected.values, collected.objects),
+    )  # fmt: skip
+
+
 def _build_variant(
     owner: PackageOwner,
     spec: PackageVariantSpec,
@@ -133,13 +173,7 @@ def _build_variant(
 ) -> Variant:
     key, target = owner.key, _get_target(owner, spec)
     upstream = _build_upstream(key.namespace, revision, inputs)
-    repository = inputs.repositories[key.namespace, target.repository]
-    deployment = repository.deployment
-    if spec.helm:
-        request = build_chart_request(
-            spec, spec.helm, repository, manifest.annotations, str(target), inputs.chart_defaults
-        )
-        upstream = replace(upstream, chart=request)
+    deployment = inputs.repositories[key.namespace, target.repository].deployment
     dependencies = {
         "variant": compute_digest({"name": key.name, "spec": spec.as_data()}),
         "upstream": upstream.fingerprint,

@@ -26,6 +26,7 @@ from reconciler.controllers.deletion_guards import (
 )
 from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.package_variants import status
+from reconciler.controllers.package_variants.chart_requests import CLUSTER_ANNOTATIONS
 from reconciler.controllers.package_variants.codes import BY_REASON, FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UpstreamResolver
 from reconciler.controllers.package_variants.package_variant import resolve_variant
@@ -259,10 +260,10 @@ def _get_result(
     manifest: ConfigObject, expansion: SetExpansion, view: _SetView, cache: PackageVariantCache
 ) -> ControllerResult:
     inputs = view.inputs
-    deployments = cache.deployments.get_or_create(
-        (expansion, inputs.repositories), lambda: view.list_deployments(expansion)
+    properties = cache.target_properties.get_or_create(
+        (expansion, inputs.repositories), lambda: view.list_target_properties(expansion)
     )
-    key = (IdentityKey(expansion), *_iterate_inputs(expansion, view), deployments)
+    key = (IdentityKey(expansion), *_iterate_inputs(manifest, expansion, view), properties)
     set_variants = cache.set_variants.get_or_create(key, lambda: _resolve_variants(manifest, expansion, view))
     parts = (
         manifest,
@@ -294,9 +295,7 @@ def _build_result(
 
 def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _SetView) -> SetVariants:
     variants = tuple(
-        _add_selected_source(
-            _resolve_generated_variant(generated, manifest, view.inputs, view.upstreams), generated, manifest, view
-        )
+        _add_selected_source(_resolve_generated_variant(generated, manifest, view), generated, manifest, view)
         for generated in expansion.variants
     )
     return variants, tuple(map(_build_variant_status, expansion.variants))
@@ -326,7 +325,7 @@ def _add_selected_source(
     )
 
 
-def _iterate_inputs(expansion: SetExpansion, view: _SetView) -> Iterator[Hashable]:
+def _iterate_inputs(manifest: ConfigObject, expansion: SetExpansion, view: _SetView) -> Iterator[Hashable]:
     """Yield all data that affects the package variants of a set and is not part of the expansion of the set."""
     inputs, namespace = view.inputs, view.namespace
     yield inputs.engine
@@ -338,6 +337,11 @@ def _iterate_inputs(expansion: SetExpansion, view: _SetView) -> Iterator[Hashabl
             repository = inputs.repositories[namespace, resolution.repository]
             seconds = inputs.upstreams.get_commit_seconds(repository, resolution.commit)
             yield (repository.url, inputs.upstreams.get_url(repository), seconds)
+    for api_version, kind, name in expansion.values_objects:
+        yield IdentityKey(view.catalog.objects_by_name.get((api_version, kind, namespace, name)))
+    find_owner = view.catalog.tenants.find_owner
+    for file in expansion.values_files:
+        yield IdentityKey(view.catalog.documents(file)), find_owner(file), find_owner(manifest.file)
 
 
 def _build_guard(manifest: ConfigObject, deletions: SetDeletions) -> DeletionGuard:
@@ -353,10 +357,10 @@ def _build_targets(manifest: ConfigObject, keys: Iterable[DownstreamKey]) -> fro
 
 
 def _resolve_generated_variant(
-    generated: GeneratedVariant, manifest: ConfigObject, inputs: PackageVariantInputs, upstreams: UpstreamResolver
+    generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
 ) -> Variant | StalledVariant:
     owner = PackageOwner(_build_variant_key(generated), PORCH_API_VERSION, manifest.key, generated.target_indexes)
-    return resolve_variant(owner, generated.spec, manifest, inputs, upstreams)
+    return resolve_variant(owner, generated.spec, manifest, view.catalog, view.inputs, view.upstreams)
 
 
 def _create_findings(
@@ -424,13 +428,18 @@ class _SetView:
         """
         return self.inputs.repositories if query == "find_repository" else None
 
-    def list_deployments(self, expansion: SetExpansion) -> tuple[bool | None, ...]:
-        """Return, for each requested PackageVariant, whether the downstream Repository is a deployment repository.
+    def list_target_properties(self, expansion: SetExpansion) -> tuple[Hashable, ...]:
+        """Return the properties of each downstream Repository that affect the package, in the order of `variants`.
 
         The value is None if the Repository does not exist.
         """
         repositories = (self.inputs.repositories.get((self.namespace, name)) for name in expansion.repositories)
-        return tuple(repository.deployment if repository else None for repository in repositories)
+        if not expansion.has_charts:
+            return tuple(repository.deployment if repository else None for repository in repositories)
+        return tuple(
+            (repository.deployment, *map(repository.annotations.get, CLUSTER_ANNOTATIONS)) if repository else None
+            for repository in repositories
+        )
 
     def find_repository(self, name: str) -> Repository | None:
         return self.inputs.repositories.get((self.namespace, name))

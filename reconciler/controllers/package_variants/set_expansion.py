@@ -6,11 +6,13 @@ was computed is unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from reconciler.api.base import read_model
+from reconciler.api.helm_options import CONFIG_SOURCE, HelmOptions, split_values_file
 from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import (
     PORCH_API_VERSION,
@@ -157,6 +159,27 @@ class SetExpansion:
         return tuple(variant.spec.downstream.repo for variant in self.variants)
 
     @cached_property
+    def values_objects(self) -> tuple[tuple[str, str, str], ...]:
+        """The apiVersion, kind and name of each object with values of charts, sorted and without duplicates."""
+        references = chain.from_iterable(options.values_from for options in self._chart_options)
+        return tuple(sorted({(entry.api_version, entry.kind, entry.name) for entry in references}))
+
+    @cached_property
+    def values_files(self) -> tuple[str, ...]:
+        """The config files with values of charts, sorted and without duplicates."""
+        paths = map(split_values_file, chain.from_iterable(options.values_files for options in self._chart_options))
+        return tuple(sorted({file for source, file in paths if source == CONFIG_SOURCE}))
+
+    @property
+    def has_charts(self) -> bool:
+        """Whether a requested PackageVariant renders a chart."""
+        return any(self._chart_options)
+
+    @property
+    def _chart_options(self) -> Iterator[HelmOptions]:
+        return (variant.spec.helm for variant in self.variants if variant.spec.helm)
+
+    @cached_property
     def names(self) -> frozenset[str]:
         """The names of the requested PackageVariants."""
         return frozenset(variant.name for variant in self.variants)
@@ -300,7 +323,7 @@ class PackageVariantCache(ControllerCache):
         self._expansions: dict[ObjectKey, _CachedExpansion] = {}
         self.set_variants = self.create(KeyedCache[SetVariants])
         self.set_results = self.create(IdentityCache[ControllerResult])
-        self.deployments = self.create(IdentityCache[tuple[bool | None, ...]])
+        self.target_properties = self.create(IdentityCache[tuple[Hashable, ...]])
         self.reference_warnings = self.create(IdentityCache[tuple[Finding, ...]])
         self.acyclic_inputs: tuple[object, ...] = ()
 

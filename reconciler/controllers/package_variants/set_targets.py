@@ -27,6 +27,8 @@ from reconciler.api.porch import (
     UpstreamSpec,
 )
 from reconciler.cel import CelEnvironment, ExpressionError, ExpressionLimits, evaluate_string
+from reconciler.cel.results import ResultConversionError, convert_to_data
+from reconciler.controllers.package_variants.helm_templates import render_helm_options
 from reconciler.krm.field_text import format_path
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
@@ -106,6 +108,18 @@ class ExpressionInputs:
             program = _create_environment(self.limits, expression.can_use_repository).compile(expression.text)
             return evaluate_string(program, self.bindings)
         except ExpressionError as error:
+            raise TemplateError(f"template.{format_path(expression.path)}: {error}") from error
+
+    def evaluate_data(self, expression: TemplateExpression) -> Any:
+        """Return the result of a CEL expression as data for YAML, of any type.
+
+        Raises:
+            TemplateError: The expression fails, or YAML does not support the result.
+        """
+        try:
+            program = _create_environment(self.limits, expression.can_use_repository).compile(expression.text)
+            return convert_to_data(program.evaluate(self.bindings))
+        except (ExpressionError, ResultConversionError) as error:
             raise TemplateError(f"template.{format_path(expression.path)}: {error}") from error
 
     def evaluate_map(self, entries: Sequence[MapExpr], path: DataPath) -> dict[str, str]:
@@ -373,6 +387,7 @@ def _render_rest(template: PackageVariantTemplate, inputs: ExpressionInputs) -> 
     pipeline = PipelineSpec(
         mutators=_render_functions(template.pipeline.mutators, "mutators", inputs), validators=validators
     )
+    helm = render_helm_options(template.helm, inputs) if template.helm else None
     return omit_empty(
         {
             "adoptionPolicy": template.adoption_policy,
@@ -380,6 +395,7 @@ def _render_rest(template: PackageVariantTemplate, inputs: ExpressionInputs) -> 
             "labels": labels,
             "annotations": annotations,
             "packageContext": context.as_data(),
+            "helm": helm,
             "pipeline": pipeline.as_data(),
             "injectors": injectors,
             "updateStrategy": template.update_strategy,

@@ -15,6 +15,7 @@ from reconciler.krm.yaml.comments import (
     find_comment_offset,
     find_comments,
     find_leading_comments,
+    find_node,
     get_key_name,
     index_values,
 )
@@ -24,7 +25,7 @@ from reconciler.krm.yaml.edit import edit_text
 from reconciler.krm.yaml.emit import emit
 from reconciler.krm.yaml.errors import YamlError, YamlLimits
 from reconciler.krm.yaml.layout import TextLayout, TextSpan, detect_indent_style
-from reconciler.krm.yaml.nodes import AliasNode, MappingNode, SequenceNode, YamlNode, is_merge_key
+from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode, is_merge_key
 from reconciler.krm.yaml.reuse_formatting import FormattingSource, ReusedFormatting
 from reconciler.krm.yaml.ruamel_fallback import rewrite_with_ruamel
 from reconciler.krm.yaml.text_edits import TextSplices, UnsupportedEditError
@@ -106,6 +107,18 @@ class Document:
                 break
             offset, node = step
         return self.line + self._layout.line(offset), self._layout.column(offset) + 1
+
+    def find_text_offset(self, path: DataPath) -> int:
+        """Return the number of lines in the file before the text at `path`.
+
+        Return 0 unless the text is a literal block scalar (`|`), whose lines are lines of the file.
+        """
+        try:
+            node, _ = find_node(self.root, path)
+        except KeyError:
+            return 0
+        is_literal = isinstance(node, ScalarNode) and node.style == "|"
+        return self.line + self._layout.line(node.start) if is_literal else 0
 
     def comments(self) -> Mapping[DataPath, str]:
         """Return the line comments, with the leading "#", by the path of their value.

@@ -36,7 +36,7 @@ class ValuesLayer:
         target: Path at which the value is set. () for a map that is merged into all values.
         file: Path of the file.
         field_path: Path of the field of the object that contains the values. "" for a whole file.
-        revision: Commit or digest of the file.
+        revision: Commit or digest of the file. "" for a file of the config, whose commit is the config commit.
         expression: CEL expression that returned the value.
         find_line: Function that returns the line of a path in `values` in the file. It returns 0 for an unknown line.
     """
@@ -131,29 +131,36 @@ def iterate_leaves(values: Any, path: DataPath = ()) -> Iterator[tuple[DataPath,
         yield path, values
 
 
-def find_layer(layers: Sequence[ValuesLayer], path: Sequence[str | int]) -> tuple[ValuesLayer, DataPath] | None:
-    """Return the highest layer that sets the value at a path, and the path in the values of this layer.
+def find_layer(layers: Sequence[ValuesLayer], segments: Sequence[str]) -> tuple[ValuesLayer, DataPath] | None:
+    """Return the highest layer that sets a value, and the path of the value in this layer.
 
     If no layer sets the value, return the layer of its nearest parent. Return None if no layer sets a parent either.
+
+    Args:
+        segments: The segments of the JSON pointer of the value. The index of a list item is a text.
     """
-    for length in range(len(path), 0, -1):
+    for length in range(len(segments), 0, -1):
         for layer in reversed(layers):
-            inner = _find_in_layer(layer, tuple(path[:length]))
-            if inner is not None:
-                return layer, inner
+            inner_path = _find_in_layer(layer, segments[:length])
+            if inner_path is not None:
+                return layer, inner_path
     return None
 
 
-def _find_in_layer(layer: ValuesLayer, path: tuple[str | int, ...]) -> DataPath | None:
-    """Return the path in the values of a layer for a path in the merged values. None if the layer does not set it."""
-    inner, common = path[len(layer.target) :], layer.target[: len(path)]
-    if path[: len(common)] != common:
+def _find_in_layer(layer: ValuesLayer, segments: Sequence[str]) -> DataPath | None:
+    """Return the path in the values of a layer. Return None if the layer does not set the value."""
+    target = [str(step) for step in layer.target]
+    if any(segment != step for segment, step in zip(segments, target, strict=False)):
         return None
-    try:
-        resolve_pointer(layer.values, inner)
-    except PointerError:
-        return None
-    return inner
+    value, path = layer.values, []
+    for segment in segments[len(target) :]:
+        step = int(segment) if isinstance(value, list) and segment.isdecimal() else segment
+        try:
+            value = resolve_pointer(value, [step])
+        except PointerError:
+            return None
+        path.append(step)
+    return tuple(path)
 
 
 def format_values_path(path: DataPath) -> str:

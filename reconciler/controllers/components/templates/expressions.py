@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from reconciler.api.openchoreo import EXPRESSION_START
-from reconciler.cel import OMIT, BudgetExceededError, CelOptional, CelProgram, ExpressionBudget, ExpressionError, Uint
+from reconciler.cel import BudgetExceededError, CelProgram, ExpressionBudget, ExpressionError
 from reconciler.cel.errors import CelCodes
+from reconciler.cel.results import ResultConversionError, convert_to_data
 from reconciler.controllers.components.codes import ComponentCodes
 from reconciler.controllers.components.field_findings import FieldFinding, FieldFindingError, build_field_finding
 from reconciler.krm.field_text import quote_value
@@ -95,14 +95,6 @@ def _build_unterminated_finding(text: str, path: DataPath) -> FieldFinding:
     return build_field_finding(ComponentCodes.TEMPLATE_UNTERMINATED, path, message)
 
 
-class ResultConversionError(ValueError):
-    """The result of an expression cannot be converted to YAML data. The error text contains a solution."""
-
-    def __init__(self, code: FindingCode, text: str) -> None:
-        super().__init__(text)
-        self.code = code
-
-
 def evaluate_expression(
     program: CelProgram, bindings: Mapping[str, Any], budget: ExpressionBudget, path: DataPath
 ) -> Any:
@@ -117,7 +109,8 @@ def evaluate_expression(
         hint = "; this limit applies to all expressions of the render" if error.code == CelCodes.CEL_BUDGET.name else ""
         raise _build_evaluation_error(CelCodes.by_name[error.code], program, path, f"{error}{hint}") from None
     except ResultConversionError as error:
-        raise _build_evaluation_error(error.code, program, path, str(error)) from None
+        code = ComponentCodes.TEMPLATE_KEY_TYPE if error.is_about_key else CelCodes.CEL_CONVERSION
+        raise _build_evaluation_error(code, program, path, str(error)) from None
 
 
 def _build_evaluation_error(code: FindingCode, program: CelProgram, path: DataPath, reason: str) -> FieldFindingError:
@@ -137,47 +130,3 @@ def charge_budget(budget: ExpressionBudget, steps: int, size: int, path: DataPat
     except BudgetExceededError as error:
         message = f"exceeds the budget of the render: {error.message}"
         raise FieldFindingError(build_field_finding(CelCodes.CEL_BUDGET, path, message)) from None
-
-
-def convert_to_data(value: Any) -> Any:
-    """Convert a CEL value to YAML data. Return `OMIT` unchanged.
-
-    Raises:
-        ResultConversionError: The value cannot be written in YAML, e.g. a timestamp.
-    """
-    match value:
-        case str() | bool() | None:
-            return value
-        case Uint():
-            return int(value)
-        case int():
-            return value
-        case float() if math.isfinite(value):
-            return value
-        case list():
-            return [convert_to_data(item) for item in value]
-        case dict():
-            return {_convert_key(key): convert_to_data(item) for key, item in value.items()}
-        case _ if value is OMIT:
-            return value
-        case _:
-            raise _build_conversion_error(value)
-
-
-def _convert_key(key: Any) -> str:
-    if isinstance(key, str):
-        return key
-    raise ResultConversionError(
-        ComponentCodes.TEMPLATE_KEY_TYPE, f"the keys of a map must be strings, not {quote_value(key)}; use string()"
-    )
-
-
-def _build_conversion_error(value: Any) -> ResultConversionError:
-    if isinstance(value, float):
-        return ResultConversionError(CelCodes.CEL_CONVERSION, "the result must be a finite number")
-    if isinstance(value, CelOptional):
-        return ResultConversionError(
-            CelCodes.CEL_CONVERSION, "the result must not be an optional value; append .orValue(…)"
-        )
-    message = "the result must be a YAML value, not bytes, a timestamp, a duration or a type; use string()"
-    return ResultConversionError(CelCodes.CEL_CONVERSION, message)

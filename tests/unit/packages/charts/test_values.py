@@ -134,12 +134,12 @@ def test_imprecise_integers() -> None:
         pytest.param(("a", "b"), "two", ("a", "b"), id="highest-layer"),
         pytest.param(("a", "c"), "one", ("a", "c"), id="lower-layer"),
         pytest.param(("a", "missing"), "two", ("a",), id="nearest-parent"),
-        pytest.param(("list", 1), "one", ("list", 1), id="list-item"),
+        pytest.param(("list", "1"), "one", ("list", 1), id="list-item"),
         pytest.param(("x", "y"), "three", (), id="target"),
         pytest.param(("x", "y", "z"), "three", (), id="below-a-target"),
     ],
 )
-def test_find_layer(path: tuple[str | int, ...], source: str, inner: tuple[str | int, ...]) -> None:
+def test_find_layer(path: tuple[str, ...], source: str, inner: tuple[str | int, ...]) -> None:
     """The layer of a value is the highest layer that sets the value or its nearest parent."""
     layers = [
         build_layer({"a": {"b": 1, "c": 2}, "list": [1, 2]}, source="one"),
