@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.emitted_events import collect_events
 from tests.support.logs import unchanged_logs
 from tests.support.stall_guard import StallGuard
 from tests.support.worker_messages import WorkerMessages, can_omit_reports
@@ -27,6 +28,18 @@ def pytest_runtest_protocol() -> Iterator[None]:
     # A command that runs in this process would hide the log events of the next test.
     with unchanged_logs():
         return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Check that a test with the marker `emits` emits the log events that the marker names."""
+    expected = {name for marker in item.iter_markers("emits") for name in marker.args}
+    if not expected:
+        return (yield)
+    with collect_events() as events:
+        result = yield
+    assert expected <= events, f"the test emitted only {sorted(events)}"
+    return result
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

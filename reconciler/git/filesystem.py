@@ -108,10 +108,9 @@ def replace_file(file: Path, text: str, *, is_durable: bool = False) -> None:
     """
     file.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
     temporary = file.with_suffix(".new")
-    with temporary.open("w") as stream:
-        stream.write(text)
-        if is_durable:
-            stream.flush()
+    temporary.write_text(text)
+    if is_durable:
+        with temporary.open() as stream:
             os.fsync(stream.fileno())
     temporary.replace(file)
 

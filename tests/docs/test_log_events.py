@@ -162,6 +162,20 @@ def test_the_page_lists_exactly_the_events_of_the_source() -> None:
     assert find_differences(find_events_of_project(), read_page(PAGE.read_text())) == []
 
 
+def find_emitted_events(source: str) -> Iterator[str]:
+    """Yield the events of all markers `emits` in a test module. A test with this marker fails without these events."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.emits":
+            yield from (argument.value for argument in node.args if isinstance(argument, ast.Constant))
+
+
+def test_tests_emit_exactly_the_events_of_the_page() -> None:
+    modules = [file.read_text() for file in sorted((PROJECT / "tests").rglob("test_*.py"))]
+    emitted = {event for text in modules if "mark.emits" in text for event in find_emitted_events(text)}
+
+    assert emitted == read_page(PAGE.read_text()).keys()
+
+
 def test_only_the_event_log_uses_structlog() -> None:
     files = [file for file in (PROJECT / "reconciler").rglob("*.py") if "get_logger" in file.read_text()]
 

@@ -6,10 +6,13 @@ import shutil
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.support.daemon import run_daemon
 from tests.support.git_repositories import make_bare
 
 
+@pytest.mark.emits("daemon_started", "daemon_stopped")
 def test_a_reload_applies_the_settings_or_keeps_the_old_ones(tmp_path: Path) -> None:
     make_bare(tmp_path / "fleet.git")
     (tmp_path / "config").mkdir()

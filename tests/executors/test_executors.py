@@ -162,6 +162,7 @@ def test_a_render_that_ends_every_worker_holds_up_no_other(
     assert world.sync().outcomes["berlin/gateway"] == "draft"
 
 
+@pytest.mark.emits("executor_failed")
 def test_packages_of_a_worker_that_does_not_answer_are_rendered_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,6 +201,7 @@ def test_packages_for_a_cluster_without_workers_are_rendered_here(
 
 
 @pytest.mark.parametrize("error", [MemoryError, RecursionError, ValueError, OSError])
+@pytest.mark.emits("internal_error")
 def test_an_unexpected_exception_in_a_worker_blocks_one_package(
     error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

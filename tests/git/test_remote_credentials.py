@@ -24,6 +24,7 @@ from reconciler.git.remote_credentials import (
 )
 from reconciler.git.url import GitUrl, parse_url
 from reconciler.redaction import Secret
+from reconciler.telemetry.event_log import CredentialLog
 from tests.support.git_http import GitHost, serve
 from tests.support.git_repositories import commit_files, make_bare, read_refs
 from tests.support.processes import find_in_processes
@@ -33,8 +34,8 @@ READ, WRITE = "read-token-canary-1", "write-token-canary-2"
 
 
 @dataclass
-class Events:
-    """The reported events. Implements `CredentialObserver`."""
+class Events(CredentialLog):
+    """The reported events, which are also logged."""
 
     reloaded: list[tuple[str, str]] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
@@ -42,12 +43,15 @@ class Events:
 
     def report_reloaded(self, remote: str, use: str, file: str) -> None:
         self.reloaded.append((use, Path(file).name))
+        super().report_reloaded(remote, use, file)
 
     def report_unreadable(self, remote: str, use: str, file: str, message: str) -> None:
         self.unreadable.append(message)
+        super().report_unreadable(remote, use, file, message)
 
     def report_copied_key(self, remote: str, use: str, file: str) -> None:
         self.copied.append(Path(file).name)
+        super().report_copied_key(remote, use, file)
 
 
 @dataclass
@@ -247,6 +251,7 @@ def test_token_that_stays_refused_is_tried_twice(scene: Scene) -> None:
         pytest.param("canary-a\ncanary-b", "must contain one token", id="two-lines"),
     ],
 )
+@pytest.mark.emits("credential_unreadable")
 def test_unusable_token_file_is_named_and_not_quoted(scene: Scene, content: str | None, expected: str) -> None:
     mirror = scene.open(scene.build_entry())
     (scene.folder / "read").unlink()
@@ -382,7 +387,7 @@ def test_pattern_of_an_entry(url: str, pattern: str, expected: bool) -> None:
     [
         pytest.param(0o600, "original", id="private"),
         pytest.param(0o400, "original", id="read-only"),
-        pytest.param(0o440, "copy", id="group-readable"),
+        pytest.param(0o440, "copy", id="group-readable", marks=pytest.mark.emits("ssh_key_copied")),
         pytest.param(0o640, "copy", id="group-readable-and-writable-by-the-owner"),
         pytest.param(0o644, None, id="readable-by-all"),
         pytest.param(0o660, None, id="writable-by-the-group"),

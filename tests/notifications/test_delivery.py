@@ -37,6 +37,7 @@ def delivery(channel: MemoryChannel, finished: Finished) -> Delivery:
     return Delivery({"ops": channel, "other": channel}, lambda *result: finished.append(result), ChannelFindings())
 
 
+@pytest.mark.emits("notification_sent")
 def test_a_message_is_sent_once(delivery: Delivery, channel: MemoryChannel, finished: Finished) -> None:
     delivery.add(MESSAGE)
     with capture_logs() as logs:
@@ -50,6 +51,7 @@ def test_a_message_is_sent_once(delivery: Delivery, channel: MemoryChannel, fini
     ]  # fmt: skip
 
 
+@pytest.mark.emits("notification_failed")
 def test_the_delays_of_retries(delivery: Delivery, channel: MemoryChannel, finished: Finished) -> None:
     channel.errors = [unreachable() for _ in range(6)]
     delivery.add(MESSAGE)

@@ -293,6 +293,7 @@ def test_a_lost_ledger_repeats_the_conditions_as_one_message(harness: Notificati
     assert harness.settle(observed) == []
 
 
+@pytest.mark.emits("notification_ledger_failed")
 def test_a_damaged_ledger_is_like_a_lost_ledger(harness: NotificationHarness) -> None:
     observed = observe(drafts("a/web@1"), blocked("a/db"))
     harness.settle(observed)

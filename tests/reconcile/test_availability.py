@@ -50,6 +50,7 @@ def test_the_first_failure_and_each_longer_wait_are_logged() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.emits("remote_recovered", "remote_unavailable")
 def test_a_recovery_is_logged_once_with_the_time_of_the_outage() -> None:
     remotes = Remotes()
     remotes.fetch(True, False, False)

@@ -83,6 +83,7 @@ def test_an_invalid_file_counts_as_missing(file: Path, text: str) -> None:
     assert FirstSeenTimes(file).update("berlin", {"gw": "t1"}, 200) == {"gw": 200}
 
 
+@pytest.mark.emits("first_seen_store_failed")
 def test_an_unwritable_folder_stops_no_pass(file: Path) -> None:
     file.parent.write_text("in the way")
     times = FirstSeenTimes(file)

@@ -6,6 +6,7 @@ import shutil
 from functools import partial
 from pathlib import Path
 
+import pytest
 from structlog.testing import capture_logs
 
 from reconciler.bootstrap.heartbeat import build_heartbeat
@@ -65,6 +66,7 @@ def test_a_daemon_with_an_empty_cache_replaces_the_commit(tmp_path: Path) -> Non
     assert scene.record() not in {"", first}
 
 
+@pytest.mark.emits("heartbeat_push_failed")
 def test_a_failed_push_is_logged_and_tried_again(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.remote.rename(tmp_path / "away")

@@ -93,6 +93,7 @@ def test_an_unreadable_file_has_no_heads_and_is_replaced(tmp_path: Path, content
     assert KnownHeads(tmp_path / "heads.json", "config").find(target()) is not None
 
 
+@pytest.mark.emits("known_heads_read_failed", "known_heads_store_failed")
 def test_a_disk_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 

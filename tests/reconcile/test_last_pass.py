@@ -92,6 +92,7 @@ def test_an_invalid_file_is_like_a_missing_file(tmp_path: Path, content: str) ->
     assert LastPassFile(tmp_path / "missing.json").read() is None
 
 
+@pytest.mark.emits("last_pass_store_failed")
 def test_a_full_disk_is_logged_and_does_not_end_the_pass(tmp_path: Path) -> None:
     (tmp_path / "last_pass.new").mkdir()
     with capture_logs() as events:

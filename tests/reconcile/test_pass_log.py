@@ -65,6 +65,7 @@ def test_a_package_that_two_objects_request_is_one_blocked_package(world: World)
     assert run_once(world)["packages"]["blocked"] == 1
 
 
+@pytest.mark.emits("status_push_failed")
 def test_an_unreachable_target_makes_the_result_partial(world: World) -> None:
     service = Service(world)
     service.run()
@@ -78,6 +79,7 @@ def test_an_unreachable_target_makes_the_result_partial(world: World) -> None:
     assert "finding_reported" not in {event["event"] for event in second}
 
 
+@pytest.mark.emits("pass_completed", "pass_started", "pass_skipped", "draft_pushed")
 def test_a_second_pass_logs_nothing(world: World) -> None:
     service = Service(world)
     first = service.run()
@@ -87,6 +89,7 @@ def test_a_second_pass_logs_nothing(world: World) -> None:
     assert (second, third) == ([], [])
 
 
+@pytest.mark.emits("draft_withdrawn", "target_branch_created")
 def test_the_events_of_drafts_name_their_packages(world: World) -> None:
     service = Service(world)
     events = service.run()
@@ -101,6 +104,7 @@ def test_the_events_of_drafts_name_their_packages(world: World) -> None:
     assert second["draft_withdrawn"]["package"] == "metrics"
 
 
+@pytest.mark.emits("package_published", "revision_tagged", "review_action")
 def test_the_events_of_publications_name_the_person_and_the_way(tmp_path: Path) -> None:
     world = small_world(tmp_path, git={"revision_tags": "all"})
     service = Service(world)

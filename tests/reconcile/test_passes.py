@@ -280,6 +280,7 @@ def replace_by_file(mirror: Path) -> None:
 
 @pytest.mark.parametrize("damage", [garble_objects, garble_far_side, garble_config, replace_by_file])
 @pytest.mark.parametrize("pattern", ["*fleet*.git", "*catalog*.git"])
+@pytest.mark.emits("mirror_rebuilt")
 def test_a_damaged_mirror_is_rebuilt_in_the_same_pass(
     world: World, damage: Callable[[Path], None], pattern: str
 ) -> None:

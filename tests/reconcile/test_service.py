@@ -216,6 +216,7 @@ def test_background_work_ends_with_the_service_work() -> None:
     assert closed == ["first", "second"]
 
 
+@pytest.mark.emits("daemon_stopping", "settings_reloaded", "wakeup_received")
 def test_a_reload_builds_the_work_anew() -> None:
     first, second = Passes(), Passes()
     works = [first.work(), replace(second.work(), changed_settings=("shard",))]
@@ -226,6 +227,7 @@ def test_a_reload_builds_the_work_anew() -> None:
     assert [event["changed"] for event in events if event["event"] == "settings_reloaded"] == [["shard"]]
 
 
+@pytest.mark.emits("settings_refused")
 def test_a_reload_that_cannot_be_used_keeps_what_there_is() -> None:
     passes = Passes()
     tries = iter([passes.work(), None])

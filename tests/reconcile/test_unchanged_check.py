@@ -22,6 +22,7 @@ def test_a_folder_in_place_of_the_file_is_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("settled", [None, CompletedPass("tree:1", "sha256:2", (), (), 7, {}, (), silent=True)])
+@pytest.mark.emits("completed_pass_store_failed")
 def test_a_cache_that_takes_no_file_is_logged_and_ends_no_pass(
     settled: CompletedPass | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def world(tmp_path: Path) -> Iterator[ForgeWorld]:
 
 
 @pytest.mark.parametrize("product", get_args(Product))
+@pytest.mark.emits("label_removed", "pull_request_updated")
 def test_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: Product, tmp_path: Path) -> None:
     with forge_world(product, tmp_path, ("lisbon",)) as world:
         pull_request = create_conflict(world)

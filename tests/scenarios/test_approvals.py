@@ -479,6 +479,7 @@ def test_draft_with_a_failed_function_waits(world: World) -> None:
     assert read_published_image(world) == ""
 
 
+@pytest.mark.emits("approval_skipped")
 def test_draft_with_conflicts_waits(world: World) -> None:
     request_package(world, "metrics", policy="always")
     world.sync_until_unchanged()

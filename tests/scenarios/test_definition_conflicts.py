@@ -1,9 +1,12 @@
 """Tests of conflicting definitions: a later definition is rejected, and the first one stays valid."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from reconciler.git.errors import UnreachableError
+from reconciler.reconcile.config_source import ConfigCommitReader
 from tests.support.git_repositories import commit_files, make_bare
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.world import PassResult, World, catalog, config_map, package, repository, small_world, variant
@@ -175,3 +178,13 @@ def test_commands_reject_the_same_definitions_as_a_pass(world: World) -> None:
 
     assert list_rejected_files(after) == {"newcomer.yaml"}
     assert sheet is None
+
+
+@pytest.mark.emits("conflict_lookup_failed")
+def test_an_unreadable_history_decides_for_no_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = {BERLIN: repository("berlin")}, {"newcomer.yaml": repository("berlin", branch="main")}
+    world = create_git_world(tmp_path, first, second)
+    fail = Mock(side_effect=UnreachableError("cut off"))
+    monkeypatch.setattr(ConfigCommitReader, "_list_earlier_versions", fail)
+
+    assert world.plan().codes == {"DuplicateObject"}

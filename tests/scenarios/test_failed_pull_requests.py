@@ -8,16 +8,21 @@ from copy import copy
 from math import inf
 from pathlib import Path
 from shutil import copytree
+from typing import NoReturn
 from unittest.mock import patch
 
 import pytest
 
+from reconciler.forge.errors import ForgeRefusedError, ForgeUnreachableError
 from reconciler.forge.github import GitHub
+from reconciler.forge.port import NewRequest
 from reconciler.git.errors import TooLargeError, UnreachableError
+from reconciler.git.mirror import Mirror
 from reconciler.git.object_reader import ObjectReader
 from reconciler.git.push_outcomes import PushOutcome
 from reconciler.reconcile import reconcile_pass, snapshot
 from reconciler.reconcile.commits import WrittenPlan
+from reconciler.reconcile.pull_requests import open_requests
 from reconciler.reconcile.pull_requests import synchronizer as request_notes
 from reconciler.reconcile.pull_requests import tasks as request_tasks
 from reconciler.reconcile.remotes.repository import Remote
@@ -101,6 +106,7 @@ def test_after_a_merge_into_another_branch_a_new_pull_request_is_opened(tmp_path
 
 
 @pytest.mark.parametrize(("kind", "method"), [("gitlab", "PUT"), ("gitea", "PATCH")])
+@pytest.mark.emits("pull_request_closed", "pull_request_failed")
 def test_a_pull_request_that_cannot_be_closed_does_not_delay_others(kind: Product, method: str, tmp_path: Path) -> None:
     with forge_world(kind, tmp_path) as world, patch.object(FakeRepository, "_follow", lambda *_: None):
         world.sync_until_unchanged()
@@ -251,6 +257,7 @@ def test_a_pull_request_that_fails_does_not_delay_the_others(tmp_path: Path) -> 
         assert len(world.open_requests) == 3
 
 
+@pytest.mark.emits("pull_request_record_failed")
 def test_pull_requests_that_were_not_recorded_are_recorded_soon(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         service = world.service()
@@ -281,3 +288,40 @@ def test_pull_requests_above_the_hourly_limit_open_in_later_passes(tmp_path: Pat
             service.run()
         assert service.summary.is_skipped
         assert service.seconds_until_due == inf
+
+
+@pytest.mark.emits("pull_request_found")
+def test_a_pull_request_that_an_earlier_call_opened_is_used(tmp_path: Path) -> None:
+    create = GitHub.create
+
+    def create_and_lose_the_response(forge: GitHub, request: NewRequest) -> NoReturn:
+        create(forge, request)
+        raise ForgeRefusedError("a pull request already exists")
+
+    with github_world(tmp_path, ("lisbon",)) as world:
+        with patch.object(GitHub, "create", create_and_lose_the_response):
+            world.sync()
+        world.sync_until_unchanged()
+        assert list_pull_request_states(world) == [(1, "open")]
+
+
+@pytest.mark.emits("pull_request_read_failed")
+def test_a_pull_request_that_cannot_be_read_declines_no_draft(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world:
+        world.sync_until_unchanged()
+        world.on_forge.close(world.open_requests["drafts/lisbon"])
+        with patch.object(open_requests.PullRequestCache, "find_request", side_effect=ForgeUnreachableError("down")):
+            world.sync()
+        assert world.head("drafts/lisbon") != ""
+        world.sync_until_unchanged()
+        assert world.head("drafts/lisbon") == ""
+
+
+@pytest.mark.emits("pull_request_cleanup_failed")
+def test_pull_requests_stay_open_if_the_branches_cannot_be_read(tmp_path: Path) -> None:
+    with github_world(tmp_path, ("lisbon",)) as world, patch.object(FakeRepository, "_follow", lambda *_: None):
+        world.sync_until_unchanged()
+        world.run_review_action("approve", "lisbon", should_approve_unproposed=True)
+        with patch.object(Mirror, "list_remote_branches", side_effect=UnreachableError("cut off")):
+            world.sync()
+        assert list_pull_request_states(world) == [(1, "open")]

@@ -57,6 +57,7 @@ def test_tag_name_with_a_thousand_slashes_has_no_effect(world: World, repository
 
 
 @pytest.mark.parametrize("kind", ["blob", "tree", "tag of a blob"])
+@pytest.mark.emits("prefetch_failed")
 def test_state_ref_without_a_commit_blocks_its_cluster_only(world: World, kind: str) -> None:
     release_update(world)
     blob = git(world.fleet, "hash-object", "-w", "--stdin", stdin=b"text").strip()

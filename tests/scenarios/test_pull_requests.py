@@ -252,6 +252,7 @@ def test_removal_drafts_have_separate_pull_requests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+@pytest.mark.emits("pull_request_merged", "pull_request_opened")
 def test_approve_merges_the_pull_request_where_the_forge_decides(method: str, tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",), merge=method) as world:
         world.sync_until_unchanged()

@@ -73,3 +73,13 @@ def test_a_refused_review_is_reported_and_retried(answer: str, tmp_path: Path) -
     write_hook(world.fleet, "proc-receive", f"exec python3 {AGIT} ok")
     assert "PullRequestRefused" not in world.sync().codes
     assert world.sync_until_unchanged().is_unchanged
+
+
+@pytest.mark.emits("push_options_unsupported")
+def test_drafts_are_pushed_to_a_host_without_push_options(tmp_path: Path) -> None:
+    world = make_world(tmp_path, "gitlab-push-options")
+    git(world.fleet, "config", "receive.advertisePushOptions", "false")
+
+    world.sync()
+
+    assert world.head("drafts/lisbon") != ""

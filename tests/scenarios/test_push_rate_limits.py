@@ -92,6 +92,7 @@ def test_pushes_above_the_limit_wait_and_other_remotes_do_not(tmp_path: Path) ->
     assert not world.passes.summary.is_clean
 
 
+@pytest.mark.emits("push_postponed")
 def test_postponed_pushes_continue_in_later_passes(tmp_path: Path) -> None:
     world = build_rate_limited_world(tmp_path / "world")
     values = []

@@ -61,6 +61,7 @@ def test_a_merge_during_a_push_is_recognized_in_the_same_pass(world: World) -> N
     assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
+@pytest.mark.emits("race_lost")
 def test_a_lost_race_at_one_cluster_does_not_stop_the_others(world: World) -> None:
     world.sync()
     world.write({f"regions/{item}.yaml": config_map(f"region-{item}", api="new") for item in ("north", "south")})
@@ -73,6 +74,7 @@ def test_a_lost_race_at_one_cluster_does_not_stop_the_others(world: World) -> No
     assert world.sync().is_unchanged
 
 
+@pytest.mark.emits("push_failed")
 def test_a_refused_push_is_reported_and_not_recorded_as_drafted(world: World) -> None:
     world.sync()
     release_metrics(world)

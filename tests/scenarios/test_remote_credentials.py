@@ -85,6 +85,7 @@ def test_validate_reports_the_read_only_target_and_deprecated_settings(tmp_path:
     assert codes["SettingDeprecated"].location.pointer == "git.credentials_file"
 
 
+@pytest.mark.emits("credential_reloaded")
 def test_service_continues_after_a_rotation_of_all_tokens(tmp_path: Path, host: GitHost) -> None:
     world = create_world(tmp_path, host)
     runner = world.service()

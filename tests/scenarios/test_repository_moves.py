@@ -84,6 +84,7 @@ def test_another_spelling_of_a_branch_of_a_cluster_is_rejected(world: World) -> 
     assert after.changed_branches == set()
 
 
+@pytest.mark.emits("repository_moved")
 def test_a_repository_that_moved_with_all_refs_is_accepted_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -106,6 +106,7 @@ def test_a_config_proposal_is_not_signed_again(tmp_path: Path) -> None:
     assert refs == first_refs
 
 
+@pytest.mark.emits("signing_failed")
 def test_a_lost_key_stops_all_pushes_until_it_is_back(world: World, key: Path) -> None:
     service = world.service()
     refs = read_refs(world.fleet)

@@ -124,6 +124,7 @@ def test_secrets_are_those_of_the_moment(service: Service) -> None:
     assert [service.push(b"1"), service.push(b"1", secret=b"new")] == [REFUSED, ACCEPTED]
 
 
+@pytest.mark.emits("webhook_accepted", "webhook_ignored", "webhook_refused")
 def test_the_log_contains_only_the_escaped_event_and_delivery() -> None:
     service = Service()
     with capture_logs() as log_events:

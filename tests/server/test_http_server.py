@@ -63,6 +63,7 @@ def test_server_listens_on_ipv6(server: HttpServer) -> None:
         assert parse(read_to_end(connection)).body == b"answer"
 
 
+@pytest.mark.emits("server_started", "server_stopped")
 def test_other_address_replaces_the_first(server: HttpServer) -> None:
     first = server.port
     server.listen("localhost:0")

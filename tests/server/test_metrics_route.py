@@ -78,6 +78,7 @@ def test_requests_need_a_token(server: ServiceServer, tmp_path: Path, authorizat
     )  # fmt: skip
 
 
+@pytest.mark.emits("metrics_token_unreadable")
 def test_a_new_token_is_valid_without_a_reload(server: ServiceServer, tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     file.write_text("old")

@@ -87,6 +87,7 @@ def test_requests_are_counted_by_route() -> None:
     }
 
 
+@pytest.mark.emits("http_request_failed")
 def test_failed_request_does_not_fill_the_log() -> None:
     with capture_logs() as log_events:
         app = create_app([Route("/{name:path}", fail, methods=["BREW"])], ServerLimits(), lambda: RULES)
@@ -118,6 +119,7 @@ def test_client_that_disconnects_is_no_server_error() -> None:
     assert [event for event in log_events if event["log_level"] == "error"] == []
 
 
+@pytest.mark.emits("http_request")
 def test_durations_and_log_events() -> None:
     clock = ManualClock()
 

@@ -61,6 +61,7 @@ def test_a_changed_file_is_read_anew(tmp_path: Path) -> None:
     assert log_events == [{"event": "webhook_secrets_reloaded", "secrets": 2, "log_level": "info"}]
 
 
+@pytest.mark.emits("webhook_secrets_lost", "webhook_secrets_reloaded")
 def test_a_deleted_file_refuses_all_deliveries_until_it_exists_again(tmp_path: Path) -> None:
     file = tmp_path / "secrets"
     file.write_bytes(b"hunter2\n")

@@ -111,6 +111,7 @@ def test_unusable_settings_change_nothing(service: Service, tmp_path: Path) -> N
     assert service.post(b"1") == 202
 
 
+@pytest.mark.emits("server_not_started")
 def test_used_default_address_is_a_warning(service: Service) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other, capture_logs() as log_events:
         address = f"127.0.0.1:{other.getsockname()[1]}"

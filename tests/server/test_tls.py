@@ -67,6 +67,7 @@ def test_requests_use_tls(tmp_path: Path) -> None:
     assert certificate == files[0].read_text()
 
 
+@pytest.mark.emits("certificate_reloaded", "certificate_unreadable")
 def test_changed_certificate_applies_to_new_connections(tmp_path: Path) -> None:
     files, others = write_certificate(tmp_path, "server"), write_certificate(tmp_path, "other")
     with create_server() as server, capture_logs() as log_events:

@@ -158,6 +158,7 @@ def test_sandbox_has_no_network(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unshare", [None, "/bin/false", "/nonexistent"])
+@pytest.mark.emits("sandbox_unavailable")
 def test_missing_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unshare: str | None) -> None:
     monkeypatch.setattr("shutil.which", lambda name, path: unshare)
     source = "import os; print(os.environ.get('HTTPS_PROXY'), os.environ.get('HTTP_PROXY'))"

@@ -46,6 +46,7 @@ def test_entry_in_memory_has_no_file(tmp_path: Path) -> None:
         pytest.param(b'{"tree": "x", "files": {"a": "b"}, "findings": [], "templates": {}}', id="other-tree"),
     ],
 )
+@pytest.mark.emits("render_cache_read_failed")
 def test_damaged_file_is_no_entry(tmp_path: Path, content: bytes) -> None:
     cache = open_cache(tmp_path)
     cache.write("k", SOURCE)
@@ -76,6 +77,7 @@ def test_oldest_entries_in_memory_are_deleted(tmp_path: Path) -> None:
     assert [key for key in "abc" if cache.read(key)] == ["a", "c"]
 
 
+@pytest.mark.emits("render_cache_write_failed")
 def test_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "renders").write_text("a file")
     cache = open_cache(tmp_path)

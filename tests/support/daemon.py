@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.request import urlopen
 
+from tests.support.emitted_events import record_event
+
 PROJECT = Path(__file__).resolve().parents[2]
 # The environment of the tests without settings of the program and of Git.
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("RECONCILER", "GIT_"))} | {
@@ -49,6 +51,7 @@ def wait_for_event(process: subprocess.Popen[str], event: str) -> dict[str, Any]
     assert process.stderr is not None
     for line in process.stderr:
         data: dict[str, Any] = json.loads(line)
+        record_event(data["event"])
         if data["event"] == event:
             return data
     raise AssertionError(f"the process ended before {event}")

@@ -47,6 +47,7 @@ def test_a_new_finding_is_logged_at_the_level_of_its_severity(severity: Severity
     ]
 
 
+@pytest.mark.emits("finding_reported", "finding_resolved")
 def test_a_finding_is_logged_once_until_it_is_resolved() -> None:
     finding_log = FindingLog()
     first = update(finding_log, FINDING, now=10)

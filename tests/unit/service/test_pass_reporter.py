@@ -127,6 +127,7 @@ def test_only_passes_with_a_change_or_an_error_are_logged(world: World, summary:
     assert [event["event"] for event in world.run(summary)] == names
 
 
+@pytest.mark.emits("heartbeat")
 def test_idle_passes_are_logged_as_a_heartbeat(world: World) -> None:
     world.run(IDLE)
     logged = []
@@ -154,6 +155,7 @@ def test_heartbeats_can_be_turned_off(world: World) -> None:
     assert world.run(SKIPPED) == []
 
 
+@pytest.mark.emits("pass_failed", "pass_recovered")
 def test_failures_are_counted_until_a_pass_completes(world: World) -> None:
     failures = [*world.run(ERROR), *world.run(ERROR)]
     world.now += 116
@@ -229,6 +231,7 @@ def test_findings_with_many_codes_have_a_limited_number_of_series(world: World) 
     assert 'reconciler_findings{code="other",severity="error"} 9840.0' in lines
 
 
+@pytest.mark.emits("metrics_limited")
 def test_targets_are_exported_only_up_to_their_limit() -> None:
     berlin = TargetNumbers("berlin", "ready", {"published": 3, "draft": 0})
     lisbon = TargetNumbers("lisbon", "blocked", {"published": 0, "draft": 1})
