@@ -255,7 +255,7 @@ def _set_namespace(resource: RenderedResource, request: ChartRequest) -> Rendere
     """Return the resource with a namespace. Raises SopsMacError if SOPS could not decrypt the result."""
     is_missing = not resource.namespace and get_resource_scope(resource) == "namespaced"
     # A new field would break the MAC of a SOPS document.
-    if request.set_namespace == "none" or not is_missing or resource.is_sops:
+    if request.set_namespace == "none" or not is_missing:
         return resource
     metadata: dict[str, Any] = {}
     for name, value in resource.metadata.items():
