@@ -15,7 +15,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -30,6 +30,8 @@ _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _TEMPORARY_SUFFIX = ".part"
 # A process that was killed leaves a temporary file. No download takes this long.
 _MAX_TEMPORARY_SECONDS = 24 * 3600
+# A record that is still in use is written again after each poll interval, or can be requested again.
+_MAX_RECORD_SECONDS = 180 * 24 * 3600
 
 
 def parse_digest(text: str) -> str:
@@ -50,6 +52,16 @@ def parse_digest(text: str) -> str:
 def compute_content_digest(content: bytes) -> str:
     """Return the digest `sha256:…` of a content."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
+
+
+def _read_manifest_text(file: Path) -> str:
+    """Return the text of a manifest. Return "" for an archive, and for a file that does not exist."""
+    try:
+        with file.open("rb") as stream:
+            is_manifest = stream.read(1) == b"{"
+            return stream.read().decode("utf-8", "replace") if is_manifest else ""
+    except FileNotFoundError:
+        return ""
 
 
 @dataclass(frozen=True)
@@ -115,21 +127,46 @@ class ArtifactCache:
             stream.close()
             temporary.replace(self._get_record_file(key))
 
-    def evict(self, used_digests: Collection[str]) -> None:
+    def evict(self, used_digests: Iterable[str]) -> None:
         """Delete the least recently used archives and manifests until the cache is not larger than its limit.
 
+        Records of lists that no pass has requested for half a year are deleted too.
+
         Args:
-            used_digests: The digests that published or drafted packages name. Their files are not deleted.
+            used_digests: The digests that published or drafted packages name. Their files are not deleted, and neither
+                are the files that used manifests name.
         """
-        used = {f"{digest.removeprefix('sha256:')}" for digest in used_digests}
+        self._delete_old_records()
         files = sorted(self._list_files(), key=lambda file: file[0])
         size = sum(file_size for _, file_size, _ in files)
+        if size <= self.max_bytes:
+            return
+        used = self._find_used_names(used_digests)
         for _, file_size, file in files:
             if size <= self.max_bytes:
                 break
             if file.name not in used:
                 file.unlink(missing_ok=True)
                 size -= file_size
+
+    def _find_used_names(self, digests: Iterable[str]) -> set[str]:
+        """Return the names of the files with these digests, and of the files that their manifests name."""
+        used: set[str] = set()
+        pending = [match[1] for digest in digests if (match := _DIGEST.fullmatch(digest))]
+        while pending:
+            name = pending.pop()
+            if name not in used:
+                used.add(name)
+                pending += _DIGEST.findall(_read_manifest_text(self.folder / "sha256" / name))
+        return used
+
+    def _delete_old_records(self) -> None:
+        folder = self.folder / "index"
+        oldest = time.time() - _MAX_RECORD_SECONDS
+        for file in folder.iterdir() if folder.is_dir() else ():
+            with suppress(FileNotFoundError):
+                if file.stat().st_mtime < oldest:
+                    file.unlink()
 
     def _list_files(self) -> Iterator[tuple[float, int, Path]]:
         folder = self.folder / "sha256"

@@ -5,7 +5,7 @@ Errors are values of the type `SourceProblem`, because one source that cannot be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from threading import Lock
 from time import time
@@ -113,7 +113,7 @@ class Artifacts:
         """Close all connections."""
         self._http.close()
 
-    def evict(self, used_digests: Collection[str]) -> None:
+    def evict(self, used_digests: Iterable[str]) -> None:
         """Delete old files of the cache above its size limit. Keep those with digests that packages name."""
         self._cache.evict(used_digests)
 

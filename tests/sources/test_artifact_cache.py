@@ -88,6 +88,26 @@ def test_read_counts_as_use(tmp_path: Path) -> None:
     assert cache.read(ONE) == b"one"
 
 
+def test_eviction_keeps_the_layers_of_a_used_manifest(tmp_path: Path) -> None:
+    manifest = f'{{"layers": [{{"digest": "{ONE}"}}]}}'.encode()
+    index = f'{{"manifests": [{{"digest": "{compute_content_digest(manifest)}"}}]}}'.encode()
+    cache = fill(tmp_path, b"one", b"two!", manifest, index, max_bytes=0)
+    cache.evict([compute_content_digest(index), "not a digest"])
+    assert {content for content in (b"one", b"two!", manifest, index) if cache.read(compute_content_digest(content))} == {
+        b"one", manifest, index
+    }  # fmt: skip
+
+
+def test_eviction_deletes_old_records(tmp_path: Path) -> None:
+    cache = fill(tmp_path)
+    cache.store_record("a", {})
+    cache.evict([])
+    assert cache.read_record("a")
+    os.utime(next((tmp_path / "index").iterdir()), (0, 0))
+    cache.evict([])
+    assert cache.read_record("a") == {}
+
+
 def test_eviction_deletes_abandoned_temporary_files(tmp_path: Path) -> None:
     cache = fill(tmp_path, b"one")
     old, new = tmp_path / "sha256/old.part", tmp_path / "sha256/new.part"
