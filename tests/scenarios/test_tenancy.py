@@ -10,6 +10,7 @@ from reconciler.planning.model.shard import Shard
 from tests.support.command_line import run_in
 from tests.support.policies import placements_published, propagation, resource
 from tests.support.prepared_worlds import begin, berlin_published
+from tests.support.templates import template_world
 from tests.support.world import PassResult, World, config_map, package, repository, small_world, variant
 
 ALLOWED = {
@@ -529,3 +530,24 @@ class TestFilters:
         assert result.returncode == code
         assert text in result.stdout + result.stderr
         assert "payments/" not in result.stdout
+
+
+def test_templates_are_merged_only_between_packages_of_one_tenant(tmp_path: Path) -> None:
+    """A tenant deploys copies of the Kafka and of a node pool of the platform team on the same cluster."""
+    world = template_world(tmp_path / "world")
+    world.write({"tenants/payments.yaml": TestPlacedResources.EVERYTHING})
+    world.sync_until_unchanged()
+    before = world.head("drafts/berlin")
+    trees = {name: world.tree("drafts/lisbon", name) for name in ("kafka", "readers")}
+    copies = {name: variant(f"a-{name}", "lisbon", f"payments/{name}", upstream=name) for name in trees}
+    world.write({f"teams/payments/{name}.yaml": text for name, text in copies.items()})
+    # The changed setting causes a render of all packages.
+    world = world.with_settings(limits={"functions": {"cpu_seconds": 11}})
+
+    result = world.sync()
+
+    assert "DuplicateObject" not in result.codes
+    assert world.head("drafts/berlin") == before
+    assert {name: world.tree("drafts/lisbon", name) for name in trees} == trees
+    assert result.outcomes["lisbon/payments/kafka"] == "draft"
+    assert world.sync_until_unchanged().report.render_count == 0

@@ -55,16 +55,25 @@ def decide_packages(
     """Return the outcome of each requested package of a target.
 
     A first round decides about each package separately. A second round decides again about the packages with parents or
-    children of Kafka templates, because a merge of templates requires the new content of all these packages.
+    children of Kafka templates, because a merge of templates requires the new content of all these packages. Templates
+    are merged only between packages of one tenant, so that a package of another tenant has no effect.
 
     Args:
         inputs: The inputs of the packages to decide about.
         known_outcomes: The outcomes of the other packages of the target.
     """
-    packages = {entry.variant.target.package: entry for entry in inputs}
-    run = _TemplateRound(packages, claims, snapshot, context, dict(known_outcomes))
-    outcomes = run.decide_all()
-    return PackageDecisions(outcomes, {**run.renders, **run.merged_renders})
+    by_tenant: dict[str, dict[str, DecisionInput]] = {}
+    for entry in inputs:
+        by_tenant.setdefault(entry.variant.tenant, {})[entry.variant.target.package] = entry
+    tenants = {name: tenant for tenant, packages in by_tenant.items() for name in packages}
+    tenants |= {name: outcome.variant.tenant for name, outcome in known_outcomes.items()}
+    outcomes, renders = dict(known_outcomes), dict[str, PackageRender]()
+    for tenant, packages in sorted(by_tenant.items()):
+        run = _TemplateRound(tenant, tenants, packages, claims, snapshot, context, dict(known_outcomes))
+        decided = run.decide_all()
+        outcomes |= {name: decided[name] for name in packages}
+        renders |= {**run.renders, **run.merged_renders}
+    return PackageDecisions(outcomes, renders)
 
 
 @dataclass(frozen=True)
@@ -77,14 +86,18 @@ class _TemplatePackages:
 
 @dataclass
 class _TemplateRound:
-    """Unfinished decisions about one target. Keys are package paths.
+    """Unfinished decisions about the packages of one tenant on one target. Keys are package paths.
 
     Attributes:
+        tenant: The tenant, or "" for the platform team.
+        tenants: The tenant of each requested package.
         renders: The packages before templates are merged.
         merged_renders: The packages after templates are merged.
         interrupted: The errors of renders that were interrupted.
     """
 
+    tenant: str
+    tenants: Mapping[str, str]
     inputs: Mapping[str, DecisionInput]
     claims: TargetClaims
     snapshot: TargetSnapshot
@@ -121,7 +134,11 @@ class _TemplateRound:
     def _find_template_packages(self) -> list[str]:
         rendered = {name for name, render in self.renders.items() if render.has_template_roles}
         requested = (name for name, entry in self.inputs.items() if entry.variant.cluster)
-        recorded = {name for name, record in self.snapshot.state.packages.items() if self._has_roles(name, record)}
+        recorded = {
+            name
+            for name, record in self.snapshot.state.packages.items()
+            if self.tenants.get(name, record.tenant) == self.tenant and self._has_roles(name, record)
+        }
         return sorted((rendered & {*requested}) | recorded)
 
     def _has_roles(self, package: str, record: PackageRecord) -> bool:
