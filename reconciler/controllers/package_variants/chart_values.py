@@ -28,6 +28,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath, YamlError, read_core_yaml
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.charts.value_sources import (
+    ENCRYPTED_VALUES,
     ChartValues,
     DocumentLines,
     SourceValuesFile,
@@ -36,6 +37,7 @@ from reconciler.packages.charts.value_sources import (
 )
 from reconciler.packages.charts.values import ValuesLayer
 from reconciler.packages.parsing import ParseFailure
+from reconciler.packages.sops import is_sops_document
 from reconciler.packages.source_codes import SourceCodes
 
 _EXPRESSION_LISTS = {"parameters": "parameterExprs", "valuesFiles": "valuesFilesExprs"}
@@ -186,6 +188,10 @@ class _Collector:
             message = f"{field_path}: the file {file} must contain one document, which is a map"
             self.findings.append(SourceCodes.VALUES_INVALID.finding(message, SourceLocation(file)))
             return
+        if any(is_sops_document(document.data) for document in documents):
+            message = f"{field_path}: the file {file} {ENCRYPTED_VALUES}"
+            self.findings.append(SourceCodes.VALUES_INVALID.finding(message, SourceLocation(file)))
+            return
         for document in documents:
             yield ValuesLayer("values-file", path, document.data, file=file, find_line=DocumentLines(document))
 
@@ -235,6 +241,8 @@ class _ValuesError(ValueError):
 
 
 def _read_object(found: ConfigObject, reference: ValuesReference) -> ValuesLayer:
+    if is_sops_document(found.data):
+        raise _ValuesError(ENCRYPTED_VALUES)
     if is_key_value_kind(reference.api_version, reference.kind):
         path: DataPath = ("data", reference.values_key)
         values, lines = _read_key(found, reference)

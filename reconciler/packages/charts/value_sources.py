@@ -20,8 +20,13 @@ from reconciler.packages.charts.values import (
     merge_layers,
 )
 from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.packages.sops import is_sops_document
 from reconciler.packages.source_codes import SourceCodes
 
+ENCRYPTED_VALUES = (
+    "must not be encrypted with SOPS, because values are written into resources and never decrypted; use the chart's"
+    " existingSecret value, and put an encrypted Secret or an ExternalSecret into a package"
+)
 CHART = ""
 """The name of the chart among the sources of values files."""
 
@@ -167,6 +172,8 @@ def read_values_document(content: bytes) -> Document | ParseFailure | None:
         return None
     if not isinstance(documents[0].data, dict):
         return ParseFailure("a values file must contain a map", documents[0].line)
+    if is_sops_document(documents[0].data):
+        return ParseFailure(f"a values file {ENCRYPTED_VALUES}", documents[0].line)
     return documents[0]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -19,7 +20,9 @@ from reconciler.krm.findings import Severity, SourceLocation
 from reconciler.lazy_dataclasses import replace
 from reconciler.packages.charts.value_sources import SourceValuesFile, ValuesSource, locate_values_finding
 from reconciler.packages.source_codes import SourceCodes
+from tests.support.sops import ciphertext, seal_text
 
+CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: s, namespace: shop}\n"
 VARIANT = """\
 apiVersion: config.porch.kpt.dev/v1alpha1
 kind: PackageVariant
@@ -409,3 +412,31 @@ def test_location_of_an_invalid_value(pointer: str, message: str, place: str) ->
     finding = SourceCodes.VALUES_INVALID.finding("x", SourceLocation(pointer=pointer))
     located = locate_values_finding(finding, collected.values.resolve({}).layers)
     assert (located.message, f"{located.location.file}:{located.location.line}") == (message, place)
+
+
+@pytest.mark.parametrize(
+    ("helm", "files"),
+    [
+        pytest.param("valuesFiles: [$config/s.yaml]", {"s.yaml": seal_text("a: 1\n")}, id="config-file"),
+        pytest.param(
+            "valuesFrom: [{kind: ConfigMap, name: s}]",
+            {"s.yaml": seal_text(f"{CONFIG_MAP}data:\n  values.yaml: {ciphertext('a')}\n")},
+            id="config-map",
+        ),
+        pytest.param(
+            "valuesFrom: [{kind: ConfigMap, name: s}]",
+            {"s.yaml": f"{CONFIG_MAP}data:\n  values.yaml: {json.dumps(seal_text('a: 1'))}\n"},
+            id="text-in-a-config-map",
+        ),
+        pytest.param("valuesFiles: [s.yaml]", {}, id="chart-file"),
+    ],
+)
+def test_encrypted_values_are_refused(helm: str, files: dict[str, str]) -> None:
+    collected = collect(helm, files)
+    chart = FileTree({"s.yaml": File(seal_text("a: 1\n").encode())})
+    resolved = collected.values.resolve({"": ValuesSource(chart, "sha256:1")})
+
+    [finding] = (*collected.findings, *resolved.findings)
+    assert finding.code == "ValuesInvalid"
+    assert "must not be encrypted with SOPS" in finding.message
+    assert resolved.text == "{}"
