@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from reconciler import __version__
@@ -174,6 +174,8 @@ class CatalogServices:
         for tenant in tenants:
             result = self._run_for_tenant(tenant, inputs)
             results.append(rules.apply(result, tenant) if tenant else result)
+        if self._artifacts.requests:
+            self._artifacts.evict(_iterate_recorded_commits(states))
         self._published.end_pass()
         self._assigned_variants.end_pass()
         reserved = self._fleets.find_reserved_branches(catalog)
@@ -306,6 +308,16 @@ def _list_existing_packages(states: Mapping[Target, TargetState]) -> frozenset[P
         for target, state in states.items()
         for package, _ in state.list_active_packages()
     )
+
+
+def _iterate_recorded_commits(states: Mapping[Target, TargetState]) -> Iterator[str]:
+    """Yield the commits and digests of the upstreams that published and drafted packages use."""
+    for state in states.values():
+        for _, record in state.list_active_packages():
+            yield record.outcome.get("upstream", {}).get("commit", "")
+            for version in (record.published_version, record.draft_version):
+                if version:
+                    yield version.upstream.rpartition(" ")[2]
 
 
 def _fingerprint_engine(settings: Settings) -> str:

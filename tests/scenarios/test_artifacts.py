@@ -240,3 +240,26 @@ def test_range_of_a_registry_uses_the_tags(tmp_path: Path, registry: RegistrySer
     world.sync()
 
     assert "image: example.com/web:1.2.0" in world.text("drafts/berlin", "web/deployment.yaml")
+
+
+def test_cache_keeps_the_archives_of_published_packages(tmp_path: Path, registry: RegistryServer) -> None:
+    world = small_world(tmp_path, sources={"poll_seconds": 0, "cache_bytes": 0})
+    archives = {version: pack_files(package("web", image=version)) for version in ("1.0.0", "1.1.0")}
+    registry.push("team/web", "1.0.0", archives["1.0.0"])
+    world.write(
+        {
+            "charts.yaml": describe_repository("oci", f"{{registry: {registry.host}/team, insecure: true}}"),
+            "web.yaml": request('package: web, version: "1.0.0"', helm=""),
+        }
+    )
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    registry.push("team/web", "1.1.0", archives["1.1.0"])
+    world.write({"web.yaml": request('package: web, version: "1.1.0"', helm="")})
+    world.sync()
+    world.sync()
+
+    folder = tmp_path / "cache/sources/sha256"
+    digests = {compute_digest(archive).removeprefix("sha256:") for archive in archives.values()}
+    assert digests <= {file.name for file in folder.iterdir()}
