@@ -135,7 +135,7 @@ def read_inputs_if_changed(
     if last is None or last.config != config.id:
         return PassInputs(config)
     services.report_progress("fetching", 0, 1)
-    with phase("fetch"):
+    with phase("fetch", remotes=len({*last.upstreams, *last.destinations})):
         remotes.fetch(last.upstreams, last.destinations)
     refresh_pull_requests(last.destinations, remotes, services)
     services.report_progress("fetching", 1, 1)

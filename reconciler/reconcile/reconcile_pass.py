@@ -62,7 +62,8 @@ def push_plans(
     a slow push still runs. The function does not wait for a slow push: the outcome of its targets is `PushPostponed`.
     """
     # Write to several mirrors at the same time, because each write mostly waits for git processes.
-    with phase("commit"), ThreadPoolExecutor(max_pushes) as pool:
+    targets = sum(len(plans) for _, plans in groups)
+    with phase("commit", targets=targets), ThreadPoolExecutor(max_pushes) as pool:
         results_by_group = list(pool.map(partial(_write, context), groups))
     jobs = {}
     for (remote, plans), results in zip(groups, results_by_group, strict=True):
@@ -71,7 +72,7 @@ def push_plans(
         yield from ((WrittenPlan(plan), PushFailed(error)) for plan, error in failed)
         if written := [result for result in results if isinstance(result, WrittenPlan)]:
             jobs[plans[0].target.url] = (remote, written)
-    with phase("push"):
+    with phase("push", targets=targets):
         outcomes_by_url = remotes.push({url: partial(_push, publisher, *job) for url, job in jobs.items()})
     for url, (_, written) in jobs.items():
         outcomes = outcomes_by_url.get(url)
@@ -243,7 +244,7 @@ def decide_and_publish(
     update_requests = partial(
         publisher.update_pull_requests, services.pull_requests, valid_targets, remotes, services.ref_templates, retry_at
     )
-    with phase("pull_requests"):
+    with phase("pull_requests", targets=len(valid_targets)):
         requests = steps.run("pull requests", update_requests, PullRequestSummary())
 
     def build_fleet(targets: Sequence[Target]) -> FleetPlan:
@@ -343,7 +344,7 @@ def _plan_and_push(
     remaining = prepared.targets
     for _ in range(MAX_PUSH_ATTEMPTS):
         others = [plan for key, plan in progress.plans.items() if key not in {target.key for target in remaining}]
-        with phase("plan"):
+        with phase("plan", targets=len(remaining)):
             progress.plans |= {plan.target.key: plan for plan in context.plan_targets(remaining, others)}
         # Push only targets that this pass planned, because a target with a cached plan has nothing to write.
         planned = [progress.plans[target.key] for target in remaining if context.has_planned(target)]

@@ -337,7 +337,7 @@ def _take_all(configs: Sequence[ConfigSnapshot], remotes: Remotes, services: Pas
         preloads = [pool.submit(services.preload, catalog) for catalog in catalogs]
         urls = [services.list_urls(catalog) for catalog in catalogs]
         upstreams, targets = ({url for urls in groups for url in urls} for groups in zip(*urls, strict=True))
-        with phase("fetch"):
+        with phase("fetch", remotes=len({*upstreams, *targets})):
             remotes.fetch(upstreams, targets)
         steps = IsolatedSteps()
         steps.run("the heads of mirrors", partial(_record_earlier_heads, catalogs, remotes, services), None)
@@ -429,7 +429,7 @@ def prepare_pass(
             planned.
     """
     targets = [only_target] if only_target else services.list_targets(snapshot.catalog)
-    with phase("snapshot"):
+    with phase("snapshot", targets=len(targets)):
         states = read_target_states(targets, remotes, services.state_ref, pass_cache)
     valid_states = {target: state for target, state in states.items() if isinstance(state, TargetState)}
     catalog = add_unproven_deletions(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 
 from reconciler.telemetry.progress import progress
@@ -32,8 +32,8 @@ class PhaseClock:
         self.durations: dict[str, float] = {}
 
     @contextmanager
-    def enter(self, name: str) -> Iterator[None]:
-        """Measure the `with` block as a part of the phase `name`."""
+    def enter(self, name: str, counts: Mapping[str, int]) -> Iterator[None]:
+        """Measure the `with` block as a part of the phase `name`. The span of the phase has the counts."""
         if threading.get_ident() != self._thread:
             yield
             return
@@ -42,7 +42,7 @@ class PhaseClock:
         progress.update(name)
         try:
             # A phase inside of another phase has no span, because there can be one for each package.
-            with span(f"reconciler.{name}", {}) if len(self._names) == 1 else nullcontext():
+            with span(f"reconciler.{name}", counts) if len(self._names) == 1 else nullcontext():
                 yield
         finally:
             self._add_elapsed_time()
@@ -71,10 +71,14 @@ def measure_phases(clock: Callable[[], float] = time.perf_counter) -> Iterator[P
 
 
 @contextmanager
-def phase(name: str) -> Iterator[None]:
-    """Measure the `with` block as a phase of the running pass. `name` is one of `PHASES`."""
+def phase(name: str, **counts: int) -> Iterator[None]:
+    """Measure the `with` block as a phase of the running pass. `name` is one of `PHASES`.
+
+    Args:
+        counts: The numbers of objects that the phase processes, for its span. The plural noun is the key.
+    """
     if _current is None:
         yield
         return
-    with _current.enter(name):
+    with _current.enter(name, counts):
         yield

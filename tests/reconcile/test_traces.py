@@ -21,6 +21,7 @@ from reconciler.service.pass_reporter import PassReporter
 from reconciler.settings import Settings, SettingsError
 from reconciler.settings.tracing import TracingSettings
 from reconciler.telemetry.metrics import REGISTRY, render_metrics
+from reconciler.telemetry.phases import PHASES
 from reconciler.telemetry.render_metrics import FunctionCall, RenderTiming, trace_render
 from reconciler.telemetry.traces import MAX_SPANS, get_trace_id, pass_span, request_span, span, use_tracer
 from tests.support.traces import Traces
@@ -61,6 +62,17 @@ def test_a_pass_has_spans_for_its_phases_git_and_controllers(tmp_path: Path, tra
     }
     assert not any(name.startswith("reconciler.render ") for name, _ in parents), "one span per package is too many"
     assert root.attributes
+    counts = {
+        (opened.name, *count)
+        for opened in traces.spans
+        if opened.name in {f"reconciler.{name}" for name in PHASES}
+        for count in (opened.attributes or {}).items()
+    }
+
+    assert counts == {
+        ("reconciler.fetch", "remotes", 2), ("reconciler.snapshot", "targets", 3), ("reconciler.plan", "targets", 2),
+        ("reconciler.commit", "targets", 2), ("reconciler.push", "targets", 2), ("reconciler.pull_requests", "targets", 2),
+    }  # fmt: skip
     assert (root.attributes["pass.result"], root.attributes["pass.idle"]) == ("success", False)
     assert root.attributes["shard"] == "1/1"
     assert root.context
