@@ -44,7 +44,7 @@ def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     """Build the engine that renders charts."""
     # Import the engine here, because most fleets have no charts.
     from reconciler.krm.version_ranges import parse_range
-    from reconciler.packages.charts.documents import OutputRules
+    from reconciler.packages.charts.package_files import OutputRules
     from reconciler.processes.process import ProcessLimits
     from reconciler.sources.helm import HelmEngine, HelmOptions
     from reconciler.sources.helm_program import HelmProgram
@@ -61,7 +61,7 @@ def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     versions = parse_range(options.versions)
     assert versions, "the settings were validated"
     helm = HelmProgram(versions, finder, runner, cache, limits)
-    rules = OutputRules(options.output_bytes, options.resources, options.strict)
+    rules = OutputRules(options.resources, options.strict)
     backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
     return HelmEngine(
         HelmOptions(limits, rules, SourceLimits(**sources.limits.model_dump())), helm, runner, cache, backoff

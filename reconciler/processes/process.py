@@ -43,7 +43,7 @@ class ProcessResult:
     """The exit code, the output and the start of the error output of an ended process.
 
     If a signal ended the process, `exit_code` is the negative number of the signal. `is_too_large` is True if the
-    process was killed because it wrote more than the output limit.
+    process was killed because it wrote more than the output limit. `output` is then empty.
     """
 
     exit_code: int
@@ -84,7 +84,8 @@ def run_process(spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> Proce
         if not pipes.is_too_large:
             _wait_for_exit(process, deadline)
     stderr = bytes(pipes.stderr).decode(errors="replace")
-    return ProcessResult(process.returncode, bytes(pipes.output), stderr, pipes.is_too_large)
+    output = b"" if pipes.is_too_large else bytes(pipes.output)
+    return ProcessResult(process.returncode, output, stderr, pipes.is_too_large)
 
 
 @contextmanager

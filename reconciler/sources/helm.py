@@ -15,11 +15,11 @@ from reconciler.krm.json_text import compute_hash
 from reconciler.lazy_dataclasses import asdict, dataclass
 from reconciler.packages.charts.dependencies import create_repository_finding, find_missing_dependencies
 from reconciler.packages.charts.determinism import TrialRenders, render_deterministically
-from reconciler.packages.charts.documents import OutputRules, build_rendered_source, read_output, split_output
+from reconciler.packages.charts.documents import split_output
 from reconciler.packages.charts.helm_errors import convert_helm_error, is_out_of_memory
 from reconciler.packages.charts.metadata import check_chart_manifest, format_chart, read_chart_manifest
+from reconciler.packages.charts.package_files import OutputRules, build_rendered_source, read_output
 from reconciler.packages.charts.request import ChartRequest, RenderedSource, RenderFailedError
-from reconciler.packages.charts.secrets import find_plaintext_secrets
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessTimeoutError
@@ -30,7 +30,7 @@ from reconciler.sources.programs import ProgramRunner, SandboxUnavailableError
 from reconciler.sources.render_cache import RenderCache
 from reconciler.sources.subcharts import unpack_subcharts
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """The version of the rules that convert the output of helm to files. A new version renders all charts again."""
 
 _CHART_FOLDER, _VALUES_FILE = "chart", "values.json"
@@ -141,7 +141,6 @@ class HelmEngine:
             _prepare_chart(job, self._options.source_limits),
             request,
             job.label,
-            rules.yaml_limits,
             lambda inputs: self._run_all(job, inputs),
             lambda output: split_output(output, job.manifest.name),
         )
@@ -150,8 +149,7 @@ class HelmEngine:
             return RenderedSource(findings=errors)
         package = read_output(output.texts, job.label, request, rules)
         package.findings += output.findings
-        package.findings += find_plaintext_secrets(package.resources, job.label, request.allowed_secrets)
-        return build_rendered_source(package, request)
+        return build_rendered_source(package)
 
     def _run_all(self, job: _Job, inputs: Sequence[tuple[FileTree, str]]) -> list[str]:
         if len(inputs) == 1:

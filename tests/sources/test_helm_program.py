@@ -21,7 +21,7 @@ CHARTS = ("cert-manager", "descheduler", "flagger", "grafana", "kyverno-policies
 
 
 def render(tmp_path: Path, chart: Any, **options: Any) -> RenderedSource:
-    limits, rules = replace(LIMITS, output_bytes=1 << 26), replace(RULES, max_bytes=1 << 26, max_resources=5_000)
+    limits, rules = replace(LIMITS, output_bytes=1 << 26), replace(RULES, max_resources=5_000)
     engine = build_engine(find_program("helm"), tmp_path, limits, rules=rules)
     return engine.render(chart, replace(REQUEST, **options))
 
@@ -104,15 +104,6 @@ def test_chart_cannot_read_other_files_or_the_network(tmp_path: Path) -> None:
     source = render(tmp_path, build_chart({"a.yaml": template}))
 
     assert b'key: "|map[]|"' in source.files["configmap-a.yaml"].data
-
-
-def test_memory_limit(tmp_path: Path) -> None:
-    limits = replace(LIMITS, memory_bytes=300_000_000)
-    chart = build_chart({"a.yaml": "{{ range until 100000000 }}{{ end }}"})
-
-    source = build_engine(find_program("helm"), tmp_path, limits).render(chart, REQUEST)
-
-    assert [code for code, _ in list_errors(source)] == ["RenderOutOfMemory"]
 
 
 def build_kyverno() -> FileTree:

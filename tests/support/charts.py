@@ -9,7 +9,7 @@ from pathlib import Path
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.version_ranges import VersionRange, parse_range
-from reconciler.packages.charts.documents import OutputRules
+from reconciler.packages.charts.package_files import OutputRules
 from reconciler.packages.charts.request import ChartRequest
 from reconciler.processes.process import ProcessLimits
 from reconciler.reconcile.remotes.scheduling import Backoff
@@ -21,7 +21,7 @@ from reconciler.sources.render_cache import RenderCache
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/sources"
 REQUEST = ChartRequest("web", "shop", "1.34.0")
-RULES = OutputRules(max_bytes=1_000_000, max_resources=100, is_strict=False)
+RULES = OutputRules(max_resources=100, is_strict=False)
 LIMITS = ProcessLimits(30, 1 << 30, 1_000_000)
 BACKOFF_SECONDS = 10.0
 # A program with the interface of helm. Its behavior is in the file `helm.json` beside it. It writes each of its calls

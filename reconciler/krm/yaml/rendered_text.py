@@ -57,6 +57,8 @@ def normalize_document(text: str, limits: YamlLimits, *, allow_duplicate_keys: b
     Raises:
         YamlError: The text is not valid YAML, or exceeds `limits`.
     """
+    if len(text) > limits.file_bytes:
+        raise YamlError("YamlTooLarge", f"a document must not be larger than {limits.file_bytes} bytes")
     has_duplicates = False
     try:
         root = compose(text, YamlBudget(limits))

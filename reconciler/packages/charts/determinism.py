@@ -6,12 +6,11 @@ differs depends on these functions. If two renders of the unchanged chart were c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
-from reconciler.krm.yaml import YamlLimits
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.documents import OutputText
 from reconciler.packages.charts.instrumentation import (
@@ -20,6 +19,7 @@ from reconciler.packages.charts.instrumentation import (
     CallPlace,
     ChartCalls,
     InstrumentedChart,
+    TooManyCallsError,
     Variant,
     find_chart_calls,
     find_markers,
@@ -52,7 +52,6 @@ class TrialRenders:
     Attributes:
         request: The inputs of the render.
         label: Name and version of the chart for messages.
-        limits: The limits for one document of the output.
         run_all: Function that returns the output of helm for each pair of a chart and values. It raises
             RenderFailedError.
         split: Function that splits an output.
@@ -61,7 +60,6 @@ class TrialRenders:
     chart: FileTree
     request: ChartRequest
     label: str
-    limits: YamlLimits
     run_all: Callable[[Sequence[tuple[FileTree, str]]], Sequence[str]]
     split: Callable[[str], tuple[OutputText, ...]]
 
@@ -81,7 +79,7 @@ class TrialRenders:
 
     def compare(self, *outputs: tuple[OutputText, ...]) -> OutputComparison:
         """Compare the first output with the other outputs."""
-        return compare_outputs(outputs, self.request, self.limits)
+        return compare_outputs(outputs, self.request)
 
 
 def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
@@ -90,9 +88,13 @@ def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
     Raises:
         RenderFailedError: The chart cannot be rendered.
     """
-    calls = find_chart_calls(renders.chart, renders.request.values)
-    findings = tuple(_report_lookups(calls, renders.label))
     (plain,) = renders.render(renders.original)
+    try:
+        calls = find_chart_calls(renders.chart, renders.request.values)
+    except TooManyCallsError:
+        message = f"{renders.label} contains too many calls of functions with random results to check them"
+        return DeterministicOutput((), (SourceCodes.SOURCE_TOO_LARGE.finding(message),))
+    findings = tuple(_report_lookups(calls, renders.label))
     repeats = [renders.original] * (_REPEATED_RENDERS - 1) if calls.other_places else []
     variants = [renders.create_variant("a", calls), renders.create_variant("b", calls)] if calls.places else []
     if not (repeats or variants):
@@ -141,7 +143,11 @@ class _Problem:
 def _explain_differences(
     compared: OutputComparison, repeated: OutputComparison, calls: ChartCalls
 ) -> tuple[_Problem, ...]:
-    problems = {_get_field(entry): _explain(entry, calls) for entry in compared.differences}
+    places = calls.places
+    by_file: dict[str, list[CallPlace]] = {}
+    for place in places.values():
+        by_file.setdefault(place.file, []).append(place)
+    problems = {_get_field(entry): _explain(entry, places, by_file) for entry in compared.differences}
     for entry in repeated.differences:
         is_secret = contains_secret(entry.resource.data)
         field = _get_field(entry)
@@ -155,16 +161,14 @@ def _get_field(difference: FieldDifference) -> tuple[str, str, str]:
     return difference.resource.source.place, difference.resource.label, format_pointer(difference.path)
 
 
-def _explain(difference: FieldDifference, calls: ChartCalls) -> _Problem:
-    places = calls.places
+def _explain(
+    difference: FieldDifference, places: Mapping[int, CallPlace], by_file: Mapping[str, list[CallPlace]]
+) -> _Problem:
     found = [places[number] for number in sorted(find_markers(difference.text)) if number in places]
-    template = difference.resource.source.template
     # Without a marker, the field can depend on each call of its template, or of a file that the template includes.
-    candidates = found or [place for place in places.values() if place.file == template] or list(places.values())
-    is_secret = contains_secret(difference.resource.data) or any(
-        place.function in KEY_FUNCTIONS for place in candidates
-    )
-    return _Problem(difference, tuple(candidates), is_secret)
+    candidates = found or by_file.get(difference.resource.source.template) or list(places.values())
+    has_key = any(place.function in KEY_FUNCTIONS for place in candidates)
+    return _Problem(difference, tuple(candidates), has_key or contains_secret(difference.resource.data))
 
 
 def _create_findings(problems: Sequence[_Problem], label: str, policy: str) -> Iterable[Finding]:

@@ -52,6 +52,12 @@ _LOWEST, _HIGHEST = "min 9007199254740993", "max -9007199254740993"
 # The text of fixed random values. Longer random values are cut to this number of characters.
 _FIXED_CHARACTERS = 1_024
 _MARKER = re.compile(r"[ab]qz([0-9]{4,})zq", re.IGNORECASE)
+_VALUE = r"print `[^`]*`|printf `[^`]*` `[^`]*`|dict `Cert` `[^`]*` `Key` `[^`]*`|\(toDate `[^`]*` `[^`]*`\)"
+_ARGUMENT = rf"\( (?:{_VALUE}|keys  \|  sortAlpha(?:  \|  reverse)?) \)"
+_PLACEHOLDER = re.compile(rf"{_ARGUMENT}|{_VALUE}|{_LOWEST}|{_HIGHEST}|  \|  \w+")
+# Charts that are not hostile stay far below these limits.
+_MAX_CALLS = 10_000
+_MAX_SEARCHED_CHARACTERS = 32 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -120,25 +126,57 @@ class InstrumentedChart:
 
     def restore(self, text: str) -> str:
         """Return a text in which placeholders that helm did not evaluate are replaced with the original text."""
-        for replacement, original in self.original_texts.items():
-            text = text.replace(replacement, original)
-        return text
+        if not self.original_texts:
+            return text
+        return _PLACEHOLDER.sub(lambda match: self.original_texts.get(match[0], match[0]), text)
+
+
+class TooManyCallsError(Exception):
+    """The chart contains more calls or more template text than the search supports."""
 
 
 def find_chart_calls(chart: FileTree, values: str) -> ChartCalls:
-    """Return the calls in the files of a chart, and in the texts of the values, which `tpl` can evaluate."""
-    calls, number = ChartCalls(), 0
+    """Return the calls in the files of a chart, and in the texts of the values, which `tpl` can evaluate.
+
+    Raises:
+        TooManyCallsError: A limit is exceeded.
+    """
+    search = _CallSearch()
     for path, text in _iterate_texts(chart):
-        for call in find_calls(text, _FUNCTIONS):
-            number += 1
-            place = CallPlace(call.function, path, text.count("\n", 0, call.start) + 1)
-            _add_call(calls, calls.by_file.setdefault(path, []), _Call(number, place, call))
+        search.search(text, CallPlace("", path, 1), search.calls.by_file.setdefault(path, []))
     for value_path, text in _iterate_strings(json.loads(values), ()) if _WORD.search(values) else ():
+        place = CallPlace("", "values", 0, format_pointer(value_path))
+        search.search(text, place, search.calls.by_value.setdefault(value_path, []))
+    return search.calls
+
+
+class _CallSearch:
+    """Collects the calls of a chart, with a limit for their number and for the size of the searched text."""
+
+    def __init__(self) -> None:
+        self.calls = ChartCalls()
+        self._count = 0
+        self._characters = 0
+
+    def search(self, text: str, start: CallPlace, entries: list[_Call]) -> None:
+        """Add the calls in a text whose first line is at `start`. `entries` gets the calls that variants replace."""
+        self._characters += len(text)
+        if self._characters > _MAX_SEARCHED_CHARACTERS:
+            raise TooManyCallsError
+        line, position = start.line, 0
         for call in find_calls(text, _FUNCTIONS):
-            number += 1
-            place = CallPlace(call.function, "values", 0, format_pointer(value_path))
-            _add_call(calls, calls.by_value.setdefault(value_path, []), _Call(number, place, call))
-    return calls
+            self._count += 1
+            if self._count > _MAX_CALLS:
+                raise TooManyCallsError
+            line += text.count("\n", position, call.start) if start.line else 0
+            position = call.start
+            place = CallPlace(call.function, start.file, line, start.pointer)
+            if call.function == "lookup":
+                self.calls.lookups.append(place)
+            elif call.is_quoted or call.function == "values":
+                self.calls.other_places.append(place)
+            else:
+                entries.append(_Call(self._count, place, call))
 
 
 def instrument(chart: FileTree, values: str, calls: ChartCalls, variant: Variant, identity: str) -> InstrumentedChart:
@@ -170,15 +208,6 @@ def find_markers(text: str) -> frozenset[int]:
     return frozenset(int(number) for number in _MARKER.findall(text))
 
 
-def _add_call(calls: ChartCalls, entries: list[_Call], entry: _Call) -> None:
-    if entry.place.function == "lookup":
-        calls.lookups.append(entry.place)
-    elif entry.call.is_quoted or entry.place.function == "values":
-        calls.other_places.append(entry.place)
-    else:
-        entries.append(entry)
-
-
 def _iterate_texts(chart: FileTree) -> Iterator[tuple[str, str]]:
     for path, file in chart.items():
         name = path.rpartition("/")[2]
@@ -207,10 +236,11 @@ def _replace_calls(text: str, entries: list[_Call], variant: Variant, identity: 
         call = entry.call
         replacement, suffix = _build_placeholder(entry, variant, identity)
         if call.is_argument:
-            replacement, suffix = f"({replacement}{suffix})", ""
+            # The spaces distinguish these parentheses from those of the chart.
+            replacement, suffix = f"( {replacement}{suffix} )", ""
         edits += [(call.start, call.end, replacement), (call.command_end, call.command_end, suffix)]
-        originals |= {replacement: call.function, suffix: ""}
-    originals.pop("", None)
+        originals[replacement] = call.function
+        originals |= dict.fromkeys(re.findall(r"  \|  \w+", suffix), "")
     parts: list[str] = []
     position = 0
     for start, end, replacement in sorted(edits):
@@ -226,7 +256,7 @@ def _build_placeholder(entry: _Call, variant: Variant, identity: str) -> tuple[s
         case "now":
             return f"(toDate `2006-01-02` `{_DATES[variant]}`)", ""
         case "keys":
-            return function, _SORT + (_REVERSE if variant == "b" else "")
+            return function, _SORT if variant != "b" else _SORT + _REVERSE
         case "randInt":
             return _HIGHEST if variant == "b" else _LOWEST, _TO_INTEGER
         case _ if variant == "fixed":

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reconciler.krm.merge3.rules import ABSENT
-from reconciler.krm.yaml import DataPath, YamlError, YamlLimits, emit, normalize_document
+from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, DataPath, YamlError, emit, normalize_document
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.charts.documents import OutputText, RenderedResource
@@ -45,9 +45,7 @@ class OutputComparison:
     differences: tuple[FieldDifference, ...]
 
 
-def compare_outputs(
-    outputs: Sequence[tuple[OutputText, ...]], request: ChartRequest, limits: YamlLimits
-) -> OutputComparison:
+def compare_outputs(outputs: Sequence[tuple[OutputText, ...]], request: ChartRequest) -> OutputComparison:
     """Compare the first output with the other outputs. Resources that are not part of the package do not count."""
     indexed = [{(text.template, text.index): text for text in output} for output in outputs]
     texts = dict(indexed[0])
@@ -55,18 +53,18 @@ def compare_outputs(
     for place in dict.fromkeys(place for output in indexed for place in output):
         versions = [output.get(place) for output in indexed]
         if len({version.text if version else None for version in versions}) > 1:
-            first, found = _compare_versions(versions, request, limits)
+            first, found = _compare_versions(versions, request)
             differences += found
             texts.update({place: first} if first else {})
     return OutputComparison(tuple(texts.values()), tuple(differences))
 
 
 def _compare_versions(
-    versions: Sequence[OutputText | None], request: ChartRequest, limits: YamlLimits
+    versions: Sequence[OutputText | None], request: ChartRequest
 ) -> tuple[OutputText | None, list[FieldDifference]]:
     """Compare the versions of one document. Return the new text of the first version, and the differences."""
     first = versions[0]
-    resources = [_parse(version, limits) for version in versions]
+    resources = [_parse(version) for version in versions]
     has_stable_name = len({resource.name for resource in resources if resource}) == 1
     first = replace(first, has_stable_name=has_stable_name) if first else None
     included = [resource for resource in resources if resource and not _is_left_out(resource, request)]
@@ -85,11 +83,11 @@ def _compare_versions(
     ]
 
 
-def _parse(version: OutputText | None, limits: YamlLimits) -> RenderedResource | None:
+def _parse(version: OutputText | None) -> RenderedResource | None:
     if version is None:
         return None
     try:
-        normalized = normalize_document(version.text, limits, allow_duplicate_keys=True)
+        normalized = normalize_document(version.text, DEFAULT_YAML_LIMITS, allow_duplicate_keys=True)
     except YamlError:
         return None
     return RenderedResource(version, normalized.document) if normalized else None

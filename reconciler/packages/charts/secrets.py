@@ -18,26 +18,24 @@ from reconciler.redaction import MASK, SECRET_VALUE_FIELDS, is_secret
 MIN_MASKED_CHARACTERS: Final = 4
 
 
-def find_plaintext_secrets(
-    resources: Iterable[RenderedResource], chart: str, allowed: tuple[str, ...]
-) -> Iterator[Finding]:
-    """Yield an error for each Secret with values. No message contains a value.
+def check_secret(resource: RenderedResource, chart: str, allowed: tuple[str, ...]) -> Finding | None:
+    """Return an error if a resource is a Secret with values. The message does not contain a value.
 
     Args:
         chart: Name and version of the chart for messages.
         allowed: The Secrets that the owner of the package allows, as "Kind/name".
     """
-    for resource in resources:
-        paths = find_plaintext_values(resource.data, is_encrypted=resource.is_sops)
-        pointers = [format_pointer(path) for path in paths]
-        if pointers and f"{resource.kind}/{resource.name}" not in allowed:
-            message = (
-                f"{chart}: {resource.label} {', '.join(pointers)} ({resource.source.template}): the chart wrote a"
-                " plaintext secret; set a value such as existingSecret, use an ExternalSecret, or allow it with the"
-                f" annotation reconciler.dev/allow-plaintext-secrets: {resource.kind}/{resource.name}"
-            )
-            location = SourceLocation(object=resource.location.object, pointer=pointers[0])
-            yield SourceCodes.PLAINTEXT_SECRET.finding(message, location)
+    paths = find_plaintext_values(resource.data, is_encrypted=resource.is_sops)
+    if not paths or f"{resource.kind}/{resource.name}" in allowed:
+        return None
+    pointers = [format_pointer(path) for path in paths]
+    message = (
+        f"{chart}: {resource.label} {', '.join(pointers)} ({resource.source.template}): the chart wrote a plaintext"
+        " secret; set a value such as existingSecret, use an ExternalSecret, or allow it with the annotation"
+        f" reconciler.dev/allow-plaintext-secrets: {resource.kind}/{resource.name}"
+    )
+    location = SourceLocation(object=resource.location.object, pointer=pointers[0])
+    return SourceCodes.PLAINTEXT_SECRET.finding(message, location)
 
 
 def collect_secret_values(texts: Iterable[OutputText]) -> frozenset[str]:

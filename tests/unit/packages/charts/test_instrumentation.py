@@ -7,7 +7,13 @@ import json
 import pytest
 
 from reconciler.catalog.files import File, FileTree
-from reconciler.packages.charts.instrumentation import ChartCalls, find_chart_calls, find_markers, instrument
+from reconciler.packages.charts.instrumentation import (
+    ChartCalls,
+    TooManyCallsError,
+    find_chart_calls,
+    find_markers,
+    instrument,
+)
 
 
 def build_chart(**texts: str) -> FileTree:
@@ -41,7 +47,7 @@ def instrument_template(text: str, variant: str, identity: str = "x") -> str:
             "{{ print `bqz0001zq` 5 | quote }}",
             id="random-text",
         ),
-        pytest.param("{{ list uuidv4 }}", "{{ list (print `aqz0001zq`) }}", "", id="argument"),
+        pytest.param("{{ list uuidv4 }}", "{{ list ( print `aqz0001zq` ) }}", "", id="argument"),
         pytest.param(
             '{{ $c := genCA "x" 365 }}', '{{ $c := dict `Cert` `aqz0001zq` `Key` `aqz0001zq` "x" 365 }}', "", id="ca"
         ),
@@ -60,6 +66,8 @@ def instrument_template(text: str, variant: str, identity: str = "x") -> str:
             "{{ max -9007199254740993 1 5  |  int  |  int }}",
             id="random-number",
         ),
+        pytest.param("{{ first (uuidv4) }}", "{{ first (print `aqz0001zq`) }}", "", id="parentheses-of-the-chart"),
+        pytest.param("{{ len keys }}", "{{ len ( keys  |  sortAlpha ) }}", "", id="keys-as-an-argument"),
         pytest.param('{{ date "06" .x }} {{ .now }} now', '{{ date "06" .x }} {{ .now }} now', "", id="nothing"),
     ],
 )
@@ -147,3 +155,22 @@ def test_binary_files_are_skipped() -> None:
 
 def test_markers_are_found_after_functions_that_change_the_case() -> None:
     assert find_markers("x AQZ0012ZQ-bqz0003zq aqz12zq") == {12, 3}
+
+
+@pytest.mark.parametrize(
+    "text", ["{{ now }}" * 10_001, f"{{{{ now }}}}{' ' * (32 << 20)}"], ids=["too-many-calls", "too-much-text"]
+)
+def test_limits(text: str) -> None:
+    with pytest.raises(TooManyCallsError):
+        find_chart_calls(build_chart(templates__a_yaml=text), "{}")
+
+
+def test_many_calls_are_replaced_and_restored_in_one_search() -> None:
+    text = "{{ randAlpha 5 }}\n" * 9_000
+    chart = build_chart(templates__a_yaml=text)
+    calls = find_chart_calls(chart, "{}")
+
+    copy = instrument(chart, "{}", calls, "a", "")
+
+    assert [place.line for place in calls.places.values()] == list(range(1, 9_001))
+    assert copy.restore(copy.files["templates/a.yaml"].data.decode()) == text

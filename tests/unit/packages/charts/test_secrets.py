@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from reconciler.packages.charts.documents import OutputText, RenderedPackage, read_output
-from reconciler.packages.charts.secrets import collect_secret_values, find_plaintext_secrets, mask_values
+from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import replace
+from reconciler.packages.charts.documents import OutputText
+from reconciler.packages.charts.package_files import read_output
+from reconciler.packages.charts.secrets import collect_secret_values, mask_values
 from tests.support.charts import REQUEST, RULES
 from tests.support.sops import ciphertext, seal_text
 
@@ -18,8 +21,9 @@ def build_secret(fields: str, name: str = "db", kind: str = "Secret", api_versio
     return OutputText("templates/secret.yaml", 1, text)
 
 
-def read(text: OutputText) -> RenderedPackage:
-    return read_output([text], "chart web 1.2.3", REQUEST, RULES)
+def read_findings(text: OutputText) -> list[Finding]:
+    request = replace(REQUEST, allowed_secrets=("Secret/allowed",))
+    return [f for f in read_output([text], "chart web 1.2.3", request, RULES).findings if f.severity == "error"]
 
 
 @pytest.mark.parametrize(
@@ -36,7 +40,7 @@ def read(text: OutputText) -> RenderedPackage:
     ],
 )
 def test_secret_with_values(fields: str, pointers: str) -> None:
-    (finding,) = find_plaintext_secrets(read(build_secret(fields)).resources, "chart web 1.2.3", ("Secret/other",))
+    (finding,) = read_findings(build_secret(fields))
 
     assert finding.code == "PlaintextSecret"
     assert finding.message == (
@@ -62,16 +66,14 @@ def test_secret_with_values(fields: str, pointers: str) -> None:
     ],
 )
 def test_no_plaintext_secret(text: OutputText) -> None:
-    resources = read(text).resources
-    assert len(resources) == 1
-    assert not list(find_plaintext_secrets(resources, "chart web 1.2.3", ("Secret/allowed",)))
+    assert read_findings(text) == []
 
 
 def test_secret_in_a_list() -> None:
     text = OutputText("t.yaml", 1, f"apiVersion: v1\nkind: List\nitems: [{{apiVersion: v1, kind: Secret, metadata: "
                       f"{{name: a}}, data: {{b: {VALUE}}}}}]")  # fmt: skip
 
-    assert len(list(find_plaintext_secrets(read(text).resources, "chart web 1.2.3", ()))) == 1
+    assert [finding.code for finding in read_findings(text)] == ["PlaintextSecret"]
     assert collect_secret_values([text]) == {VALUE, "hunter2hunter2"}
 
 

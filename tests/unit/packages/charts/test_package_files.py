@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reconciler.lazy_dataclasses import replace
-from reconciler.packages.charts.documents import OutputRules, build_rendered_source, read_output, split_output
+from reconciler.packages.charts.documents import split_output
+from reconciler.packages.charts.package_files import OutputRules, build_rendered_source, read_output
 from reconciler.packages.charts.request import RenderedSource
 from tests.support.charts import REQUEST, RULES, format_config_map
 from tests.support.sops import ciphertext, seal_text
@@ -17,7 +18,7 @@ LONG_NAME = "n" * 250
 
 def convert(output: str, rules: OutputRules = RULES, **options: Any) -> RenderedSource:
     request = replace(REQUEST, **options)
-    return build_rendered_source(read_output(split_output(output, "web"), "chart web 1.2.3", request, rules), request)
+    return build_rendered_source(read_output(split_output(output, "web"), "chart web 1.2.3", request, rules))
 
 
 def render(*documents: str, template: str = "web/templates/a.yaml") -> str:
@@ -162,8 +163,14 @@ def test_hooks_are_reported() -> None:
         pytest.param(
             render(*(format_config_map(f"a{index}") for index in range(101))),
             "SourceTooLarge",
-            "renders 101 resources, and the setting `sources.helm.resources` allows 100",
+            "renders more than 100 resources: the setting `sources.helm.resources` is the limit",
             id="too-many-resources",
+        ),
+        pytest.param(
+            render(format_config_map("a", "x" * (4 << 20))),
+            "SourceTooLarge",
+            "larger than 4194304",
+            id="large-document",
         ),
     ],
 )

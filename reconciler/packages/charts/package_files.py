@@ -1,0 +1,219 @@
+"""Conversion of the resources of a chart to the files of a package, with one resource per file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.findings import Finding, SourceLocation, select_errors
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.yaml import Document, YamlError
+from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.packages.charts.documents import OutputText, RenderedResource, parse_output_text
+from reconciler.packages.charts.hooks import is_left_out, is_ordinary, read_hooks
+from reconciler.packages.charts.request import ChartRequest, RenderedSource
+from reconciler.packages.charts.secrets import check_secret
+from reconciler.packages.codes import PackageCodes
+from reconciler.packages.file_names import MAX_FILE_NAME_LENGTH, assign_rendered_file_names
+from reconciler.packages.functions.field_specs import get_resource_scope
+from reconciler.packages.sops import SopsMacError, check_sops_edit
+from reconciler.packages.sops_files import create_mac_finding
+from reconciler.packages.source_codes import SourceCodes
+
+_MAX_NAMED_HOOKS = 5
+
+
+@dataclass(frozen=True)
+class OutputRules:
+    """The rules for rendered output, which settings define.
+
+    Attributes:
+        max_resources: Maximum number of resources.
+        is_strict: Whether a key that a mapping contains twice is an error.
+    """
+
+    max_resources: int
+    is_strict: bool
+
+
+@dataclass(frozen=True)
+class _PackageFile:
+    """One resource of the package. The parsed document is not kept, because it needs much more memory than its text."""
+
+    key: ObjectKey
+    label: str
+    location: SourceLocation
+    source: OutputText
+    data: bytes
+
+
+@dataclass
+class ChartPackage:
+    """The resources of the output that are part of the package, and the findings about the output."""
+
+    chart: str
+    request: ChartRequest
+    findings: list[Finding] = field(default_factory=list)
+    files: list[_PackageFile] = field(default_factory=list)
+    hooks: list[str] = field(default_factory=list)
+
+    def add(self, resource: RenderedResource) -> None:
+        """Add a resource, or a finding if it is left out or invalid."""
+        hooks, template = read_hooks(resource), resource.source.template
+        if is_left_out(hooks, self.request.hooks, skip_tests=self.request.skip_tests):
+            message = f"{self.chart}: {resource.label} ({template}) is left out: hook {','.join(hooks)}"
+            self.findings.append(SourceCodes.HOOK_LEFT_OUT.finding(message, resource.location))
+            return
+        if problem := _check_identity(resource, self.chart):
+            self.findings.append(problem)
+            return
+        if not is_ordinary(hooks):
+            self.hooks.append(f"{resource.label} ({','.join(hooks)})")
+        try:
+            resource = _set_namespace(resource, self.request)
+        except SopsMacError as error:
+            rule = f"{self.chart}: {template}: the option setNamespace"
+            self.findings.append(create_mac_finding(error, resource.location, rule))
+            return
+        if secret := check_secret(resource, self.chart, self.request.allowed_secrets):
+            self.findings.append(secret)
+        if resource.rewrite_reasons:
+            self.findings.append(_report_rewrite(resource, self.chart))
+        data = resource.document.text.encode()
+        self.files.append(_PackageFile(resource.key, resource.label, resource.location, resource.source, data))
+
+
+def read_output(texts: Iterable[OutputText], chart: str, request: ChartRequest, rules: OutputRules) -> ChartPackage:
+    """Return the resources of the output that are part of the package, and the findings.
+
+    Args:
+        texts: The documents of the output.
+        chart: Name and version of the chart for messages.
+    """
+    package = ChartPackage(chart, request)
+    for text in texts:
+        try:
+            for resource in parse_output_text(text, is_strict=rules.is_strict):
+                package.add(resource)
+        except YamlError as error:
+            package.findings.append(_create_yaml_finding(chart, text, error))
+        if len(package.files) > rules.max_resources:
+            message = (
+                f"{chart} renders more than {rules.max_resources} resources: the setting `sources.helm.resources` is"
+                " the limit"
+            )
+            package.findings.append(SourceCodes.SOURCE_TOO_LARGE.finding(message))
+            break
+    package.findings += _find_duplicates(package)
+    package.findings += _summarize_hooks(package.hooks, chart)
+    return package
+
+
+def build_rendered_source(package: ChartPackage) -> RenderedSource:
+    """Return the files of a package. If a finding is an error, return only the findings."""
+    findings = tuple(sorted(package.findings, key=lambda finding: (finding.code, finding.location, finding.message)))
+    if select_errors(findings):
+        return RenderedSource(findings=findings)
+    names = assign_rendered_file_names(file.key for file in package.files)
+    files = {names[file.key]: File(file.data) for file in package.files}
+    templates = {names[file.key]: file.source.template for file in package.files}
+    request = package.request
+    if request.create_namespace and ObjectKey("", "Namespace", "", request.namespace) not in names:
+        files |= _create_namespace_file(request.namespace)
+    return RenderedSource(FileTree(files), findings, templates)
+
+
+def _report_rewrite(resource: RenderedResource, chart: str) -> Finding:
+    reasons = " and ".join(resource.rewrite_reasons)
+    subject = f"{chart}: {resource.label} ({resource.source.template})"
+    if resource.is_sops:
+        message = f"{subject} is a SOPS document that cannot be written unchanged, because of {reasons}"
+        return SourceCodes.SOPS_MAC_BROKEN.finding(message, resource.location)
+    message = f"{subject} was written again because of {reasons}"
+    return SourceCodes.RENDERED_TEXT_NORMALIZED.finding(message, resource.location)
+
+
+def _check_identity(resource: RenderedResource, chart: str) -> Finding | None:
+    if not isinstance(resource.data, dict):
+        return _create_invalid_finding(chart, resource.source, "a resource must be a mapping")
+    missing = [name for name in ("apiVersion", "kind") if not resource.data.get(name)]
+    if missing:
+        return _create_invalid_finding(chart, resource.source, f"{' and '.join(missing)} of a resource is missing")
+    if not (resource.api_version and resource.kind):
+        return _create_invalid_finding(chart, resource.source, "apiVersion and kind must be strings")
+    if resource.metadata.get("generateName") and not resource.name:
+        message = (
+            f"{chart}: {resource.source.place}: {resource.kind} has metadata.generateName and no metadata.name: a file"
+            " in Git needs a fixed name; set values that leave out this resource"
+        )
+        return SourceCodes.GENERATE_NAME_NOT_SUPPORTED.finding(message)
+    if not resource.name:
+        return _create_invalid_finding(
+            chart, resource.source, f"metadata.name of {resource.kind} must be a string that is not empty"
+        )
+    return _check_file_name(resource, chart)
+
+
+def _check_file_name(resource: RenderedResource, chart: str) -> Finding | None:
+    name = assign_rendered_file_names([resource.key])[resource.key].rpartition("/")[2]
+    # Other resources can require a longer form of the name with the namespace and the API group.
+    length = len(name) + len(resource.namespace) + len(resource.group) + len("-.")
+    if length <= MAX_FILE_NAME_LENGTH:
+        return None
+    problem = f"metadata.name of {resource.kind} is too long for a file name"
+    return _create_invalid_finding(chart, resource.source, problem)
+
+
+def _set_namespace(resource: RenderedResource, request: ChartRequest) -> RenderedResource:
+    """Return the resource with a namespace. Raises SopsMacError if SOPS could not decrypt the result."""
+    is_missing = not resource.namespace and get_resource_scope(resource) == "namespaced"
+    if request.set_namespace == "none" or not is_missing:
+        return resource
+    metadata: dict[str, Any] = {}
+    for name, value in resource.metadata.items():
+        if name != "namespace":
+            metadata[name] = value
+        if name == "name":
+            metadata["namespace"] = request.namespace
+    data = {**resource.data, "metadata": metadata}
+    check_sops_edit(resource.document, data)
+    return replace(resource, document=resource.document.with_data(data))
+
+
+def _find_duplicates(package: ChartPackage) -> Iterator[Finding]:
+    first: dict[ObjectKey, _PackageFile] = {}
+    for file in package.files:
+        other = first.setdefault(file.key, file)
+        if other is not file:
+            message = (
+                f"{package.chart} renders {file.label} twice, in {other.source.place}, and in {file.source.place}: set"
+                " values that leave out one of them"
+            )
+            yield PackageCodes.DUPLICATE_RESOURCE.finding(message, file.location)
+
+
+def _summarize_hooks(hooks: list[str], chart: str) -> Iterator[Finding]:
+    if hooks:
+        named = ", ".join(sorted(hooks)[:_MAX_NAMED_HOOKS])
+        more = f" and {len(hooks) - _MAX_NAMED_HOOKS} more" if len(hooks) > _MAX_NAMED_HOOKS else ""
+        yield SourceCodes.HELM_HOOKS_PRESENT.finding(
+            f"{chart} has Helm hooks: {named}{more}. Argo CD runs them as hooks. Other agents, such as Flux, apply them"
+            " as ordinary resources. `hooks: drop` leaves them out"
+        )
+
+
+def _create_yaml_finding(chart: str, text: OutputText, error: YamlError) -> Finding:
+    if error.code == "YamlTooLarge":
+        return SourceCodes.SOURCE_TOO_LARGE.finding(f"{chart}: {text.place}: {error}")
+    return _create_invalid_finding(chart, text, str(error))
+
+
+def _create_invalid_finding(chart: str, text: OutputText, problem: str) -> Finding:
+    return SourceCodes.RENDERED_OUTPUT_INVALID.finding(f"{chart}: {text.place}: {problem}")
+
+
+def _create_namespace_file(namespace: str) -> dict[str, File]:
+    data = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+    key = ObjectKey("", "Namespace", "", namespace)
+    return {assign_rendered_file_names([key])[key]: File(Document.from_data(data).text.encode())}
