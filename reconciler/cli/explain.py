@@ -13,7 +13,7 @@ from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import output_option, require_config_url, show_progress
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
 from reconciler.inspect import explain as inspect_explain
-from reconciler.output.explain import ablation, builder, formats, model
+from reconciler.output.explain import ablation, builder, chart_values, formats, model
 from reconciler.output.explain import result as explain_result
 from reconciler.reconcile import snapshot as reconcile_snapshot
 from reconciler.reconcile.remotes import targets
@@ -53,6 +53,15 @@ class PackageType(TargetType):
 @click.argument("resource", metavar="[RESOURCE", required=False, default="")
 @click.argument("pointer", metavar="[POINTER]]", required=False, default="")
 @offline_option
+@click.option(
+    "--values",
+    "values_path",
+    metavar="[PATH]",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    help="Show the layers of the values of the chart: of all values, or of the values at PATH.",
+)
 @click.option("--at", metavar="COMMIT", default="", help="Explain the package at this commit of its repository.")
 @add_setup_options
 @output_option("text", "json")
@@ -60,6 +69,7 @@ def command(
     target: TargetReference,
     resource: str,
     pointer: str,
+    values_path: str | None,
     at: str,
     offline: bool,
     config: str | None,
@@ -73,10 +83,15 @@ def command(
     RESOURCE is Kind/name or Kind/namespace/name. POINTER is a JSON pointer in the resource, or the name of an option of
     a Plugin. With --at, the command re-renders the package of an earlier commit with the config of that commit. Nothing
     is pushed.
+
+    With --values, the command shows the values of the chart of the package, from the defaults of the chart to the
+    parameters of the PackageVariant. PATH is a path such as image.tag, or a JSON pointer.
     """
+    if values_path is not None and (at or resource):
+        raise click.UsageError("--values must be used without RESOURCE and without --at")
     setup = CommandSetup(config, settings_file, fleet, cache, offline)
     try:
-        explanation = _explain_package(target, at, resource, pointer, setup)
+        explanation = _explain_package(target, at, resource, pointer, setup, values_path)
     except (targets.UnknownTargetError, model.ValueNotFoundError) as error:
         raise CannotRunError(str(error)) from error
     result = explain_result.build_explanation_result(explanation)
@@ -90,7 +105,7 @@ def command(
 
 
 def _explain_package(
-    target: TargetReference, at: str, resource: str, pointer: str, setup: CommandSetup
+    target: TargetReference, at: str, resource: str, pointer: str, setup: CommandSetup, values_path: str | None
 ) -> PackageExplanation:
     if at:
         with open_history(setup) as past:
@@ -107,7 +122,11 @@ def _explain_package(
         with services.remotes as remotes:
             snapshot = reconcile_snapshot.take_snapshot(services.source, remotes, services.pass_services)
             explainer = inspect_explain.PackageExplainer(target, snapshot, remotes, services.pass_services)
-            return _explain_value(explainer, resource, pointer)
+            if values_path is not None:
+                return chart_values.explain_chart_values(explainer.render(), values_path)
+            explanation = _explain_value(explainer, resource, pointer)
+            limit = settings.sources.helm.explain_renders if pointer else 0
+            return chart_values.add_field_dependencies(explanation, limit) if limit else explanation
 
 
 def _explain_value(explainer: _Explainer, resource: str, pointer: str) -> PackageExplanation:

@@ -30,6 +30,13 @@ class HelmSettings(SettingsGroup):
     timeout_seconds: int = declare(60, "The time limit of one render, in seconds.", ge=1, le=3_600)
     memory_bytes: int = declare(1_073_741_824, "The memory limit of one render, in bytes.", ge=67_108_864)
     output_bytes: int = declare(67_108_864, "The size limit of the output of one render, in bytes.", ge=1_024)
+    explain_renders: int = declare(
+        40,
+        "The largest number of renders with which `explain` finds the chart values that a field depends on. 0 disables "
+        "this search.",
+        ge=0,
+        le=1_000,
+    )
     resources: int = declare(5_000, "The largest number of resources that one chart can render.", ge=1)
 
     @field_validator("program")

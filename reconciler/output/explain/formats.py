@@ -12,6 +12,7 @@ from reconciler.output.explain.model import (
     SOURCE_LAYERS,
     AblationResult,
     ExplainedValue,
+    FieldDependencies,
     ResourceLocation,
     ValueStep,
 )
@@ -81,14 +82,34 @@ def _format_file(file: str) -> str:
 
 
 def _list_value_lines(value: ExplainedValue) -> Iterator[str]:
-    option = f" {value.option}" if value.option else ""
-    yield f"{value.resource} {value.pointer}{option} in {value.file}: {_format_result(value.steps[-1])}"
+    yield f"{_format_value_name(value)}: {_format_result(value.steps[-1])}"
     rows = [(step.instance or step.layer, _format_change(step), _format_origin(step)) for step in value.steps]
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     for number, (step, (layer, change, origin)) in enumerate(zip(value.steps, rows, strict=True), 1):
         wins = "  wins" if number == len(rows) else ""
         yield f"  {number}. {layer.ljust(widths[0])}  {change.ljust(widths[1])}  {origin}{wins}"
         yield from _list_step_details(step)
+    if value.dependencies:
+        yield from _list_dependencies(value.dependencies)
+
+
+def _format_value_name(value: ExplainedValue) -> str:
+    if not value.resource:
+        return f"chart value {value.option}"
+    option = f" {value.option}" if value.option else ""
+    return f"{value.resource} {value.pointer}{option} in {value.file}"
+
+
+def _list_dependencies(dependencies: FieldDependencies) -> Iterator[str]:
+    """Yield the chart values that affect a field, and the number of values whose effect is unknown."""
+    yield "  depends on chart values:" if dependencies.values else "  depends on no chart value that was checked"
+    for value in dependencies.values:
+        yield f"    {value.option}: {_format_result(value.steps[-1])}"
+        yield from (f"      {step.layer}  {_format_change(step)}  {_format_origin(step)}" for step in value.steps)
+    if dependencies.unknown:
+        yield f"    unknown, because the chart fails with other values: {', '.join(dependencies.unknown)}"
+    if dependencies.unchecked_count:
+        yield f"    not checked (sources.helm.explain_renders): {dependencies.unchecked_count} values"
 
 
 def _list_step_details(step: ValueStep) -> Iterator[str]:
@@ -207,7 +228,9 @@ def _format_unchanged(step: ValueStep, package: ExplainedPackage) -> str:
     if step.layer == RESOURCE_LAYER:
         return f"unchanged from {step.set_by}{_format_file(step.file)}"
     if step.layer in SOURCE_LAYERS:
-        return f"unchanged from the source: {package.source}"
+        # Only a value from a template of a chart has a file without a line.
+        template = f", template {step.file}" if step.file and not step.line else ""
+        return f"unchanged from the source: {package.source}{template}"
     layer = f"{step.layer} {step.instance}" if step.instance else step.layer
     loop = f", for each item of {format_value(step.loop)}" if step.loop else ""
     return f"from the template of the layer {layer}: {step.set_by}{_format_file(step.file)}{loop}"

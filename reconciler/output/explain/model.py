@@ -75,12 +75,33 @@ class ValueStep:
 
 
 @dataclass(frozen=True)
+class FieldDependencies:
+    """The values of a chart on which a field of a rendered resource depends.
+
+    A field depends on a value if the field differs in a render with another value.
+
+    Attributes:
+        values: The values with their layers.
+        unknown: The paths of values with which the chart could not be rendered.
+        unchecked_count: The number of values that were not checked, because of the setting
+            `sources.helm.explain_renders`.
+    """
+
+    __pydantic_config__ = DATACLASS_CONFIG
+
+    values: tuple[ExplainedValue, ...] = ()
+    unknown: tuple[str, ...] = ()
+    unchecked_count: int = 0
+
+
+@dataclass(frozen=True)
 class ExplainedValue:
     """A value of a resource with the steps that set the value. The result is the value of the last step.
 
     Attributes:
-        option: The name of the option, if the value belongs to an option of a Plugin.
+        option: The name of the option, if the value belongs to an option of a Plugin, or the path of a chart value.
         is_unchanged: Whether the value is equal to the value in the source of the package.
+        dependencies: The chart values on which the field depends. None if they were not computed.
         removed_from: The data of the resource before the value was removed. ABSENT if the value was not removed.
     """
 
@@ -93,6 +114,7 @@ class ExplainedValue:
     option: str = ""
     is_unchanged: bool = False
     removed_from: Annotated[Any, Field(exclude=True)] = field(default=ABSENT, repr=False)
+    dependencies: FieldDependencies | None = None
 
     @property
     def has_nested_values(self) -> bool:

@@ -130,6 +130,13 @@ class StepBuilder:
         # commit.
         follows_upstream = self.rendered.source.follows_upstream
         origin = f"{upstream.repository}/{upstream.package} {upstream.ref}"
+        if self.explained.chart and follows_upstream:
+            # A template has no line for a field, because templates are programs.
+            template = self.explained.chart.templates.get(file, "")
+            return ValueStep(
+                origin, "", layer=UPSTREAM_LAYER, file=join_path(upstream.directory, template) if template else "",
+                field=format_path(path), commit=upstream.commit, removable_layer=SourceField(file, index, path),
+            )  # fmt: skip
         return ValueStep(
             origin if follows_upstream else "the adopted package", "", layer=UPSTREAM_LAYER,
             file=join_path(upstream.directory, file), line=_find_line(change.state, path), field=format_path(path),

@@ -26,6 +26,7 @@ from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.planning.attribution.explained_chart import ExplainedChart
 from reconciler.planning.decide.package_decision import DecisionInput
 from reconciler.planning.decide.target_inputs import (
     PlanningContext,
@@ -58,6 +59,7 @@ class ReRenderedPackage:
         commit: The commit of the target branch, if the user selected a commit. Otherwise "".
         is_reproduced: Whether the re-render has the same files as the recorded render.
         folder: The folder of the package on the branches of its target.
+        chart: The chart of the package. None for other packages, and for a package at an earlier commit.
     """
 
     target: str
@@ -72,6 +74,7 @@ class ReRenderedPackage:
     commit: str = ""
     is_reproduced: bool = True
     folder: str = ""
+    chart: ExplainedChart | None = field(default=None, compare=False)
 
     @property
     def trace(self) -> Trace:

@@ -505,6 +505,14 @@ class PackageContentStore(Protocol):
         """
         ...
 
+    def read_unrendered_source(self, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of an upstream package before a render, for example the files of a chart.
+
+        Raises:
+            SourceFailedError: The source cannot be read now.
+        """
+        ...
+
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
         """Return whether the commit of an upstream is an ancestor of `commit`. Only fetched commits are searched."""
         ...

@@ -83,13 +83,20 @@ class TargetContents:
         Raises:
             SourceFailedError: The source cannot be read or rendered now.
         """
-        files = self._sources.read_artifact(upstream) if upstream.artifacts else self._read_git_source(upstream)
-        content = self._sources.render(upstream, files)
+        content = self._sources.render(upstream, self.read_unrendered_source(upstream))
         for program in content.programs:
             # Request the identity, so that the pass records it as an input.
             self.read_function_fingerprint(program)
         self._source_files[content.files.id] = content.files
         return content
+
+    def read_unrendered_source(self, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of an upstream package before a render, for example the files of a chart.
+
+        Raises:
+            SourceFailedError: The source cannot be read now.
+        """
+        return self._sources.read_artifact(upstream) if upstream.artifacts else self._read_git_source(upstream)
 
     def _read_git_source(self, upstream: UpstreamPackage) -> FileTree:
         """Return the files of a folder in Git.

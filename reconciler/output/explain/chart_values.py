@@ -1,0 +1,117 @@
+"""Explanation of the values of a chart: the layers of each value, from the defaults of the chart upward."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reconciler.catalog.files import FileTree
+from reconciler.controllers.provenance import get_operation, redact_value
+from reconciler.krm.helm_paths import check_option_name, parse_option_name
+from reconciler.krm.json_pointer import PointerError, format_pointer, parse_pointer
+from reconciler.lazy_dataclasses import replace
+from reconciler.output.explain.ablation import MAX_ABLATED_VALUES
+from reconciler.output.explain.builder import format_closest_names, parse_data_path
+from reconciler.output.explain.model import (
+    ExplainedValue,
+    FieldDependencies,
+    PackageExplanation,
+    ValueNotFoundError,
+    ValueStep,
+)
+from reconciler.packages.charts import value_history
+from reconciler.packages.charts.values import ValuesLayer, format_values_path
+from reconciler.packages.package import Package
+from reconciler.planning.attribution.explained_chart import ExplainedChart
+from reconciler.planning.attribution.re_render import ReRenderedPackage
+from reconciler.planning.attribution.value_dependencies import FieldReference, find_value_dependencies
+from reconciler.planning.model.sources import SourceFailedError
+
+
+def explain_chart_values(package: ReRenderedPackage, location: str) -> PackageExplanation:
+    """Return the explanation of the values of a chart.
+
+    Args:
+        location: A path in the syntax of `helm --set`, or a JSON pointer. It selects a value, all values below it, or
+            the list that contains it. "" selects all values.
+
+    Raises:
+        ValueNotFoundError: The package has no chart, the chart cannot be read, or no layer sets a value at the
+            location.
+    """
+    histories = value_history.trace_values(_read_layers(package))
+    segments = _parse_location(location, package)
+    found = [history for history in histories if _is_selected(history.path, segments)]
+    if not found:
+        names = format_closest_names(location, [format_values_path(history.path) for history in histories])
+        subject = f"the value {location}" if location else "a value"
+        raise ValueNotFoundError(
+            f"{package.target}: no layer sets {subject}; existing values, closest match first: {names}"
+        )
+    return PackageExplanation(package, tuple(map(_build_value, found)))
+
+
+def _read_layers(package: ReRenderedPackage) -> tuple[ValuesLayer, ...]:
+    if package.chart is None:
+        raise ValueNotFoundError(f"{package.target}: the package has no chart, or its upstream cannot be used")
+    try:
+        return package.chart.layers
+    except SourceFailedError as error:
+        raise ValueNotFoundError(f"{package.target}: the chart cannot be read: {error}") from error
+
+
+def add_field_dependencies(explanation: PackageExplanation, limit: int) -> PackageExplanation:
+    """Add to each field from a chart the values of the chart on which it depends.
+
+    Args:
+        limit: The maximum number of renders for each field.
+    """
+    chart = explanation.package.chart
+    if chart is None or chart.content is None or len(explanation.values) > MAX_ABLATED_VALUES:
+        return explanation
+    values = (_add_dependencies(value, chart, limit) for value in explanation.values)
+    return replace(explanation, values=tuple(values))
+
+
+def _add_dependencies(value: ExplainedValue, chart: ExplainedChart, limit: int) -> ExplainedValue:
+    files = chart.content.files if chart.content else FileTree()
+    template = chart.files.get(chart.templates.get(value.file, ""))
+    resources = Package(FileTree({value.file: files[value.file]})).resources if value.file in files else ()
+    resource = next(iter(resources), None)
+    if resource is None or template is None:
+        return value
+    reference = FieldReference(str(resource.key), parse_data_path(value.pointer, resource.data))
+    text = template.data.decode(errors="replace")
+    found = find_value_dependencies(chart.layers, text, reference, chart.render, limit)
+    unknown = tuple(format_values_path(history.path) for history in found.unknown)
+    values = tuple(map(_build_value, found.found))
+    return replace(value, dependencies=FieldDependencies(values, unknown, found.unchecked_count))
+
+
+def _parse_location(location: str, package: ReRenderedPackage) -> tuple[str, ...]:
+    if location.startswith("/"):
+        try:
+            return parse_pointer(location)
+        except PointerError as error:
+            raise ValueNotFoundError(f"{package.target}: {error}") from error
+    if location and (reason := check_option_name(location)):
+        raise ValueNotFoundError(f"{package.target}: the path of a value {reason}: {location}")
+    return tuple(str(step) for step in parse_option_name(location)) if location else ()
+
+
+def _is_selected(path: Sequence[str | int], segments: Sequence[str]) -> bool:
+    return all(str(step) == segment for step, segment in zip(path, segments, strict=False))
+
+
+def _build_value(history: value_history.ValueHistory) -> ExplainedValue:
+    steps = tuple(map(_build_step, history.steps))
+    return ExplainedValue("", "", format_pointer(history.path), steps, format_values_path(history.path))
+
+
+def _build_step(step: value_history.ValueStep) -> ValueStep:
+    layer = step.layer
+    built = ValueStep(
+        layer.source, get_operation(step.before, step.after), redact_value(step.before, hides=False),
+        redact_value(step.after, hides=False), layer.kind, layer.file, step.line, layer.field_path,
+        commit=layer.revision,
+    )  # fmt: skip
+    return replace(built, expression=layer.expression) if layer.expression else built
