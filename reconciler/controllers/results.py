@@ -20,7 +20,7 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
-from reconciler.packages.artifacts import ArtifactRepository
+from reconciler.packages.artifacts import ArtifactRepository, ChartDependencySource
 from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.charts.value_sources import ChartValues
 
@@ -82,6 +82,7 @@ class UpstreamPackage:
         artifacts: The chart repository or registry, or None for Git.
         values: The layers of the chart's values. The request contains their merged text, except for values files in the
             chart, which are read when the chart is rendered.
+        chart_dependencies: The charts that the chart requires and does not contain.
     """
 
     namespace: str
@@ -102,6 +103,7 @@ class UpstreamPackage:
     artifacts: ArtifactRepository | None = None
     # Do not compare the layers, because they contain lines of the config, which have no effect on the package.
     values: ChartValues = field(default_factory=ChartValues, compare=False)
+    chart_dependencies: tuple[ChartDependencySource, ...] = ()
 
     def as_data(self) -> dict[str, str]:
         """Return the upstream in the format of the recorded state."""
@@ -110,10 +112,14 @@ class UpstreamPackage:
             "commit": self.commit, "tree": self.tree,
         }  # fmt: skip
 
-    def as_status(self) -> dict[str, str]:
+    def as_status(self) -> dict[str, Any]:
         """Return the upstream in the format of status files, with the field names of its Repository type."""
-        fields = format_upstream_status(self.type, self.as_data())
-        return {**fields, "appVersion": self.app_version} if self.app_version else fields
+        fields: dict[str, Any] = {**format_upstream_status(self.type, self.as_data())}
+        if self.app_version:
+            fields["appVersion"] = self.app_version
+        if self.chart_dependencies:
+            fields["dependencies"] = [dependency.as_data() for dependency in self.chart_dependencies]
+        return fields
 
     @property
     def is_git_package(self) -> bool:
@@ -132,7 +138,9 @@ class UpstreamPackage:
         The text contains only the fields of the upstream that affect the rendered package.
         """
         kind = "" if self.kind == "kpt" else f" {self.kind}"
-        request = f" {compute_digest([self.chart.key, self.values.fingerprint])}" if self.chart else ""
+        dependencies = [dependency.as_data() for dependency in self.chart_dependencies]
+        inputs = [self.chart.key, self.values.fingerprint, dependencies] if self.chart else []
+        request = f" {compute_digest(inputs)}" if inputs else ""
         return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}{request}"
 
 
@@ -167,7 +175,7 @@ class GeneratedSource:
         """Return an empty mapping, because the package has no upstream."""
         return {}
 
-    def as_status(self) -> dict[str, str]:
+    def as_status(self) -> dict[str, Any]:
         """Return an empty mapping, because the package has no upstream."""
         return {}
 

@@ -151,3 +151,20 @@ class Artifact:
     created_seconds: int = 0
     skipped: tuple[str, ...] = ()
     archive_digest: str = ""
+
+
+@dataclass(frozen=True)
+class ChartDependencySource:
+    """A chart that another chart requires and does not contain.
+
+    Attributes:
+        name: The name of the chart, and of its folder below `charts`.
+    """
+
+    name: str
+    version: ArtifactVersion
+    repository: ArtifactRepository
+
+    def as_data(self) -> dict[str, str]:
+        """Return the dependency in the format of status files."""
+        return {"name": self.name, "version": self.version.version, "digest": self.version.digest}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -10,7 +10,13 @@ from reconciler.catalog.files import FileTree
 from reconciler.controllers.results import UpstreamPackage
 from reconciler.krm.findings import Finding, select_errors, upgrade_to_error
 from reconciler.lazy_dataclasses import replace
-from reconciler.packages.artifacts import Artifact, ArtifactRepository, ArtifactVersion, SourceProblem
+from reconciler.packages.artifacts import (
+    Artifact,
+    ArtifactRepository,
+    ArtifactVersion,
+    ChartDependencySource,
+    SourceProblem,
+)
 from reconciler.packages.charts.metadata import read_chart_manifest
 from reconciler.packages.charts.value_sources import CHART, ValuesSource, locate_values_finding
 from reconciler.packages.functions.registry import format_program_trace_key
@@ -56,8 +62,10 @@ class PackageSources:
             SourceFailedError: The artifact cannot be read now, or its files have changed although its digest has not.
         """
         assert upstream.artifacts, "the upstream is a chart or OCI artifact"
-        version = ArtifactVersion(upstream.ref, upstream.commit)
-        artifact = self._artifacts.read(upstream.artifacts, upstream.package, version)
+        return self._read(upstream.artifacts, upstream.package, ArtifactVersion(upstream.ref, upstream.commit))
+
+    def _read(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> FileTree:
+        artifact = self._artifacts.read(repository, name, version)
         if isinstance(artifact, SourceProblem):
             finding = upgrade_to_error(SourceCodes.by_name[artifact.code].finding(artifact.message))
             raise SourceFailedError((finding,), should_retry=artifact.should_retry)
@@ -74,7 +82,8 @@ class PackageSources:
         values = upstream.values.resolve({CHART: ValuesSource(files, upstream.commit)})
         if select_errors(values.findings):
             raise SourceFailedError(values.findings)
-        rendered = self.helm.render(files, replace(upstream.chart, values=values.text))
+        chart = self._add_dependencies(files, upstream.chart_dependencies)
+        rendered = self.helm.render(chart, replace(upstream.chart, values=values.text))
         findings = (
             *values.findings, *(locate_values_finding(finding, values.layers) for finding in rendered.findings)
         )  # fmt: skip
@@ -84,6 +93,15 @@ class PackageSources:
         programs = {HELM_TRACE_KEY: self.identify_helm()}
         package = _add_kptfile(rendered.files, files)
         return SourceContent(package, findings, programs, rendered.templates)
+
+    def _add_dependencies(self, chart: FileTree, dependencies: Sequence[ChartDependencySource]) -> FileTree:
+        """Add the required charts to the folder `charts`. Raises SourceFailedError."""
+        files = {
+            f"charts/{dependency.name}/{path}": file
+            for dependency in dependencies
+            for path, file in self._read(dependency.repository, dependency.name, dependency.version).items()
+        }
+        return chart.with_files(files) if files else chart
 
 
 def _add_kptfile(package: FileTree, chart: FileTree) -> FileTree:

@@ -263,3 +263,36 @@ def test_cache_keeps_the_archives_of_published_packages(tmp_path: Path, registry
     folder = tmp_path / "cache/sources/sha256"
     digests = {compute_digest(archive).removeprefix("sha256:") for archive in archives.values()}
     assert digests <= {file.name for file in folder.iterdir()}
+
+
+def test_missing_dependency_is_downloaded_at_its_locked_version(
+    world: World, server: ArtifactServer, helm: FakeHelm
+) -> None:
+    lock = f"dependencies:\n- name: common\n  version: 2.0.0\n  repository: {server.url}/charts\n"
+    files = {**chart("1.0.0"), "Chart.lock": lock}
+    files["Chart.yaml"] += lock.replace("2.0.0", "2.x.x")
+    world.release("app", "v1", files)
+    upstream = "repo: catalog, package: app, revision: v1"
+    world.write(
+        {
+            "charts.yaml": None,
+            "berlin.yaml": request("").replace("{repo: charts, }", f"{{{upstream}}}"),
+            "lisbon.yaml": None,
+        }
+    )
+
+    result = world.sync()
+
+    (finding,) = (finding for finding in result.findings if finding.code == "DependencyRepositoryMissing")
+    assert f'url: "{server.url}/charts"' in finding.message
+    world.write({"charts.yaml": describe_repository("helm", f"{{url: {server.url}/charts}}")})
+    assert "UpstreamNotFound" in world.sync().codes
+    subchart = pack_files({"common/Chart.yaml": "apiVersion: v2\nname: common\nversion: 2.0.0\n"})
+    server.add_chart("common", "2.0.0", subchart)
+    server.add_chart("common", "2.1.0", b"not used")
+    result = world.sync()
+    assert result.outcomes["berlin/web"] == "draft"
+    assert "chart/charts/common/Chart.yaml" in helm.inputs()["files"]
+    (dependency,) = world.package_status("drafts/berlin", "web")["upstream"]["to"]["dependencies"]
+    assert dependency == {"name": "common", "version": "2.0.0", "digest": compute_digest(subchart)}
+    assert world.sync_until_unchanged().report.render_count == 0

@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 from reconciler.api.kpt import PackageMetadata
 from reconciler.api.porch import UpstreamSpec
-from reconciler.catalog.files import CommitId
+from reconciler.catalog.files import CommitId, FileTree
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.artifact_resolution import ArtifactCatalog, resolve_artifact
+from reconciler.controllers.package_variants.chart_dependencies import resolve_dependencies
 from reconciler.controllers.package_variants.chart_requests import ChartDefaults
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.package_variants.upstream_fields import list_type_errors
@@ -24,7 +25,8 @@ from reconciler.controllers.package_variants.upstream_resolution import (
 )
 from reconciler.controllers.repositories import Repositories, Repository, explain_missing_repository
 from reconciler.krm.objects import ObjectKey
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.packages.artifacts import ArtifactVersion, SourceProblem
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 
 
@@ -132,11 +134,38 @@ class UpstreamResolver:
         if errors := list_type_errors(upstream, repository):
             return UnresolvedUpstream("ValidationError", "; ".join(errors))
         if repository.artifacts:
-            return resolve_artifact(upstream, repository.artifacts, self._inputs.upstreams.artifacts)
-        refs = self._inputs.upstreams.get_refs(repository)
-        if isinstance(refs, str):
-            return UnreachableUpstream(refs)
-        return resolve_upstream(upstream, _select_repository_fields(repository), refs)
+            resolution = resolve_artifact(upstream, repository.artifacts, self._inputs.upstreams.artifacts)
+        else:
+            refs = self._inputs.upstreams.get_refs(repository)
+            if isinstance(refs, str):
+                return UnreachableUpstream(refs)
+            resolution = resolve_upstream(upstream, _select_repository_fields(repository), refs)
+        if isinstance(resolution, ResolvedRevision) and resolution.kind == "helm":
+            return self._add_dependencies(namespace, repository, resolution)
+        return resolution
+
+    def _add_dependencies(
+        self, namespace: str, repository: Repository, revision: ResolvedRevision
+    ) -> ResolvedRevision | UnresolvedUpstream:
+        """Add the charts that a chart requires and does not contain."""
+        artifacts = self._inputs.upstreams.artifacts
+        if repository.artifacts:
+            version = ArtifactVersion(revision.ref, revision.commit)
+            artifact = artifacts.read(repository.artifacts, revision.package, version)
+            files = FileTree() if isinstance(artifact, SourceProblem) else artifact.files
+        else:
+            refs = self._inputs.upstreams.get_refs(repository)
+            package = FileTree() if isinstance(refs, str) else refs.read_package(revision.tree)
+            files = FileTree() if isinstance(package, str) else package
+        usable = (
+            other.artifacts
+            for (other_namespace, _), other in sorted(self._inputs.repositories.items())
+            if other.artifacts and other_namespace == namespace
+        )
+        dependencies = resolve_dependencies(files, usable, artifacts)
+        if isinstance(dependencies, UnresolvedUpstream):
+            return dependencies
+        return replace(revision, dependencies=dependencies) if dependencies else revision
 
     def _read_metadata(self, namespace: str, revision: ResolvedRevision) -> PackageMetadata:
         repository = self._inputs.repositories[namespace, revision.repository]

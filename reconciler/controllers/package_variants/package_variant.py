@@ -218,11 +218,13 @@ def _build_upstream(namespace: str, revision: ResolvedRevision, inputs: PackageV
             namespace, revision.repository, repository.url, repository.url, revision.directory, revision.package,
             revision.ref, revision.commit, revision.tree, revision.created_seconds, revision.is_floating,
             repository.type, revision.kind, revision.app_version, artifacts=repository.artifacts,
+            chart_dependencies=revision.dependencies,
         )  # fmt: skip
     return UpstreamPackage(
         namespace, revision.repository, inputs.upstreams.get_url(repository), format_kptfile_url(repository.url),
         revision.directory, revision.package, revision.ref, revision.commit, revision.tree,
         inputs.upstreams.get_commit_seconds(repository, revision.commit), revision.is_floating, kind=revision.kind,
+        chart_dependencies=revision.dependencies,
     )  # fmt: skip
 
 

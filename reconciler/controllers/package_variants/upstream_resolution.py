@@ -29,7 +29,7 @@ from reconciler.krm.git_formats import PACKAGE_TRAILER, WORKSPACE_TRAILER, parse
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.packages.artifacts import SourceProblem
+from reconciler.packages.artifacts import ChartDependencySource, SourceProblem
 from reconciler.packages.source_kinds import (
     UnknownSourceKind,
     detect_manifests,
@@ -217,6 +217,7 @@ class ResolvedRevision:
         kind: How the files become a package.
         created_seconds: The date of a chart or artifact in seconds since 1970. 0 if it is unknown.
         app_version: The version of the application in a chart.
+        dependencies: The charts that a chart requires and does not contain.
         problems: Problems of a chart repository or registry that do not prevent the use of the revision.
     """
 
@@ -236,6 +237,7 @@ class ResolvedRevision:
     created_seconds: int = 0
     app_version: str = ""
     problems: tuple[SourceProblem, ...] = ()
+    dependencies: tuple[ChartDependencySource, ...] = ()
 
     @property
     def suffix(self) -> str:
