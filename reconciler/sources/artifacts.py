@@ -32,6 +32,7 @@ from reconciler.sources.connections import limit_duration
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient
+from reconciler.sources.keyless import KeylessVerifier
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.manifests import CHART_LAYER, ArtifactManifest, find_manifest_in_index, parse_manifest
 from reconciler.sources.mirrors import Mirror, rewrite_repository
@@ -81,6 +82,7 @@ class Artifacts:
         folder: The folder of the cache.
         backoff: The waits after failures. The keys are hosts, and identifiers of lists of versions.
         provenance_verifier: Verifies provenance files of charts.
+        keyless_verifier: Verifies keyless signatures of artifacts.
         clock: Returns the seconds since 1970.
     """
 
@@ -91,6 +93,7 @@ class Artifacts:
         credentials: SourceCredentials,
         backoff: CallBackoff,
         provenance_verifier: ProvenanceVerifier,
+        keyless_verifier: KeylessVerifier,
         clock: Callable[[], float] = time,
     ) -> None:
         self._options = options
@@ -106,7 +109,7 @@ class Artifacts:
         self._read_locks: dict[tuple[str, str], Lock] = {}
         self._charts = ChartRepositoryClient(self._http, credentials, self._cache, options.limits, options.mirrors)
         self._signatures = SignatureVerifier(
-            self._registry, self._charts, credentials, self._records, provenance_verifier
+            self._registry, self._charts, credentials, self._records, provenance_verifier, keyless_verifier
         )
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.sources.artifact_cache import parse_digest
 from reconciler.sources.errors import SourceError
+from reconciler.sources.verifier_program import create_unavailable_error
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
@@ -27,18 +28,26 @@ if TYPE_CHECKING:
 
 _PAYLOAD_TYPE = "application/vnd.dev.cosign.simplesigning.v1+json"
 _SIGNATURE_ANNOTATION = "dev.cosignproject.cosign/signature"
+_KEYLESS_ANNOTATIONS = ("dev.sigstore.cosign/certificate", "dev.sigstore.cosign/bundle")
 _SIGNED_TYPE = "cosign container image signature"
-_MAX_SIGNATURES = 50
+_MAX_SIGNATURES = 20
 _MAX_SIGNATURE_CHARACTERS = 16_384
 _MIN_RSA_BITS = 2_048
 
 
 @dataclass(frozen=True)
 class CosignSignature:
-    """A signature, and the digest of the blob with the signed text."""
+    """A signature, and the digest of the blob with the signed text.
+
+    Attributes:
+        certificate: The certificate of the signer in PEM format. "" for a signature with a key.
+        log_entry: The entry of the transparency log as JSON. "" for a signature that is in no log.
+    """
 
     signature: bytes
     payload_digest: str
+    certificate: str = ""
+    log_entry: str = ""
 
 
 def get_signature_tag(digest: str) -> str:
@@ -62,15 +71,19 @@ def parse_signatures(manifest: bytes) -> Iterator[CosignSignature]:
         if not isinstance(layer, dict) or layer.get("mediaType") != _PAYLOAD_TYPE:
             continue
         annotations = layer.get("annotations")
-        text = annotations.get(_SIGNATURE_ANNOTATION) if isinstance(annotations, dict) else None
+        if not isinstance(annotations, dict):
+            continue
+        text = annotations.get(_SIGNATURE_ANNOTATION)
         if not isinstance(text, str) or len(text) > _MAX_SIGNATURE_CHARACTERS:
             continue
         digest = str(layer.get("digest"))
         parse_digest(digest)
         try:
-            yield CosignSignature(base64.b64decode(text, validate=True), digest)
+            signature = base64.b64decode(text, validate=True)
         except binascii.Error:
             continue
+        certificate, log_entry = (str(annotations.get(name, "")) for name in _KEYLESS_ANNOTATIONS)
+        yield CosignSignature(signature, digest, certificate, log_entry)
 
 
 def load_public_key(pem: bytes, name: str) -> PublicKey:
@@ -85,9 +98,8 @@ def load_public_key(pem: bytes, name: str) -> PublicKey:
         from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
     except ImportError:
-        raise SourceError(
-            SourceCodes.VERIFIER_UNAVAILABLE.name,
-            "signatures of cosign need the Python package cryptography: pip install 'reconciler[verify]'",
+        raise create_unavailable_error(
+            "signatures of cosign need the Python package cryptography: pip install 'reconciler[verify]'"
         ) from None
     try:
         key = load_pem_public_key(pem)

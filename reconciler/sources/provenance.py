@@ -11,15 +11,10 @@ import re
 
 from reconciler.krm.yaml import YamlError
 from reconciler.krm.yaml.events import YamlEventReader
-from reconciler.packages.source_codes import SourceCodes
-from reconciler.processes.process import ProcessLimits, ProcessTimeoutError
 from reconciler.sources.cosign import create_invalid_error
-from reconciler.sources.errors import SourceError
-from reconciler.sources.programs import ProgramFinder, ProgramRunner, SandboxUnavailableError
+from reconciler.sources.verifier_program import VerifierProgram
 
 MAX_PROVENANCE_BYTES = 1024 * 1024
-_LIMITS = ProcessLimits(seconds=30.0, memory_bytes=256 * 1024 * 1024, output_bytes=2 * MAX_PROVENANCE_BYTES)
-_INSTALL = "apt-get install gpgv"
 _BEGIN_KEY, _END_KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----", "-----END PGP PUBLIC KEY BLOCK-----"
 _SEPARATOR = re.compile(r"^\.\.\.[ \t]*$", re.MULTILINE)
 _MAX_ERROR_CHARACTERS = 300
@@ -50,9 +45,8 @@ def _decode_block(lines: list[str]) -> bytes:
 class ProvenanceVerifier:
     """Verifies provenance files with the program gpgv, which receives files and no network."""
 
-    def __init__(self, finder: ProgramFinder, runner: ProgramRunner) -> None:
-        self._finder = finder
-        self._runner = runner
+    def __init__(self, program: VerifierProgram) -> None:
+        self._program = program
 
     def read_digests(self, provenance: bytes, keyring: bytes) -> dict[str, str]:
         """Return the signed digests of a provenance file, by file name.
@@ -61,20 +55,9 @@ class ProvenanceVerifier:
             SourceError: `SignatureInvalid` if no key of the keyring has signed the file. `VerifierUnavailable` if gpgv
                 cannot be used.
         """
-        program = self._finder.find()
-        if program is None:
-            places = " or ".join(map(str, self._finder.list_candidates()[:2]))
-            raise _create_unavailable_error(
-                f"provenance files need the program gpgv, which is not at {places}. Install it: {_INSTALL}"
-            )
         arguments = ("--weak-digest", "SHA1", "--keyring", "./keyring.gpg", "--output", "-", "chart.prov")
-        try:
-            result = self._runner.run(
-                program.path, arguments, {"keyring.gpg": keyring, "chart.prov": provenance}, _LIMITS
-            )
-        except (ProcessTimeoutError, SandboxUnavailableError, OSError) as error:
-            raise _create_unavailable_error(f"the program gpgv cannot be used: {error}") from None
-        if result.exit_code != 0 or result.is_too_large:
+        result = self._program.run(arguments, {"keyring.gpg": keyring, "chart.prov": provenance})
+        if result.exit_code != 0:
             reason = " ".join(result.stderr.split())[-_MAX_ERROR_CHARACTERS:]
             raise create_invalid_error(f"gpgv does not accept the provenance file: {reason}")
         return _parse_digests(result.output.decode("utf-8", "replace"))
@@ -93,7 +76,3 @@ def _parse_digests(text: str) -> dict[str, str]:
     except YamlError as error:
         raise create_invalid_error(f"the provenance file is not valid: {error}") from None
     return digests
-
-
-def _create_unavailable_error(message: str) -> SourceError:
-    return SourceError(SourceCodes.VERIFIER_UNAVAILABLE.name, message)

@@ -11,8 +11,10 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.sources.artifacts import ArtifactOptions, Artifacts
 from reconciler.sources.credentials import SourceCredentials
+from reconciler.sources.keyless import KeylessVerifier
 from reconciler.sources.programs import ProgramFinder, ProgramRunner
 from reconciler.sources.provenance import ProvenanceVerifier
+from reconciler.sources.verifier_program import VerifierProgram
 from tests.support.artifact_servers import ArtifactServer, RegistryServer, serve
 
 
@@ -44,6 +46,8 @@ class World:
     now: float = 1_000_000.0
     options: ArtifactOptions = field(default_factory=lambda: ArtifactOptions(timeout_seconds=10.0))
     credentials: SourceCredentials = field(default_factory=SourceCredentials)
+    programs: dict[str, Path] = field(default_factory=dict)
+    trusted_root: str = ""
     artifacts: Artifacts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,8 +60,16 @@ class World:
 
     def _start(self) -> None:
         backoff = Backoff(5.0, 300.0, lambda: self.now)
-        verifier = ProvenanceVerifier(ProgramFinder("gpgv", None, ""), ProgramRunner("none"))
-        self.artifacts = Artifacts(self.folder, self.options, self.credentials, backoff, verifier, lambda: self.now)
+        gpgv, cosign = (
+            VerifierProgram(
+                name, ProgramFinder(name, self.programs.get(name), ""), ProgramRunner("none"), f"install {name}"
+            )
+            for name in ("gpgv", "cosign")
+        )
+        self.artifacts = Artifacts(
+            self.folder, self.options, self.credentials, backoff, ProvenanceVerifier(gpgv),
+            KeylessVerifier(cosign, self.trusted_root), lambda: self.now,
+        )  # fmt: skip
 
 
 @pytest.fixture

@@ -25,7 +25,6 @@ from reconciler.packages.artifacts import (
     VersionList,
 )
 from reconciler.sources.credentials import SourceCredentials
-from reconciler.sources.programs import ProgramFinder
 from tests.sources.conftest import World
 from tests.support.archives import pack_chart, pack_files
 from tests.support.artifact_servers import (
@@ -37,6 +36,7 @@ from tests.support.artifact_servers import (
 )
 from tests.support.programs import find_program
 from tests.support.signing_keys import gpg_key
+from tests.support.sigstore import Sigstore
 
 APP = pack_files({"a.yaml": "a: 1\n"})
 OTHER = pack_files({"b.yaml": "b: 1\n"})
@@ -55,11 +55,15 @@ def sign(key: PrivateKey, payload: bytes) -> bytes:
     return key.sign(payload)
 
 
-def make_layer(registry: RegistryServer, key: PrivateKey, digest: str, **changes: Any) -> dict[str, Any]:
-    """Store a signed text in the registry, and return its layer."""
+def make_payload(digest: str, **changes: Any) -> bytes:
     image = {"docker-manifest-digest": digest}
     critical = {"identity": {"docker-reference": "x"}, "image": image, "type": "cosign container image signature"}
-    payload = json.dumps({"critical": {**critical, **changes}, "optional": None}).encode()
+    return json.dumps({"critical": {**critical, **changes}, "optional": None}).encode()
+
+
+def make_layer(registry: RegistryServer, key: PrivateKey, digest: str, **changes: Any) -> dict[str, Any]:
+    """Store a signed text in the registry, and return its layer."""
+    payload = make_payload(digest, **changes)
     registry.blobs[compute_digest(payload)] = payload
     signature = base64.b64encode(sign(key, payload)).decode()
     return {
@@ -232,10 +236,10 @@ def test_missing_cryptography(
     "spec",
     [
         pytest.param(VerifySpec("provenance", "keys"), id="provenance-in-a-registry"),
-        pytest.param(VerifySpec("cosign", "keys", (SignerIdentity("https://issuer.example", "me"),)), id="keyless"),
+        pytest.param(VerifySpec("cosign", "", (SignerIdentity("https://issuer.example", "me"),)), id="no-trusted-root"),
     ],
 )
-def test_unsupported_providers_of_a_registry(spec: VerifySpec, world: World, registry: RegistryServer) -> None:
+def test_verifications_that_are_not_possible(spec: VerifySpec, world: World, registry: RegistryServer) -> None:
     version = ArtifactVersion("v1", registry.push("team/app", "v1", APP))
     assert read_code(world, oci_repository(registry, verify=spec), version) == "VerifierUnavailable"
 
@@ -323,19 +327,18 @@ def test_key_of_another_person(gpg_folder: Path, keys: Path, world: World, chart
     assert isinstance(read_chart(world, charts), SourceProblem)
 
 
-def test_missing_gpgv(
-    tmp_path: Path, keys: Path, world: World, charts: ArtifactServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_gpgv(tmp_path: Path, keys: Path, world: World, charts: ArtifactServer) -> None:
+    world.programs["gpgv"] = tmp_path / "gpgv"
+    world.restart()
     charts.add_chart("web", "1.0.0", WEB)
     charts.files["/charts/web-1.0.0.tgz.prov"] = b"text"
     secret = keys / "default/keys"
     secret.mkdir(parents=True)
     (secret / "key.gpg").write_bytes(b"key")
-    monkeypatch.setattr(ProgramFinder, "list_candidates", lambda _: (tmp_path / "gpgv",))
     problem = read_chart(world, charts)
     assert isinstance(problem, SourceProblem)
     assert problem.code == "VerifierUnavailable"
-    assert f"which is not at {tmp_path}/gpgv. Install it: apt-get install gpgv" in problem.message
+    assert f"the program gpgv, which is not at {tmp_path}/gpgv. Install it: install gpgv" in problem.message
 
 
 def test_cosign_in_a_chart_repository(keys: Path, world: World, charts: ArtifactServer) -> None:
@@ -344,3 +347,78 @@ def test_cosign_in_a_chart_repository(keys: Path, world: World, charts: Artifact
     versions = world.artifacts.list_versions(repository, "web")
     assert isinstance(versions, VersionList)
     assert read_code(world, repository, versions.versions[0], "web") == "VerifierUnavailable"
+
+
+SUBJECT, ISSUER = "robot@example.com", "https://issuer.example.com"
+KEYLESS = VerifySpec(
+    "cosign", "", (SignerIdentity("^https://other$", "^x$"), SignerIdentity(f"^{ISSUER}$", f"^{SUBJECT}$"))
+)
+
+
+@pytest.fixture
+def sigstore(tmp_path: Path, world: World) -> Sigstore:
+    """Let the reader trust a new authority, and run the program cosign."""
+    sigstore = Sigstore()
+    world.programs["cosign"] = Path(find_program("cosign"))
+    world.trusted_root = str(tmp_path / "trusted_root.json")
+    (tmp_path / "trusted_root.json").write_bytes(sigstore.trusted_root())
+    world.restart()
+    return sigstore
+
+
+def push_keyless(registry: RegistryServer, sigstore: Sigstore, digest: str, payload: bytes, **changes: str) -> None:
+    """Push a keyless signature of a payload. `changes` are the fields `subject` and `issuer`, and annotations."""
+    subject, issuer = changes.pop("subject", SUBJECT), changes.pop("issuer", ISSUER)
+    annotations = {**sigstore.sign(payload, subject, issuer), **changes}
+    registry.blobs[compute_digest(payload)] = payload
+    layer = {"mediaType": PAYLOAD_TYPE, "digest": compute_digest(payload), "annotations": annotations}
+    push_signatures(registry, digest, layer)
+
+
+def test_keyless_signature(sigstore: Sigstore, world: World, registry: RegistryServer) -> None:
+    digest = registry.push("team/app", "v1", APP)
+    repository, version = oci_repository(registry, verify=KEYLESS), ArtifactVersion("v1", digest)
+    assert read_code(world, repository, version) == "SignatureMissing"
+    push_keyless(registry, sigstore, digest, make_payload(digest))
+    world.now += 400
+    assert read_code(world, repository, version) == ""
+    world.restart()
+    registry.paths  # noqa: B018  forgets the requests
+    assert read_code(world, repository, version) == ""
+    assert registry.paths == []
+
+
+def test_wrong_keyless_signatures(sigstore: Sigstore, world: World, registry: RegistryServer) -> None:
+    digest = registry.push("team/app", "v1", APP)
+    repository, version = oci_repository(registry, verify=KEYLESS), ArtifactVersion("v1", digest)
+    other_signature = Sigstore().sign(make_payload(digest), SUBJECT, ISSUER)
+    wrong: dict[str, dict[str, str]] = {
+        "subject": {"subject": "robot@example.com.evil"},
+        "issuer": {"issuer": "https://issuer.example.com.evil"},
+        "authority": other_signature,
+        "log": {"dev.sigstore.cosign/bundle": other_signature["dev.sigstore.cosign/bundle"]},
+        "no log": {"dev.sigstore.cosign/bundle": ""},
+        "no certificate": {"dev.sigstore.cosign/certificate": ""},
+        "signature": {"dev.cosignproject.cosign/signature": other_signature["dev.cosignproject.cosign/signature"]},
+    }
+    for name, changes in wrong.items():
+        push_keyless(registry, sigstore, digest, make_payload(digest), **changes)
+        world.now += 400
+        assert read_code(world, repository, version) == "SignatureInvalid", name
+    push_keyless(registry, sigstore, digest, make_payload(registry.push("team/app", "v2", OTHER)))
+    world.now += 400
+    assert read_code(world, repository, version) == "SignatureInvalid"
+
+
+def test_missing_cosign(tmp_path: Path, world: World, registry: RegistryServer) -> None:
+    world.programs["cosign"] = tmp_path / "cosign"
+    world.trusted_root = str(tmp_path / "trusted_root.json")
+    sigstore = Sigstore()
+    digest = registry.push("team/app", "v1", APP)
+    push_keyless(registry, sigstore, digest, make_payload(digest))
+    for message in ("cannot be read", "Install it: install cosign"):
+        world.restart()
+        problem = world.artifacts.read(oci_repository(registry, verify=KEYLESS), "app", ArtifactVersion("v1", digest))
+        assert isinstance(problem, SourceProblem)
+        assert (problem.code, message in problem.message) == ("VerifierUnavailable", True), problem.message
+        (tmp_path / "trusted_root.json").write_bytes(sigstore.trusted_root())
