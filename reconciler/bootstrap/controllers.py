@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from reconciler import __version__
@@ -46,6 +46,7 @@ from reconciler.controllers.placement.controller import place_resources
 from reconciler.controllers.placement.model import PlacementInputs
 from reconciler.controllers.plugin_presets.controller import PluginPresetCache, PluginPresetInputs, generate_plugins
 from reconciler.controllers.plugin_presets.lint import lint_presets
+from reconciler.controllers.repositories import Repository
 from reconciler.controllers.results import ControllerResult, PackageTarget, Variant, merge_results
 from reconciler.git.url import get_location, matches_location, parse_url
 from reconciler.krm.findings import Finding
@@ -163,7 +164,7 @@ class CatalogServices:
 
         list_existing = partial(_list_existing_packages, states)
         rules = PackageRules(
-            catalog, fleet.find_labels, self._find_credential_tenant, list_existing, self._assigned_variants
+            catalog, fleet.find_labels, self._find_credential_tenant, fleet.urls, list_existing, self._assigned_variants
         )
         placeable = exclude_foreign_resources(catalog, before.find_tenants)
         placed = run_traced("placement", lambda: self._placement.run(placeable.catalog, run_placement, states))
@@ -172,7 +173,7 @@ class CatalogServices:
         tenants = ("", *catalog.tenants.by_name)
         self._controllers = {tenant: self._controllers.get(tenant) or TenantControllers() for tenant in tenants}
         for tenant in tenants:
-            result = self._run_for_tenant(tenant, inputs)
+            result = self._run_for_tenant(tenant, inputs, rules)
             results.append(rules.apply(result, tenant) if tenant else result)
         if self._artifacts.requests:
             self._artifacts.evict(_iterate_recorded_commits(states))
@@ -183,13 +184,14 @@ class CatalogServices:
         general = ControllerResult(findings=(*fleet.findings, *clusters, *find_unused_objects(catalog)))
         return remove_targetless_variants(merge_results([*results, general]), fleet, catalog)
 
-    def _run_for_tenant(self, tenant: str, inputs: _PassInputs) -> ControllerResult:
+    def _run_for_tenant(self, tenant: str, inputs: _PassInputs, rules: PackageRules) -> ControllerResult:
         """Run the controllers on the objects that a tenant can see. Return the results for the tenant's own objects."""
         catalog, fleet, states = inputs.catalog, inputs.fleet, inputs.states
         inventory, limits = fleet.inventory, self._get_limits(catalog, tenant)
 
         def run_variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
-            return generate_package_variants(part, self._build_variant_inputs(inputs, limits), cache)
+            explain = partial(rules.explain_forbidden_upstream, tenant) if tenant else _allow_upstream
+            return generate_package_variants(part, self._build_variant_inputs(inputs, limits, explain), cache)
 
         def run_plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
             published = PublishedPlugins(fleet.targets, states, inputs.remotes, self._published)
@@ -246,18 +248,21 @@ class CatalogServices:
         if catalog.is_complete and not fleet.inventory.uncertain_names:
             inputs = _PassInputs(catalog, fleet, remotes, {}, RecordedSetPackages(), now)
             limits = self._get_limits(catalog, "")
-            findings += lint_variants(catalog, self._build_variant_inputs(inputs, limits))
+            findings += lint_variants(catalog, self._build_variant_inputs(inputs, limits, _allow_upstream))
             findings += lint_presets(catalog, fleet.inventory, self._limits if rules.expressions else None)
             owned = OwnedPackages({}, COMPONENT_GROUP, BINDING)
             findings += lint_components(catalog, fleet.inventory, self._build_component_inputs(owned, limits))
         return tuple(findings)
 
-    def _build_variant_inputs(self, inputs: _PassInputs, limits: _ControllerLimits) -> PackageVariantInputs:
+    def _build_variant_inputs(
+        self, inputs: _PassInputs, limits: _ControllerLimits, explain_forbidden: Callable[[Repository], str]
+    ) -> PackageVariantInputs:
         upstreams = FetchedUpstreams(inputs.remotes, self._fleets.resolve_url, self._verifier, self._artifacts)
         packages = inputs.set_packages
         return PackageVariantInputs(
             inputs.fleet.repositories, upstreams, packages.by_set, limits.max_delete_percent, self._engine_fingerprint,
             limits.expressions, inputs.now, packages.blocked, ChartDefaults(self._settings.sources.helm.kube_version),
+            explain_forbidden,
         )  # fmt: skip
 
     def _build_preset_inputs(self, before: PublishedPlugins, limits: _ControllerLimits) -> PluginPresetInputs:
@@ -300,6 +305,10 @@ class CatalogServices:
         template_options = TemplateOptions(rules.template_mode, frozenset(rules.strict))
         templates = TemplateMerger(fleet.merge_rules.rules, template_options, self._pairs, self._templates_in)
         return PackageRenderer(catalog, overrides, self._engine, templates)
+
+
+def _allow_upstream(repository: Repository) -> str:
+    return ""
 
 
 def _list_existing_packages(states: Mapping[Target, TargetState]) -> frozenset[PackageTarget]:

@@ -12,11 +12,11 @@ from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.tenants import TENANT_DEPENDENCY, Tenant
 from reconciler.controllers.keyed_cache import IdentityCache
 from reconciler.controllers.package_variants.status import build_stalled_conditions
+from reconciler.controllers.repositories import Repository
 from reconciler.controllers.results import (
     ControllerResult,
     PackageTarget,
     StalledVariant,
-    UpstreamPackage,
     Variant,
     merge_results,
 )
@@ -39,6 +39,7 @@ class PackageRules:
         find_labels: Returns the labels of the cluster or Repository with a namespace and a name.
         find_credential_tenant: Returns the only tenant that may use the credentials of an upstream URL. Returns "" if
             all tenants may use them.
+        upstream_urls: The URL of each Repository, by its namespace and name.
         list_existing: Returns the packages that exist on their targets.
         assigned: The accepted package variants of this and the previous pass.
     """
@@ -46,6 +47,7 @@ class PackageRules:
     catalog: Catalog
     find_labels: Callable[[str, str], Mapping[str, str]]
     find_credential_tenant: Callable[[str], str]
+    upstream_urls: Mapping[tuple[str, str], str]
     list_existing: Callable[[], frozenset[PackageTarget]]
     assigned: IdentityCache[Variant]
 
@@ -73,7 +75,10 @@ class PackageRules:
         return replace(
             result,
             variants=tuple(accepted),
-            stalled=tuple(replace(value, tenant=tenant) for value in (*result.stalled, *stalled, *excess)),
+            stalled=tuple(
+                replace(self._forbid_upstream(value, rules), tenant=tenant)
+                for value in (*result.stalled, *stalled, *excess)
+            ),
             findings=(*result.findings, *findings),
         )
 
@@ -112,13 +117,29 @@ class PackageRules:
             return format_violation(tenant, subject, "the target", target.repository, "targets", (str(selector),))
         if not matches_any_glob(target.package, allow.packages):
             return format_violation(tenant, subject, "the package path", target.package, "packages", allow.packages)
-        return self._check_upstream(variant.upstream, tenant, subject) if variant.upstream else ""
+        return self._check_upstream(variant.upstream.url, tenant, subject) if variant.upstream else ""
 
-    def _check_upstream(self, upstream: UpstreamPackage, tenant: Tenant, subject: str) -> str:
-        allowed, locations = tenant.spec.allow.upstreams, _list_locations(upstream.url)
+    def explain_forbidden_upstream(self, tenant: str, repository: Repository) -> str:
+        """Return the reason why a tenant may not use an upstream Repository. Return "" if the tenant may use it."""
+        url = self.upstream_urls.get((repository.key.namespace, repository.key.name))
+        return self._check_upstream(url, self.catalog.tenants.by_name[tenant], str(repository.key)) if url else ""
+
+    def _forbid_upstream(self, stalled: StalledVariant, tenant: Tenant) -> StalledVariant:
+        """Report the missing right as the reason, if a variant is stalled because of a forbidden upstream."""
+        source, owner = stalled.upstream_target, stalled.owner
+        url = self.upstream_urls.get((source.namespace, source.repository)) if source else None
+        message = self._check_upstream(url, tenant, str(owner.key)) if url else ""
+        if not message:
+            return stalled
+        code = TenancyCodes.TENANT_FORBIDDEN
+        finding = code.finding(message, self._locate(owner.parent or owner.key))
+        return replace(stalled, conditions=build_stalled_conditions(code.name, message), findings=(finding,))
+
+    def _check_upstream(self, url: str, tenant: Tenant, subject: str) -> str:
+        allowed, locations = tenant.spec.allow.upstreams, _list_locations(url)
         if not any(matches_any_glob(location, allowed) for location in locations):
             return format_violation(tenant, subject, "the upstream", locations[0], "upstreams", allowed)
-        owner = self.find_credential_tenant(upstream.url)
+        owner = self.find_credential_tenant(url)
         if owner and owner != tenant.name:
             return (
                 f"{subject}: tenant {tenant.name} may not use the credentials of the upstream {locations[0]}, because"

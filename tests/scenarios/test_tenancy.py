@@ -78,6 +78,26 @@ def test_request_without_the_right_is_refused(world: World, rights: dict[str, st
     assert result.outcomes.get("berlin/payments/api") != "draft"
 
 
+@pytest.mark.parametrize("kind", ["PackageVariant", "PackageVariantSet"])
+def test_findings_contain_no_revisions_of_a_forbidden_upstream(world: World, kind: str) -> None:
+    text = (
+        variant("pay", "berlin", "payments/api", "v9", upstream="metrics")
+        if kind == "PackageVariant"
+        else (
+            "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: pay}\nspec:\n"
+            "  upstream: {repo: catalog, package: metrics, revision: v9}\n  targets:\n"
+            "  - repositories: [{name: berlin, packageNames: [payments/api]}]\n"
+        )
+    )
+    world.write({"tenants/payments.yaml": tenant(upstreams="[git.example.com/**]"), "teams/payments/api.yaml": text})
+
+    result = world.sync()
+
+    assert sum("spec.allow.upstreams" in finding.message for finding in result.findings) == 1
+    assert "UpstreamNotFound" not in result.codes
+    assert "existing revisions" not in world.text("reconciler/status", f"objects/default/{kind}/pay.yaml")
+
+
 def test_published_package_stays_when_the_right_is_withdrawn(world: World) -> None:
     world.write({"teams/payments/api.yaml": REQUEST})
     world.sync()

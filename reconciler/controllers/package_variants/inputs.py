@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from reconciler.api.kpt import PackageMetadata
@@ -63,6 +63,8 @@ class PackageVariantInputs:
             reference has passed. The time is not written to any output.
         blocked_counts: PackageVariants whose deletion was blocked in earlier passes, by the key of their set. The value
             of a PackageVariant is the number of PackageVariants that existed when the deletion was blocked.
+        explain_forbidden: Returns the reason why an upstream Repository must not be used, or "". Without this check,
+            messages could contain the revisions of a Repository that a tenant may not read.
     """
 
     repositories: Repositories
@@ -74,6 +76,7 @@ class PackageVariantInputs:
     now_seconds: int = 0
     blocked_counts: Mapping[ObjectKey, Mapping[DownstreamKey, int]] = field(default_factory=dict)
     chart_defaults: ChartDefaults = field(default_factory=ChartDefaults)
+    explain_forbidden: Callable[[Repository], str] = field(default=lambda repository: "", compare=False)
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,8 @@ class UpstreamResolver:
             )
         if errors := list_type_errors(upstream, repository):
             return UnresolvedUpstream("ValidationError", "; ".join(errors))
+        if message := self._inputs.explain_forbidden(repository):
+            return UnreachableUpstream(message)
         if repository.artifacts:
             resolution = resolve_artifact(upstream, repository.artifacts, self._inputs.upstreams.artifacts)
         else:
