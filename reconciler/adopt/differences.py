@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 from reconciler.krm.json_pointer import format_pointer
@@ -49,13 +49,6 @@ def is_equal(first: Any, second: Any) -> bool:
         return len(first) == len(second) and all(map(is_equal, first, second))
     are_numbers = isinstance(first, int | float) and isinstance(second, int | float)
     return (are_numbers or type(first) is type(second)) and bool(first == second)
-
-
-def matches_pointer(path: LeafPath, pattern: Sequence[str]) -> bool:
-    """Return whether a leaf is the field of a pattern or below it. The segment `*` matches any key or index."""
-    if len(path) < len(pattern):
-        return False
-    return all(segment in ("*", str(key)) for segment, key in zip(pattern, path, strict=False))
 
 
 def format_path(path: LeafPath) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from reconciler.adopt.argocd.applications import is_argocd
+from reconciler.adopt.flux.reader import is_flux
 from reconciler.adopt.folders import generate_from_folders, select_units
 from reconciler.adopt.generated import GeneratedConfig
 from reconciler.adopt.grouping import generate_from_requests
@@ -36,7 +37,9 @@ class Import:
 
 def detect_format(files: FileTree) -> SourceFormat:
     """Return the format of a source."""
-    return "argocd" if is_argocd(files) else "folders"
+    if is_argocd(files):
+        return "argocd"
+    return "flux" if is_flux(files) else "folders"
 
 
 def import_folders(files: FileTree, layout: Layout, labels: Labels) -> Import:
@@ -81,7 +84,7 @@ def import_requests(
 
 def _build_unit(request: PackageRequest, expected: FileTree | str) -> Unit:
     files, reason = (FileTree(), expected) if isinstance(expected, str) else (expected, "")
-    return Unit(request.cluster, request.package, request.file, files, reason)
+    return Unit(request.cluster, request.package, request.file, files, reason, request.namespace)
 
 
 def select_rendered(read: ReadRequests, rendered: FileTree) -> Mapping[tuple[str, str], FileTree | str]:

@@ -11,6 +11,7 @@ from reconciler.krm.names import validate_dns_label, validate_dns_subdomain, val
 from reconciler.lazy_dataclasses import dataclass
 
 DEFAULT_LAYOUT = "{cluster}/{package}"
+FLUX_LAYOUT = "clusters/{cluster}"
 _CLUSTER, _PACKAGE = "cluster", "package"
 _FIELD = re.compile(r"\{([A-Za-z0-9_./-]+)\}")
 
@@ -45,11 +46,11 @@ class Layout:
         return "/".join(path[:-1]) if is_last else ""
 
 
-def parse_layout(text: str) -> Layout:
+def parse_layout(text: str, required: Sequence[str] = ("cluster", "package")) -> Layout:
     """Parse a pattern. Each segment is a literal or one field in braces.
 
     Raises:
-        AdoptionError: A segment is invalid, a field occurs twice, or `cluster` or `package` is missing.
+        AdoptionError: A segment is invalid, a field occurs twice, or a required field is missing.
     """
     segments = tuple(text.strip("/").split("/"))
     for segment in segments:
@@ -58,9 +59,9 @@ def parse_layout(text: str) -> Layout:
                 f"--layout: each segment of {text!r} must be a literal or one field in braces, not {segment!r}"
             )
     layout = Layout(segments)
-    for name in (_CLUSTER, _PACKAGE):
+    for name in required:
         if name not in layout.fields:
-            raise AdoptionError(f"--layout: {text!r} must contain {{{name}}}, for example {DEFAULT_LAYOUT}")
+            raise AdoptionError(f"--layout: {text!r} must contain {{{name}}}")
     if len(set(layout.fields)) < len(layout.fields):
         raise AdoptionError(f"--layout: each field of {text!r} must occur once")
     for label in layout.fields:

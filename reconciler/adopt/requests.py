@@ -59,6 +59,7 @@ class PackageRequest:
         set_name: The object that creates the requests of several clusters, or the name of the object itself.
         name: The name of the Application, Kustomization or HelmRelease.
         package: The path of the package on the cluster.
+        namespace: The namespace of resources without a namespace.
         config_files: Files that are copied into the config, because the chart does not contain them.
     """
 
@@ -68,6 +69,7 @@ class PackageRequest:
     package: str
     upstream: UpstreamReference
     helm: HelmRequest | None = None
+    namespace: str = ""
     config_files: Mapping[str, bytes] = field(default_factory=dict)
     file: str = ""
     line: int = 0

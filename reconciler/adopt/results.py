@@ -75,7 +75,7 @@ def _verify(unit: Unit, rendered: FileTree | str, ignored: Sequence[Sequence[str
         return {"reason": f"the package was not rendered: {rendered}"}
     if unit.unverified_reason:
         return {"reason": unit.unverified_reason}
-    differences = compare_packages(unit.files, rendered, ignored)
+    differences = compare_packages(unit.files, rendered, ignored, unit.namespace)
     if isinstance(differences, str):
         return {"reason": differences}
     if not differences:

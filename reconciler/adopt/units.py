@@ -38,6 +38,7 @@ class Unit:
     Attributes:
         folder: The folder of the unit in the source.
         unverified_reason: The reason why the content cannot be compared completely, or "".
+        namespace: The namespace of resources without a namespace, or "" if it is unknown.
     """
 
     cluster: str
@@ -45,6 +46,7 @@ class Unit:
     folder: str
     files: FileTree
     unverified_reason: str = ""
+    namespace: str = ""
 
 
 @dataclass(frozen=True)

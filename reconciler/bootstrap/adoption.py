@@ -183,6 +183,10 @@ def _run_pass(settings: Settings, report_progress: Progress) -> Rendered:
             elif isinstance(outcome, Blocked):
                 reasons = [finding.message for finding in select_errors(outcome.findings)]
                 packages[key] = "; ".join(reasons or [condition.message for condition in outcome.conditions])
+    for stalled in plan.controller_result.stalled:
+        if stalled.target:
+            reason = "; ".join(condition.message for condition in stalled.conditions if condition.status == "True")
+            packages[stalled.target.repository, stalled.target.package] = reason
     errors = {
         f"{kind}/{name}": finding.message
         for finding in reversed(select_errors(plan.list_findings()))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from reconciler.adopt.argocd.applications import read_argocd
 from reconciler.adopt.config_files import build_config_files, build_output_files
+from reconciler.adopt.flux.reader import read_flux
 from reconciler.adopt.generated import GeneratedConfig
 from reconciler.adopt.grouping import generate_separately
 from reconciler.adopt.importers import (
@@ -17,7 +18,7 @@ from reconciler.adopt.importers import (
     list_clusters,
     select_rendered,
 )
-from reconciler.adopt.layout import Layout
+from reconciler.adopt.layout import DEFAULT_LAYOUT, FLUX_LAYOUT, parse_layout
 from reconciler.adopt.results import Rendered, build_items, list_rendered, verify_units
 from reconciler.adopt.units import AdoptionError, Cluster, Unit
 from reconciler.bootstrap.adoption import (
@@ -45,6 +46,7 @@ class ImportOptions:
     Attributes:
         out: The output folder.
         source_format: None if the format is detected.
+        layout: The pattern of folders, or "" for the default of the format.
         labels: Labels of clusters, by the name of the cluster.
         ignored: Pointers of fields that are not compared.
         rendered: The folder with the expected manifests of Applications.
@@ -55,7 +57,7 @@ class ImportOptions:
     out: Path
     source_format: SourceFormat | None
     path: str
-    layout: Layout
+    layout: str
     fleet: str | None
     labels: Mapping[str, Mapping[str, str]]
     ignored: tuple[tuple[str, ...], ...]
@@ -77,7 +79,7 @@ def import_fleet(settings: Settings, options: ImportOptions, report_progress: Pr
     runner = _Runner(settings, options, SourceRepositories(settings, read, options.repo_url), report_progress)
     source_format = options.source_format or detect_format(read.files)
     if source_format == "folders":
-        found = import_folders(read.files, options.layout, options.labels)
+        found = import_folders(read.files, parse_layout(options.layout or DEFAULT_LAYOUT), options.labels)
     else:
         found = runner.import_applications(read, source_format)
     locations = _choose_locations(read, options, found)
@@ -143,8 +145,12 @@ class _Runner:
     report_progress: Progress
 
     def import_applications(self, read: AdoptionSource, source_format: SourceFormat) -> Import:
-        """Return the import of Applications with their expected content."""
-        requests = read_argocd(read.files, self.repositories)
+        """Return the import of the objects of another tool, with their expected content."""
+        if source_format == "argocd":
+            requests = read_argocd(read.files, self.repositories)
+        else:
+            layout = parse_layout(self.options.layout or FLUX_LAYOUT, ("cluster",))
+            requests = read_flux(read.files, layout, self.repositories)
         clusters = list_clusters(requests, self.options.labels)
         if self.options.rendered is not None:
             expected = select_rendered(requests, read_rendered(self.options.rendered))

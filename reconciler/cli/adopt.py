@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler.adopt import layout, units
+from reconciler.adopt import units
 from reconciler.bootstrap import adoption, fleet_import
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, SUCCESS, CannotRunError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @click.option(
     "--from",
     "source_format",
-    type=click.Choice(["folders", "argocd"]),
+    type=click.Choice(["folders", "argocd", "flux"]),
     help="The format of SOURCE. Default: detected from its objects.",
 )
 @click.option("--path", metavar="PATH", default="", help="The folder in SOURCE that contains the fleet.")
@@ -44,9 +44,11 @@ if TYPE_CHECKING:
     "--layout",
     "layout_text",
     metavar="PATTERN",
-    default="{cluster}/{package}",
-    show_default=True,
-    help="The folders of packages. Other fields in braces, such as {region}, become labels of the clusters.",
+    default="",
+    help=(
+        "The folders of packages, or with --from flux of clusters. Default: {cluster}/{package}, or clusters/{cluster}"
+        " with --from flux. Other fields in braces, such as {region}, become labels of the clusters."
+    ),
 )
 @click.option(
     "--fleet",
@@ -74,12 +76,12 @@ if TYPE_CHECKING:
     metavar="DIR",
     type=click.Path(path_type=Path),
     help=(
-        "With --from argocd: the manifests of each Application, as DIR/CLUSTER/PACKAGE.yaml. By default, the command"
-        " compares with its own render of each Application, which is a weaker check."
+        "With --from argocd or flux: the manifests of each package, as DIR/CLUSTER/PACKAGE.yaml. By default, the"
+        " command compares with its own render of each original object, which is a weaker check."
     ),
 )
 @click.option(
-    "--repo-url", metavar="URL", help="The URL under which Applications name SOURCE, if it differs from SOURCE."
+    "--repo-url", metavar="URL", help="The URL under which the objects name SOURCE, if it differs from SOURCE."
 )
 @click.option("--only-equal", is_flag=True, help="Import only packages whose render equals the existing content.")
 @click.option("--explain", is_flag=True, help="Print the reason of each choice.")
@@ -121,7 +123,7 @@ def command(
                 out,
                 source_format,
                 path.strip("/"),
-                layout.parse_layout(layout_text),
+                layout_text,
                 fleet,
                 _read_labels(clusters_file),
                 tuple(map(_parse_pointer, ignore)),

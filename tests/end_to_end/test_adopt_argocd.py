@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -155,28 +156,68 @@ def test_the_fleet_repository_is_required(folder: Path) -> None:
     assert "--fleet must name the repository for the branches of the clusters" in result.stderr
 
 
-def test_a_chart_of_an_application_is_rendered_with_its_values(tmp_path: Path) -> None:
+CHART = {
+    "charts/ksm/Chart.yaml": "apiVersion: v2\nname: ksm\nversion: 1.0.0\n",
+    "charts/ksm/values.yaml": "size: 1\nzone: none\nlevel: info\nhost: none\nlimits: {cpu: 1, memory: 2}\n",
+    "charts/ksm/prod.yaml": "level: warn\n",
+    "charts/ksm/templates/map.yaml": (
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n"
+        "data: {values: {{ .Values | toJson | quote }}}\n"
+    ),
+}
+CHART_SET = """\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: charts}
+spec:
+  goTemplate: true
+  generators:
+  - matrix:
+      generators:
+      - clusters: {selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster}}}
+      - git: {repoURL: APPS, revision: HEAD, directories: [{path: charts/*}]}
+  template:
+    metadata: {name: '{{.path.basename}}-{{.name}}'}
+    spec:
+      sources:
+      - repoURL: APPS
+        path: '{{.path.path}}'
+        helm:
+          releaseName: '{{.path.basename}}'
+          valueFiles: [prod.yaml, '$values/values/{{.name}}.yaml']
+          valuesObject: {zone: '{{.metadata.labels.region}}-1', limits: {memory: null}}
+          parameters: [{name: host, value: '{{.name}}.example.com'}]
+      - {repoURL: APPS, targetRevision: HEAD, ref: values}
+      destination: {server: '{{.server}}', namespace: shop}
+"""
+
+
+def test_charts_of_a_set_equal_the_output_of_helm(tmp_path: Path) -> None:
     program = find_program("helm")
-    files = {
-        "charts/ksm/Chart.yaml": "apiVersion: v2\nname: ksm\nversion: 1.0.0\n",
-        "charts/ksm/values.yaml": "size: 1\nzone: none\n",
-        "charts/ksm/templates/map.yaml": (
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: {{ .Release.Name }}}\n"
-            "data: {size: {{ .Values.size | quote }}, zone: {{ .Values.zone | quote }}}\n"
-        ),
-        "app.yaml": (
-            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: ksm}\nspec:\n"
-            f"  source:\n    repoURL: {URL}\n    path: charts/ksm\n"
-            "    helm: {valuesObject: {zone: b}, parameters: [{name: size, value: '3'}]}\n"
-            "  destination: {name: berlin, namespace: shop}\n"
-        ),
-    }
+    sizes = {"berlin": 2, "lyon": 2, "ohio": 3, "utah": 5}
+    values = {f"values/{cluster}.yaml": f"size: {size}\n" for cluster, size in sizes.items()}
+    files = {**build_files(), **CHART, **values, "sets/charts.yaml": CHART_SET.replace("APPS", URL)}
     write_repository(tmp_path, files)
-    manifest = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ksm, namespace: shop}\ndata: {size: '3', zone: b}\n"
-    write_rendered(tmp_path, {"berlin/ksm.yaml": manifest})
+    for path, text in {**CHART, **values}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    for cluster, region in REGIONS.items():
+        options = (
+            "-f", "charts/ksm/prod.yaml", "-f", f"values/{cluster}.yaml", "--set", f"zone={region}-1",
+            "--set", "limits.memory=null", "--set", f"host={cluster}.example.com",
+        )  # fmt: skip
+        command = [program, "template", "ksm", "charts/ksm", "--namespace", "shop", *options]
+        output = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=True).stdout
+        write_rendered(tmp_path, {f"{cluster}/ksm.yaml": output})
+        write_rendered(tmp_path, {f"{cluster}/{name}.yaml": MANIFEST.format(name=name) for name in ("web", "db")})
     (tmp_path / "settings.yaml").write_text(f"sources: {{helm: {{program: {program}}}}}\n")
 
-    result = adopt(tmp_path, "--rendered", "rendered", "--settings", "settings.yaml")
+    result = adopt(tmp_path, "--rendered", "rendered", "--settings", "settings.yaml", "--explain")
 
-    assert result.returncode == 0, result.stdout
-    assert "1 Equal" in result.stdout
+    assert "12 packages on 4 clusters: 12 Equal, 0 Different, 0 NotVerified; 1 not imported" in result.stdout
+    assert result.returncode == 2
+    text = (tmp_path / "out/config/packages/charts.yaml").read_text()
+    assert "- \"'$config/values/apps/values/' + repository.name + '.yaml'\"" in text
+    assert "valueExpr: repository.name + '.example.com'" in text
+    assert "name: charts-region-eu" in text
+    assert (tmp_path / "out/config/values/apps/values/utah.yaml").read_text() == "size: 5\n"

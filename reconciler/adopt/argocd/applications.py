@@ -161,6 +161,7 @@ def _convert(
         package,
         converted.upstream,
         converted.helm,
+        source.namespace,
         converted.config_files,
         document.file,
         document.document.line,

@@ -39,6 +39,7 @@ def config_map(text: str, name: str = "web") -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n{text}\n"
 
 
+TRACKED = config_map("").replace("name: web", "name: web, annotations: {argocd.argoproj.io/tracking-id: x}")
 LOCAL = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, annotations: {config.kubernetes.io/local-config: 'true'}}\n"
 )
@@ -54,14 +55,19 @@ LOCAL = (
         ([], [config_map("")], ["ConfigMap/web is only in the render"]),
         ([], [LOCAL], []),
         ([config_map("data: {x: b, y: {z: 1}}")], [config_map("data: {x: c, y: {z: 2}}")], ["ConfigMap/web /data/x"]),
+        ([TRACKED], [config_map("")], []),
+        ([config_map("")], [config_map("").replace("name: web", "name: web, namespace: shop")], []),
+        ([config_map("").replace("name: web", "name: web, namespace: db")], [config_map("")],
+         ["ConfigMap/web is only in the render", "ConfigMap/db/web is missing in the render"]),
         ([config_map("data: [")], [], "the expected content cannot be read: 0.yaml: the file cannot be parsed"),
         ([config_map(""), config_map("")], [], "the resource ConfigMap/web is also in 0.yaml"),
     ],
-    ids=["comments", "field", "status", "missing", "added", "local-config", "ignored-pointer", "invalid", "repeated"],
+    ids=["comments", "field", "status", "missing", "added", "local-config", "ignored-pointer", "tracking-id",
+         "default-namespace", "other-namespace", "invalid", "repeated"],
 )  # fmt: skip
 def test_packages_are_compared_by_resource_and_field(
     expected: list[str], rendered: list[str], differences: list[str] | str
 ) -> None:
-    actual = compare_packages(package(*expected), package(*rendered), [("data", "*", "z")])
+    actual = compare_packages(package(*expected), package(*rendered), [("data", "*", "z")], "shop")
 
     assert differences in actual if isinstance(differences, str) else actual == differences

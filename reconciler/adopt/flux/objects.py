@@ -1,0 +1,126 @@
+"""The objects of one cluster: its folder, and the folders of its Kustomizations."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping
+
+from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
+from reconciler.adopt.resources import YAML_SUFFIXES
+from reconciler.adopt.units import NotImported
+from reconciler.catalog.files import FileTree
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.packages.package import KUSTOMIZATION_FILES
+from reconciler.packages.parsing import ParseFailure, parse_cached
+
+FLUX_SUFFIX = "toolkit.fluxcd.io"
+SOURCE_KINDS = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "ExternalArtifact")
+_ListedKey = tuple[str, str, str]
+
+
+def is_flux_object(document: SourceDocument) -> bool:
+    """Return whether an object belongs to Flux."""
+    return str(document.data.get("apiVersion", "")).partition("/")[0].endswith(FLUX_SUFFIX)
+
+
+def get_namespace(document: SourceDocument) -> str:
+    """Return the namespace of an object."""
+    return get_text(get_mapping(document.data, "metadata"), "namespace") or "default"
+
+
+@dataclass
+class ClusterObjects:
+    """The objects that Flux reads for one cluster.
+
+    Attributes:
+        sources: Source objects and ConfigMaps by kind, namespace and name.
+        waiting: Kustomizations and HelmReleases that are not converted yet.
+    """
+
+    cluster: str
+    sources: dict[_ListedKey, SourceDocument] = field(default_factory=dict)
+    waiting: list[SourceDocument] = field(default_factory=list)
+
+    def add(self, document: SourceDocument) -> None:
+        """Add an object. Objects of other kinds are ignored."""
+        kind = document.data["kind"]
+        if is_flux_object(document) and kind in ("Kustomization", "HelmRelease"):
+            self.waiting.append(document)
+        elif kind == "ConfigMap" or (is_flux_object(document) and kind in SOURCE_KINDS):
+            self.sources[kind, get_namespace(document), document.name] = document
+
+    def find(self, reference: Mapping[str, object], namespace: str) -> SourceDocument | None:
+        """Return the object that a reference names."""
+        kind, name = get_text(reference, "kind"), get_text(reference, "name")
+        return self.sources.get((kind, get_text(reference, "namespace") or namespace, name))
+
+
+@dataclass(frozen=True)
+class FolderContent:
+    """The objects below a folder.
+
+    Attributes:
+        overlay: The kustomization file that changes its resources, or "" if all objects are used as they are.
+        has_kustomization: Whether the folder has a kustomization file.
+    """
+
+    documents: tuple[SourceDocument, ...]
+    unreadable: tuple[NotImported, ...] = ()
+    overlay: str = ""
+    has_kustomization: bool = False
+
+
+def read_folder(files: FileTree, folder: str) -> FolderContent:
+    """Return the objects that Flux applies for a folder.
+
+    A kustomization file that only lists resources is followed. Without such a file, all files below the folder are
+    used, as Flux does.
+    """
+    documents: list[SourceDocument] = []
+    unreadable: list[NotImported] = []
+    overlays: list[str] = []
+    paths = [*_list_paths(files, folder, overlays, set())]
+    for path in paths:
+        parsed = parse_cached(files[path].data)
+        if isinstance(parsed, ParseFailure):
+            reason = f"the file cannot be parsed: {parsed.message}"
+            unreadable.append(NotImported(path, reason, "Correct the file.", parsed.line))
+            continue
+        documents += (
+            SourceDocument(path, document)
+            for document in parsed.documents
+            if isinstance(document.data, Mapping) and isinstance(document.data.get("kind"), str)
+        )
+    has_kustomization = _find_kustomization(files, folder) is not None
+    return FolderContent(tuple(documents), tuple(unreadable), next(iter(overlays), ""), has_kustomization)
+
+
+def _find_kustomization(files: FileTree, folder: str) -> str | None:
+    names = (posixpath.join(folder, name) for name in KUSTOMIZATION_FILES)
+    return next((name for name in names if name in files), None)
+
+
+def _list_paths(files: FileTree, folder: str, overlays: list[str], visited: set[str]) -> Iterator[str]:
+    if folder in visited:
+        return
+    visited.add(folder)
+    kustomization = _find_kustomization(files, folder)
+    if kustomization is None:
+        start = f"{folder}/" if folder else ""
+        yield from (path for path in files if path.startswith(start) and path.endswith(YAML_SUFFIXES))
+        return
+    parsed = parse_cached(files[kustomization].data)
+    data = parsed.documents[0].data if not isinstance(parsed, ParseFailure) and parsed.documents else None
+    fields = data if isinstance(data, Mapping) else {}
+    if any(name not in ("apiVersion", "kind", "metadata", "resources") for name in fields):
+        overlays.append(kustomization)
+        return
+    for resource in fields.get("resources") or []:
+        path = posixpath.normpath(posixpath.join(folder, str(resource)))
+        if path in files:
+            yield path
+        elif files.subtree(path):
+            yield from _list_paths(files, path, overlays, visited)
+        else:
+            # The resource is a URL or is missing.
+            overlays.append(kustomization)

@@ -1,0 +1,200 @@
+"""Kustomizations and HelmReleases of all clusters as package requests."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
+from reconciler.adopt.flux.objects import FLUX_SUFFIX, ClusterObjects, get_namespace, is_flux_object, read_folder
+from reconciler.adopt.flux.releases import convert_release
+from reconciler.adopt.flux.sources import build_folder_upstream
+from reconciler.adopt.layout import Layout
+from reconciler.adopt.requests import PackageRequest, ReadRequests, RepositoryReader
+from reconciler.adopt.resources import YAML_SUFFIXES
+from reconciler.adopt.units import NotImported
+from reconciler.catalog.files import FileTree
+from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
+from reconciler.lazy_dataclasses import dataclass
+
+FLUX_SYSTEM = "flux-system"
+_SUBSTITUTION = re.compile(rb"\$\{[A-Za-z_]")
+_AGENT_SUGGESTION = "Configure it in the tool that applies the target branches."
+_REPORTED = {
+    "dependsOn": "the order of Kustomizations has no equivalent",
+    "healthChecks": "health checks are a property of the agent",
+    "healthCheckExprs": "health checks are a property of the agent",
+}
+_KUSTOMIZE_FIELDS = (
+    "patches", "images", "components", "targetNamespace", "namePrefix", "nameSuffix", "commonMetadata",
+)  # fmt: skip
+_KUSTOMIZE = ("the field changes resources with Kustomize", "Build the folder with flux build, and adopt the output.")
+_KUBE_CONFIG = ("the cluster is in a Secret, which is not read", "Move the object to the folder of its cluster.")
+_REFUSED = {**dict.fromkeys(_KUSTOMIZE_FIELDS, _KUSTOMIZE), "kubeConfig": _KUBE_CONFIG}
+
+
+def is_flux(files: FileTree) -> bool:
+    """Return whether a source contains a Kustomization or HelmRelease of Flux."""
+    markers = (f"kustomize.{FLUX_SUFFIX}".encode(), f"helm.{FLUX_SUFFIX}".encode())
+    return any(
+        path.endswith(YAML_SUFFIXES) and any(marker in file.data for marker in markers) for path, file in files.items()
+    )
+
+
+def read_flux(files: FileTree, layout: Layout, read_repository: RepositoryReader) -> ReadRequests:
+    """Return the requests of all clusters.
+
+    Args:
+        layout: The folders of clusters.
+        read_repository: Reads the repositories that GitRepositories name.
+    """
+    labels: dict[str, Mapping[str, str]] = {}
+    folders: dict[str, list[str]] = {}
+    for folder in _list_folders(files, len(layout.segments)):
+        values = layout.match(folder.split("/"))
+        if values and validate_dns_label(values["cluster"]) is None:
+            folders.setdefault(values["cluster"], []).append(folder)
+            labels[values["cluster"]] = {key: value for key, value in values.items() if key != "cluster"}
+    requests: list[PackageRequest] = []
+    not_imported: list[NotImported] = []
+    for cluster, cluster_folders in sorted(folders.items()):
+        reader = _ClusterReader(files, read_repository, ClusterObjects(cluster), {}, not_imported, set(cluster_folders))
+        reader.read(cluster_folders)
+        requests += reader.requests.values()
+    return ReadRequests(tuple(requests), labels, tuple(not_imported))
+
+
+def _list_folders(files: FileTree, depth: int) -> Sequence[str]:
+    found = {"/".join(path.split("/")[:depth]) for path in files if path.count("/") >= depth}
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class _ClusterReader:
+    """Reads the objects of one cluster, and follows its Kustomizations.
+
+    Attributes:
+        visited: The folders of the source that were read.
+    """
+
+    files: FileTree
+    read_repository: RepositoryReader
+    objects: ClusterObjects
+    requests: dict[str, PackageRequest]
+    not_imported: list[NotImported]
+    visited: set[str]
+
+    def read(self, folders: Sequence[str]) -> None:
+        """Convert all objects of the cluster."""
+        for folder in folders:
+            start = f"{folder}/"
+            cluster_files = FileTree({path: file for path, file in self.files.items() if path.startswith(start)})
+            # Read all files, because Flux applies them with a Kustomization that it creates at its installation.
+            paths = [path for path in cluster_files if not path.endswith(("kustomization.yaml", "kustomization.yml"))]
+            content = read_folder(FileTree({path: cluster_files[path] for path in paths}), folder)
+            self.not_imported.extend(content.unreadable)
+            for document in content.documents:
+                self.objects.add(document)
+        releases: list[SourceDocument] = []
+        while self.objects.waiting:
+            document = self.objects.waiting.pop(0)
+            if document.data["kind"] == "HelmRelease":
+                # Convert releases at the end, because other folders can contain their sources.
+                releases.append(document)
+            elif (document.name, get_namespace(document)) != (FLUX_SYSTEM, FLUX_SYSTEM):
+                self._convert_kustomization(document)
+        for document in releases:
+            self._add(document, convert_release(document, self.objects, self.not_imported))
+
+    def _add(self, document: SourceDocument, request: PackageRequest | NotImported | None) -> None:
+        if request is None:
+            return
+        if isinstance(request, NotImported):
+            self.not_imported.append(request)
+        elif reason := validate_dns_subdomain(request.package):
+            self.not_imported.append(document.report(("metadata", "name"), reason, "Rename the object."))
+        elif request.package in self.requests:
+            reason = f"{request.cluster}/{request.package} is also the package of another object"
+            self.not_imported.append(document.report((), reason, "Rename one of the objects."))
+        else:
+            self.requests[request.package] = request
+
+    def _convert_kustomization(self, document: SourceDocument) -> None:
+        spec = document.spec
+        for name, reason in _REPORTED.items():
+            if spec.get(name):
+                text = f"Kustomization {document.name}: {reason}"
+                self.not_imported.append(document.report(("spec", name), text, _AGENT_SUGGESTION))
+        for name, (reason, suggestion) in _REFUSED.items():
+            if spec.get(name):
+                text = f"Kustomization {document.name}: {reason}"
+                self.not_imported.append(document.report(("spec", name), text, suggestion))
+                return
+        if spec.get("suspend"):
+            self.not_imported.append(document.report(("spec", "suspend"), "the object is suspended", "Resume it."))
+            return
+        self._add(document, self._read_package(document, spec))
+
+    def _read_package(self, document: SourceDocument, spec: Mapping[str, Any]) -> PackageRequest | NotImported | None:
+        """Return the request for the folder of a Kustomization. Return None for a folder of Flux objects."""
+        reference = get_mapping(spec, "sourceRef")
+        source = self.objects.find(reference, get_namespace(document))
+        if source is None:
+            name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
+            suggestion = "Add the source object to the folder of the cluster."
+            return document.report(("spec", "sourceRef"), f"{name} is not in the source", suggestion)
+        path = get_text(spec, "path") or "./"
+        upstream = build_folder_upstream(source, path)
+        if isinstance(upstream, NotImported):
+            return upstream
+        files = FileTree()
+        if upstream.repository.type == "git":
+            read = self.read_repository(upstream.repository.url, upstream.repository.branch)
+            if isinstance(read, str):
+                suggestion = "Make the repository readable, or name the source with --repo-url."
+                return document.report(("spec", "sourceRef"), f"the repository cannot be read: {read}", suggestion)
+            files = read
+            if problem := self._read_flux_objects(document, files, upstream.package):
+                return problem if isinstance(problem, NotImported) else None
+        if variables := self._find_substitutions(document, files, upstream.package):
+            return variables
+        return PackageRequest(
+            document.name, document.name, self.objects.cluster, document.name, upstream, None, "", {}, document.file,
+            document.document.line,
+        )  # fmt: skip
+
+    def _read_flux_objects(self, document: SourceDocument, files: FileTree, folder: str) -> NotImported | bool:
+        """Add the Flux objects of a folder. Return whether it contains only such objects, or why it is not imported."""
+        folder = posixpath.normpath(folder)
+        if folder in self.visited:
+            return True
+        self.visited.add(folder)
+        content = read_folder(files, folder)
+        self.not_imported.extend(content.unreadable)
+        if content.overlay:
+            reason = f"Kustomization {document.name}: {content.overlay} changes resources with Kustomize"
+            suggestion = "Build the folder with flux build, and adopt the output."
+            return document.report(("spec", "path"), reason, suggestion)
+        flux_objects = [entry for entry in content.documents if is_flux_object(entry)]
+        others = [
+            entry for entry in content.documents if not is_flux_object(entry) and entry.data["kind"] != "ConfigMap"
+        ]
+        if flux_objects and not others:
+            for entry in content.documents:
+                self.objects.add(entry)
+            return True
+        if flux_objects or content.has_kustomization:
+            what = "Flux objects and other resources" if flux_objects else "a kustomization file"
+            reason = f"Kustomization {document.name}: the folder {folder} contains {what}"
+            return document.report(("spec", "path"), reason, "Move the resources to a folder of their own.")
+        return False
+
+    def _find_substitutions(self, document: SourceDocument, files: FileTree, folder: str) -> NotImported | None:
+        if not get_mapping(document.spec, "postBuild"):
+            return None
+        if not any(_SUBSTITUTION.search(file.data) for file in files.subtree(folder).values()):
+            return None
+        reason = f"Kustomization {document.name}: the resources contain variables that Flux replaces"
+        return document.report(("spec", "postBuild"), reason, "Use override policies for these values.")

@@ -1,0 +1,132 @@
+"""HelmReleases as package requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from reconciler.adopt.documents import SourceDocument, get_list, get_mapping, get_text
+from reconciler.adopt.flux.objects import ClusterObjects, get_namespace
+from reconciler.adopt.flux.sources import build_chart_upstream
+from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
+from reconciler.adopt.requests import HelmRequest, PackageRequest, UpstreamReference
+from reconciler.adopt.units import NotImported
+from reconciler.packages.charts.values import ValuesLayer, merge_layers
+from reconciler.packages.parsing import ParseFailure, parse_cached
+
+_AGENT_SUGGESTION = "Configure it in the tool that applies the target branches."
+_REPORTED = {
+    "dependsOn": "the order of releases has no equivalent",
+    "healthChecks": "health checks are a property of the agent",
+}
+_REFUSED = {
+    "postRenderers": ("post-renderers have no equivalent", "Use pipeline.mutators or override policies."),
+    "kubeConfig": ("the cluster is in a Secret, which is not read", "Move the object to the folder of its cluster."),
+}
+
+
+def convert_release(
+    document: SourceDocument, objects: ClusterObjects, not_imported: list[NotImported]
+) -> PackageRequest | NotImported:
+    """Return the request of a HelmRelease, or the reason why it cannot be imported.
+
+    Fields without an equivalent are added to `not_imported`.
+    """
+    spec, namespace = document.spec, get_namespace(document)
+    for name, (reason, suggestion) in _REFUSED.items():
+        if spec.get(name):
+            return document.report(("spec", name), f"HelmRelease {document.name}: {reason}", suggestion)
+    if spec.get("suspend"):
+        return document.report(("spec", "suspend"), "the object is suspended", "Resume it, or delete it.")
+    not_imported += (
+        document.report(("spec", name), f"HelmRelease {document.name}: {reason}", _AGENT_SUGGESTION)
+        for name, reason in _REPORTED.items()
+        if spec.get(name)
+    )
+    upstream = _read_upstream(document, objects, namespace)
+    if isinstance(upstream, NotImported):
+        return upstream
+    values = _read_values(document, objects, namespace)
+    if isinstance(values, NotImported):
+        return values
+    target = get_text(spec, "targetNamespace")
+    release = get_text(spec, "releaseName") or (f"{target}-{document.name}" if target else document.name)
+    chart = get_mapping(spec, "chart", "spec")
+    files = tuple(str(file).removeprefix("./") for file in get_list(chart, "valuesFiles"))
+    request = HelmRequest(release, target or namespace, files, values, _read_flags(spec))
+    return PackageRequest(
+        document.name, document.name, objects.cluster, document.name, upstream, request, request.namespace, {},
+        document.file,
+        document.document.line,
+    )  # fmt: skip
+
+
+def _read_flags(spec: Mapping[str, Any]) -> Mapping[str, Any]:
+    install = get_mapping(spec, "install")
+    flags: dict[str, Any] = {}
+    if install.get("createNamespace"):
+        flags["createNamespace"] = True
+    if install.get("crds") == "Skip":
+        flags["includeCRDs"] = False
+    if install.get("disableSchemaValidation"):
+        flags["skipSchemaValidation"] = True
+    return flags
+
+
+def _read_upstream(
+    document: SourceDocument, objects: ClusterObjects, namespace: str
+) -> UpstreamReference | NotImported:
+    path: tuple[str, ...] = ("spec", "chartRef")
+    reference = get_mapping(document.spec, "chartRef")
+    chart: Mapping[str, Any] = {}
+    if not reference:
+        path = ("spec", "chart", "spec")
+        chart = get_mapping(document.spec, "chart", "spec")
+        reference = get_mapping(chart, "sourceRef")
+    source = objects.find(reference, namespace)
+    if source is not None and source.data["kind"] == "HelmChart":
+        chart = source.spec
+        source = objects.find(get_mapping(chart, "sourceRef"), get_namespace(source))
+    if source is None:
+        name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
+        suggestion = "Add the source object to the folder of the cluster."
+        return document.report(path, f"HelmRelease {document.name}: the source {name} is not in the source", suggestion)
+    return build_chart_upstream(source, get_text(chart, "chart").removeprefix("./"), get_text(chart, "version"))
+
+
+def _read_values(document: SourceDocument, objects: ClusterObjects, namespace: str) -> Mapping[str, Any] | NotImported:
+    """Return the merged values. In Flux, `values` has precedence over `valuesFrom`."""
+    layers: list[ValuesLayer] = []
+    for index, reference in enumerate(get_list(document.spec, "valuesFrom")):
+        try:
+            layers += _read_reference(reference, objects, namespace)
+        except ParameterError as error:
+            suggestion = "Write the values into the HelmRelease, or use output: helmRelease."
+            return document.report(("spec", "valuesFrom", index), f"HelmRelease {document.name}: {error}", suggestion)
+    layers.append(ValuesLayer("values", "spec.values", dict(get_mapping(document.spec, "values"))))
+    merged = merge_layers(layers)
+    if merged.problems:
+        reason = f"HelmRelease {document.name}: {merged.problems[0].message}"
+        return document.report(("spec", "valuesFrom"), reason, "Correct targetPath.")
+    return merged.values
+
+
+def _read_reference(reference: Any, objects: ClusterObjects, namespace: str) -> Iterator[ValuesLayer]:
+    kind, name = get_text(reference, "kind"), get_text(reference, "name")
+    if kind != "ConfigMap":
+        raise ParameterError(f"values of {kind} {name} are not copied")
+    key = get_text(reference, "valuesKey") or "values.yaml"
+    source = objects.find({"kind": kind, "name": name}, namespace)
+    text = get_mapping(source.data, "data").get(key) if source else None
+    if not isinstance(text, str):
+        if get_mapping({"reference": reference}, "reference").get("optional"):
+            return
+        raise ParameterError(f"ConfigMap {name} with the key {key} is not in the source")
+    if target := get_text(reference, "targetPath"):
+        yield from build_parameter_layers([(target, parse_set_value(text.strip()))])
+        return
+    parsed = parse_cached(text.encode())
+    data = parsed.documents[0].data if not isinstance(parsed, ParseFailure) and parsed.documents else {}
+    if isinstance(parsed, ParseFailure) or not isinstance(data, Mapping):
+        raise ParameterError(f"the key {key} of ConfigMap {name} is not a mapping")
+    yield ValuesLayer("values-from", f"ConfigMap/{name}", dict(data))

@@ -1,0 +1,212 @@
+"""Kustomizations and HelmReleases of Flux become package requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from reconciler.adopt.flux.reader import is_flux, read_flux
+from reconciler.adopt.layout import FLUX_LAYOUT, parse_layout
+from reconciler.adopt.requests import ReadRequests
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.yaml import emit
+
+URL = "https://git.example.com/apps.git"
+LAYOUT = parse_layout(FLUX_LAYOUT, ("cluster",))
+MANIFEST = b"apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+
+
+def flux_object(
+    group: str, kind: str, name: str, spec: dict[str, Any], namespace: str = "flux-system"
+) -> dict[str, Any]:
+    return {
+        "apiVersion": f"{group}.toolkit.fluxcd.io/v1",
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+
+
+def git_repository(ref: dict[str, Any] | None = None, url: str = URL, name: str = "flux-system") -> dict[str, Any]:
+    return flux_object("source", "GitRepository", name, {"url": url, "ref": ref or {"branch": "main"}})
+
+
+def kustomization(path: str, name: str = "web", **spec: Any) -> dict[str, Any]:
+    source = {"kind": "GitRepository", "name": "flux-system"}
+    return flux_object("kustomize", "Kustomization", name, {"path": path, "sourceRef": source, **spec})
+
+
+def release(chart: dict[str, Any] | None = None, name: str = "ksm", **spec: Any) -> dict[str, Any]:
+    source = {"kind": "HelmRepository", "name": "stable"}
+    content = {"chart": {"spec": {"chart": "ksm", "version": "5.x", "sourceRef": source, **(chart or {})}}}
+    return flux_object("helm", "HelmRelease", name, {**content, **spec}, "mon")
+
+
+HELM_REPOSITORY = flux_object("source", "HelmRepository", "stable", {"url": "https://charts.example.com/"}, "mon")
+OCI = flux_object("source", "OCIRepository", "app", {"url": "oci://example.com/team/app", "ref": {"tag": "v1"}}, "mon")
+CONFIG_MAP = {
+    "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "defaults", "namespace": "mon"},
+    "data": {"values.yaml": "a: {x: 1, y: 1}\n", "size": "3"},
+}  # fmt: skip
+
+
+def read(*documents: dict[str, Any], files: dict[str, bytes] | None = None, cluster: str = "berlin") -> ReadRequests:
+    text = "---\n".join(map(emit, documents))
+    source = FileTree(
+        {f"clusters/{cluster}/all.yaml": File(text.encode()), **{k: File(v) for k, v in (files or {}).items()}}
+    )
+    assert is_flux(source)
+    return read_flux(source, LAYOUT, lambda url, revision: source if url == URL else "no such repository")
+
+
+def test_a_folder_of_manifests_becomes_a_request() -> None:
+    result = read(git_repository(), kustomization("./apps/web"), files={"apps/web/app.yaml": MANIFEST})
+
+    (request,) = result.requests
+    assert (request.cluster, request.package, request.upstream.package) == ("berlin", "web", "apps/web")
+    assert dict(request.upstream.fields) == {"package": "apps/web", "revision": -1}
+    assert result.not_imported == ()
+
+
+def test_objects_in_the_folders_of_kustomizations_are_read() -> None:
+    files = {
+        "infra/kustomization.yaml": b"resources: [repository.yaml, ../releases]\n",
+        "infra/repository.yaml": emit(HELM_REPOSITORY).encode(),
+        "releases/ksm.yaml": emit(release(values={"a": 1})).encode(),
+    }
+    result = read(git_repository(), kustomization("./infra"), files=files)
+
+    assert result.not_imported == ()
+    (request,) = result.requests
+    assert request.helm is not None
+    assert (request.package, request.helm.release_name, request.helm.namespace) == ("ksm", "ksm", "mon")
+    assert request.helm.values == {"a": 1}
+    assert request.upstream.repository.url == "https://charts.example.com"
+    assert dict(request.upstream.fields) == {"chart": "ksm", "version": "5.x"}
+
+
+def test_the_objects_of_flux_itself_and_repeated_folders_are_read_once() -> None:
+    system = kustomization("./clusters/berlin", "flux-system")
+    again = kustomization("./clusters/berlin", "again")
+
+    assert read(git_repository(), system, again) == ReadRequests((), {"berlin": {}}, ())
+
+
+@pytest.mark.parametrize(
+    ("documents", "type_", "fields"),
+    [
+        ([release({"chart": "./charts/ksm", "sourceRef": {"kind": "GitRepository", "name": "flux-system",
+                                                          "namespace": "flux-system"}})],
+         "git", {"package": "charts/ksm", "revision": -1}),
+        ([{**release(), "spec": {"chartRef": {"kind": "OCIRepository", "name": "app"}}}, OCI],
+         "helm", {"chart": "app", "version": "v1"}),
+        ([{**release(), "spec": {"chartRef": {"kind": "HelmChart", "name": "c"}}},
+          flux_object("source", "HelmChart", "c", {"chart": "x", "sourceRef": {"kind": "HelmRepository",
+                                                                              "name": "stable"}}, "mon")],
+         "helm", {"chart": "x", "version": "*"}),
+    ],
+    ids=["git", "artifact", "chart-object"],
+)  # fmt: skip
+def test_the_chart_of_a_release(documents: list[dict[str, Any]], type_: str, fields: dict[str, Any]) -> None:
+    result = read(git_repository(), HELM_REPOSITORY, *documents)
+
+    assert result.not_imported == ()
+    (request,) = result.requests
+    assert (request.upstream.repository.type, dict(request.upstream.fields)) == (type_, fields)
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({"releaseName": "r"}, {"release_name": "r", "namespace": "mon"}),
+        ({"targetNamespace": "shop"}, {"release_name": "shop-ksm", "namespace": "shop"}),
+        (
+            {"install": {"createNamespace": True, "crds": "Skip", "disableSchemaValidation": True}},
+            {"flags": {"createNamespace": True, "includeCRDs": False, "skipSchemaValidation": True}},
+        ),
+        ({"values": {"a": {"x": 2}}, "valuesFrom": [{"kind": "ConfigMap", "name": "defaults"}]},
+         {"values": {"a": {"x": 2, "y": 1}}}),
+        ({"valuesFrom": [{"kind": "ConfigMap", "name": "defaults", "valuesKey": "size", "targetPath": "n.size"}]},
+         {"values": {"n": {"size": 3}}}),
+        ({"valuesFrom": [{"kind": "ConfigMap", "name": "absent", "optional": True}]}, {"values": {}}),
+    ],
+)  # fmt: skip
+def test_the_options_of_a_release(spec: dict[str, Any], expected: dict[str, Any]) -> None:
+    result = read(HELM_REPOSITORY, CONFIG_MAP, release(**spec))
+
+    assert result.not_imported == ()
+    helm = result.requests[0].helm
+    assert {name: getattr(helm, name) for name in expected} == expected
+
+
+SECRET_VALUES = {"kind": "Secret", "name": "s"}
+OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x\n", "apps/web/app.yaml": MANIFEST}
+
+
+@pytest.mark.parametrize(
+    ("documents", "files", "field", "reason"),
+    [
+        ([release(valuesFrom=[SECRET_VALUES])], {}, "spec.valuesFrom[0]", "values of Secret s are not copied"),
+        ([release(valuesFrom=[{"kind": "ConfigMap", "name": "x"}])], {}, "spec.valuesFrom[0]", "is not in the source"),
+        ([release(postRenderers=[{}])], {}, "spec.postRenderers", "have no equivalent"),
+        ([release(suspend=True)], {}, "spec.suspend", "is suspended"),
+        ([release({"sourceRef": {"kind": "HelmRepository", "name": "x"}})], {}, "spec.chart.spec",
+         "the source HelmRepository x is not in the source"),
+        ([kustomization("./apps/web", patches=[{}])], {}, "spec.patches", "with Kustomize"),
+        ([kustomization("./apps/web", kubeConfig={"secretRef": {}})], {}, "spec.kubeConfig", "is in a Secret"),
+        ([kustomization("./apps/web")], OVERLAY, "spec.path", "apps/web/kustomization.yaml changes resources"),
+        ([kustomization("./apps/web")],
+         {"apps/web/kustomization.yaml": b"resources: [app.yaml]\n", "apps/web/app.yaml": MANIFEST},
+         "spec.path", "contains a kustomization file"),
+        ([kustomization("./apps/web")],
+         {"apps/web/app.yaml": MANIFEST, "apps/web/r.yaml": emit(release()).encode()},
+         "spec.path", "contains Flux objects and other resources"),
+        ([kustomization("./apps/web", postBuild={"substitute": {"a": "b"}})],
+         {"apps/web/app.yaml": MANIFEST.replace(b"web", b'"${a}"')}, "spec.postBuild", "variables that Flux replaces"),
+        ([kustomization("./", "root")], {}, "spec.url", "must be in a folder"),
+        ([kustomization("./x", sourceRef={"kind": "GitRepository", "name": "x"})], {}, "spec.sourceRef",
+         "GitRepository x is not in the source"),
+        ([git_repository({"tag": "v1"}, name="t"), kustomization("./x", sourceRef={"kind": "GitRepository", "name": "t"})],
+         {}, "spec.ref.tag", "a version of the whole repository"),
+        ([git_repository(url="https://other", name="t"),
+          kustomization("./x", sourceRef={"kind": "GitRepository", "name": "t"})],
+         {}, "spec.sourceRef", "cannot be read: no such repository"),
+    ],
+)  # fmt: skip
+def test_an_object_that_cannot_be_imported_is_reported(
+    documents: list[dict[str, Any]], files: dict[str, bytes], field: str, reason: str
+) -> None:
+    result = read(git_repository(), HELM_REPOSITORY, *documents, files=files)
+
+    assert result.requests == ()
+    assert [(entry.field, reason in entry.reason) for entry in result.not_imported] == [(field, True)]
+
+
+def test_fields_of_the_agent_are_reported_and_the_objects_are_imported() -> None:
+    result = read(
+        git_repository(),
+        HELM_REPOSITORY,
+        release(dependsOn=[{"name": "x"}]),
+        kustomization("./apps/web", dependsOn=[{"name": "x"}], healthChecks=[{}]),
+        files={"apps/web/app.yaml": MANIFEST},
+    )
+
+    assert sorted(request.package for request in result.requests) == ["ksm", "web"]
+    assert sorted(entry.field for entry in result.not_imported) == [
+        "spec.dependsOn", "spec.dependsOn", "spec.healthChecks",
+    ]  # fmt: skip
+
+
+def test_an_artifact_becomes_an_upstream() -> None:
+    source = {"kind": "OCIRepository", "name": "app", "namespace": "mon"}
+    (request,) = read(OCI, kustomization("./", sourceRef=source)).requests
+
+    assert (request.upstream.repository.type, dict(request.upstream.fields)) == ("oci", {"package": "app", "tag": "v1"})
+
+
+def test_the_labels_of_clusters_come_from_the_layout() -> None:
+    layout = parse_layout("{env}/{cluster}", ("cluster",))
+    files = FileTree({"prod/berlin/a.yaml": File(emit(release()).encode())})
+
+    assert read_flux(files, layout, lambda url, revision: files).labels == {"berlin": {"env": "prod"}}
