@@ -6,7 +6,7 @@ history.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from posixpath import basename
 from typing import Any
 
@@ -24,6 +24,7 @@ from reconciler.packages.package import Package, PackageResource, parse_resource
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import KrmResource, ResourceData
 from reconciler.packages.secret_values import find_plaintext_values
+from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import MASK, is_secret
 
 # Maximum number of files in the cache, which is larger than the usual number of package files in one pass.
@@ -68,6 +69,30 @@ def find_secrets(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
     """
     findings = (finding for file in Package(files).iterate_krm_files() for finding in _find_secrets_in_file(*file))
     return tuple(map(upgrade_to_error, findings)) if block else tuple(findings)
+
+
+def find_plaintext_secrets(files: FileTree, allowed: Collection[str]) -> tuple[Finding, ...]:
+    """Return an error for each Secret with values in the files of a source, as `find_secrets` finds them.
+
+    Args:
+        allowed: The Secrets that the owner of the package allows, as "Kind/name".
+    """
+    findings: list[Finding] = []
+    for finding in find_secrets(files, block=False):
+        name = _remove_namespace(finding.location.object)
+        if name not in allowed:
+            message = (
+                f"{finding.location.object} {finding.location.pointer}: the source contains a plaintext secret; encrypt"
+                " it with SOPS, use an ExternalSecret, or allow it with the annotation"
+                f" reconciler.dev/allow-plaintext-secrets: {name}"
+            )
+            findings.append(SourceCodes.PLAINTEXT_SECRET.finding(message, finding.location))
+    return tuple(findings)
+
+
+def _remove_namespace(name: str) -> str:
+    kind, _, rest = name.partition("/")
+    return f"{kind}/{rest.partition('/')[2]}"
 
 
 @cached(_CACHED_FILES)

@@ -80,6 +80,8 @@ class UpstreamPackage:
         app_version: The version of the application in a chart.
         chart: The request to render the files as a chart, or None if the files are the package.
         artifacts: The chart repository or registry, or None for Git.
+        allowed_secrets: The Secrets with values that the owner allows in the source, as "Kind/name". The request of a
+            chart contains them too.
         values: The layers of the chart's values. The request contains their merged text, except for values files in the
             chart, which are read when the chart is rendered.
         chart_dependencies: The charts that the chart requires and does not contain.
@@ -101,6 +103,7 @@ class UpstreamPackage:
     app_version: str = ""
     chart: ChartRequest | None = None
     artifacts: ArtifactRepository | None = None
+    allowed_secrets: tuple[str, ...] = ()
     # Do not compare the layers, because they contain lines of the config, which have no effect on the package.
     values: ChartValues = field(default_factory=ChartValues, compare=False)
     chart_dependencies: tuple[ChartDependencySource, ...] = ()
@@ -141,7 +144,8 @@ class UpstreamPackage:
         dependencies = [dependency.as_data() for dependency in self.chart_dependencies]
         inputs = [self.chart.key, self.values.fingerprint, dependencies] if self.chart else []
         request = f" {compute_digest(inputs)}" if inputs else ""
-        return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}{request}"
+        allowed = f" {' '.join(self.allowed_secrets)}" if self.allowed_secrets and not self.chart else ""
+        return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}{request}{allowed}"
 
 
 # The names in status files of the fields `repo`, `directory`, `ref`, `commit` and `tree`, by type of the Repository.

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Protocol
 
 from reconciler.catalog.files import FileTree
+from reconciler.controllers.resource_findings import find_plaintext_secrets
 from reconciler.controllers.results import UpstreamPackage
 from reconciler.krm.findings import Finding, select_errors, upgrade_to_error
 from reconciler.lazy_dataclasses import replace
@@ -78,6 +79,10 @@ class PackageSources:
             SourceFailedError: The source cannot be rendered. The error contains the findings.
         """
         if upstream.chart is None:
+            # A Secret of a kpt package in Git is only a warning, because its values are already in a package.
+            is_checked = upstream.type != "git" or upstream.kind != "kpt"
+            if is_checked and (secrets := find_plaintext_secrets(files, upstream.allowed_secrets)):
+                raise SourceFailedError(secrets)
             return SourceContent(files)
         values = upstream.values.resolve({CHART: ValuesSource(files, upstream.commit)})
         if select_errors(values.findings):

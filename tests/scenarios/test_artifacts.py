@@ -226,6 +226,20 @@ def test_package_of_a_registry_keeps_its_kptfile(tmp_path: Path, registry: Regis
     assert "image: example.com/web:2.0" in text
 
 
+def test_plaintext_secret_of_a_registry_is_refused(tmp_path: Path, registry: RegistryServer) -> None:
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: hunter2-pw}\n"
+    registry.push("team/web", "v1", pack_files(package("web", secret=secret)))
+    world = small_world(tmp_path, sources={"poll_seconds": 0})
+    world.write(
+        {
+            "charts.yaml": describe_repository("oci", f"{{registry: {registry.host}/team, insecure: true}}"),
+            "web.yaml": request("package: web, tag: v1", helm=""),
+        }
+    )
+
+    assert world.sync().outcomes["berlin/web"] == "PlaintextSecret"
+
+
 def test_range_of_a_registry_uses_the_tags(tmp_path: Path, registry: RegistryServer) -> None:
     world = small_world(tmp_path, sources={"poll_seconds": 0})
     for version in ("1.0.0", "1.2.0", "2.0.0"):

@@ -98,3 +98,25 @@ def test_requested_kind_allows_nested_markers(world: World) -> None:
     world.sync()
 
     assert world.text("drafts/berlin", "shop/sub/Chart.yaml") == "name: a\n"
+
+
+def test_plaintext_secret_is_refused_unless_an_annotation_allows_it(world: World) -> None:
+    secret = (
+        "apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\n  namespace: shop\nstringData:\n  password: hunter2-pw\n"
+    )
+    world.release("plain", "v1", {"settings.yaml": MANIFEST, "secret.yaml": secret})
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/shop"] == "PlaintextSecret"
+    [finding] = [finding for finding in result.findings if finding.code == "PlaintextSecret"]
+    assert "Secret/shop/db /stringData" in finding.message
+    assert "hunter2" not in finding.message
+
+    annotation = "metadata:\n  annotations: {reconciler.dev/allow-plaintext-secrets: Secret/db}\n"
+    world.write({"shop.yaml": REQUEST.replace("metadata:\n", annotation)})
+    result = world.sync()
+
+    assert (result.outcomes["berlin/shop"], result.codes) == ("draft", {"SecretInBranch"})
+    world.write({"shop.yaml": REQUEST})
+    assert world.sync().outcomes["berlin/shop"] == "PlaintextSecret"

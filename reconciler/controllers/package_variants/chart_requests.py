@@ -48,7 +48,6 @@ def build_chart_request(
         identity: A text that identifies the package, for fixed values instead of random values.
     """
     cluster_version = target.annotations.get(KUBERNETES_VERSION_ANNOTATION, "")
-    allowed_secrets = spec.annotations.get(ALLOWED_SECRETS_ANNOTATION) or annotations.get(ALLOWED_SECRETS_ANNOTATION)
     return ChartRequest(
         release_name=helm.release_name or spec.downstream.package.rpartition("/")[2],
         namespace=helm.namespace,
@@ -63,8 +62,18 @@ def build_chart_request(
         skip_schema_validation=helm.skip_schema_validation,
         on_nondeterminism=helm.on_nondeterminism,
         identity=identity,
-        allowed_secrets=_split(allowed_secrets or ""),
+        allowed_secrets=read_allowed_secrets(spec, annotations),
     )
+
+
+def read_allowed_secrets(spec: PackageVariantSpec, annotations: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the Secrets with values that an annotation allows, as "Kind/name".
+
+    Args:
+        annotations: The annotations of the object that requests the package.
+    """
+    text = spec.annotations.get(ALLOWED_SECRETS_ANNOTATION) or annotations.get(ALLOWED_SECRETS_ANNOTATION)
+    return _split(text or "")
 
 
 def find_option_error(spec: PackageVariantSpec, kind: str) -> str:

@@ -14,7 +14,11 @@ from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.package_variants import status
 from reconciler.controllers.package_variants.chart_provenance import ChartProvenance
-from reconciler.controllers.package_variants.chart_requests import build_chart_request, find_option_error
+from reconciler.controllers.package_variants.chart_requests import (
+    build_chart_request,
+    find_option_error,
+    read_allowed_secrets,
+)
 from reconciler.controllers.package_variants.chart_values import collect_values, find_option_source
 from reconciler.controllers.package_variants.codes import BY_REASON, FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
@@ -172,7 +176,8 @@ def _build_variant(
     inputs: PackageVariantInputs,
 ) -> Variant:
     key, target = owner.key, _get_target(owner, spec)
-    upstream = _build_upstream(key.namespace, revision, inputs)
+    allowed_secrets = read_allowed_secrets(spec, manifest.annotations)
+    upstream = replace(_build_upstream(key.namespace, revision, inputs), allowed_secrets=allowed_secrets)
     deployment = inputs.repositories[key.namespace, target.repository].deployment
     dependencies = {
         "variant": compute_digest({"name": key.name, "spec": spec.as_data()}),
