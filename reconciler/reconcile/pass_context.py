@@ -7,7 +7,8 @@ each other, and stores the results until the end of the pass. It writes no commi
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,11 +16,11 @@ from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, BlobId, CommitId, FileTree, TreeId
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.override_policies.read_policies import OverridePolicies
-from reconciler.controllers.results import ControllerResult, Variant
+from reconciler.controllers.results import ControllerResult, UpstreamPackage, Variant
 from reconciler.executors.executor import RenderContext, RenderedPackage
 from reconciler.git.errors import GitError, InternalGitError, SigningFailedError
 from reconciler.krm.findings import Finding, create_internal_error_finding, select_errors
-from reconciler.krm.internal_errors import InternalFailure
+from reconciler.krm.internal_errors import ExpectedError, InternalFailure
 from reconciler.krm.objects import ObjectKey
 from reconciler.output.commit_messages import format_hydrator_metadata
 from reconciler.packages.functions.registry import is_function_trace_key
@@ -98,6 +99,9 @@ from reconciler.telemetry.render_metrics import (
 )
 
 _NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
+
+# A single chart is rendered by the decision about its package.
+_MIN_PARALLEL_CHARTS = 2
 
 
 class PassContext:
@@ -239,6 +243,7 @@ class PassContext:
             # Report the error for each target, because no package can be rendered while the progress of rollouts is
             # unknown.
             prepared = [_create_error_plan(target, _create_read_error(target, error)) for target in changed]
+        self._render_changed_charts(prepared)
         decided = []
         batches = RenderBatches(
             self._services.executor,
@@ -259,6 +264,28 @@ class PassContext:
         reconciled: frozenset[ObjectKey] = frozenset().union(*reconciled_owners)
         planned = {decision.target.key: self._complete_plan(decision, reconciled) for decision in decided}
         return [cached.get(target.key) or planned[target.key] for target in targets]
+
+    def _render_changed_charts(self, prepared: Iterable[PreparedTarget | TargetPlan]) -> None:
+        """Render the charts of all changed packages on all cores. The decisions then use the results.
+
+        This method reports no errors, because the decisions about the packages read the charts again.
+        """
+        changed = {
+            upstream.fingerprint: (target, upstream)
+            for target in prepared
+            if isinstance(target, PreparedTarget)
+            for upstream in _iterate_changed_charts(target)
+        }
+        if len(changed) < _MIN_PARALLEL_CHARTS:
+            return
+        sources = []
+        for target, upstream in changed.values():
+            remote = self.get_remote(target.target.url)
+            with suppress(ExpectedError, GitError):
+                if remote:
+                    sources.append((upstream, self._create_contents(remote).read_unrendered_source(upstream)))
+        with phase("render"):
+            self._services.sources.render_ahead(sources)
 
     def _find_cached_plan(self, target: Target) -> TargetPlan | None:
         """Return the cached plan of a target. Return None if the target must be planned again."""
@@ -642,6 +669,15 @@ class PassContext:
             # Request the identity of each function that the render used, so that the pass records it as an input.
             self._services.functions.identity(name)
         return rendered
+
+
+def _iterate_changed_charts(prepared: PreparedTarget) -> Iterator[UpstreamPackage]:
+    """Yield the upstreams of packages whose chart, values or options differ from those of the recorded render."""
+    packages = prepared.snapshot.state.packages
+    for variant in prepared.claims.variants:
+        upstream, record = variant.upstream, packages.get(variant.target.package)
+        if upstream and upstream.chart and (record is None or record.trace.get("upstream") != upstream.fingerprint):
+            yield upstream
 
 
 def _list_packages(claims: TargetClaims, state: TargetState) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Protocol
 
@@ -19,7 +20,8 @@ from reconciler.packages.artifacts import (
     SourceProblem,
 )
 from reconciler.packages.charts.metadata import read_chart_manifest
-from reconciler.packages.charts.value_sources import CHART, ValuesSource, locate_values_finding
+from reconciler.packages.charts.request import ChartRequest
+from reconciler.packages.charts.value_sources import CHART, ResolvedValues, ValuesSource, locate_values_finding
 from reconciler.packages.functions.registry import format_program_trace_key
 from reconciler.packages.kptfile import KPTFILE, create_kptfile
 from reconciler.packages.source_codes import TEMPORARY_CODES, SourceCodes
@@ -84,11 +86,8 @@ class PackageSources:
             if is_checked and (secrets := find_plaintext_secrets(files, upstream.allowed_secrets)):
                 raise SourceFailedError(secrets)
             return SourceContent(files)
-        values = upstream.values.resolve({CHART: ValuesSource(files, upstream.commit)})
-        if select_errors(values.findings):
-            raise SourceFailedError(values.findings)
-        chart = self._add_dependencies(files, upstream.chart_dependencies)
-        rendered = self.helm.render(chart, replace(upstream.chart, values=values.text))
+        values, chart, request = self._prepare_chart(upstream, upstream.chart, files)
+        rendered = self.helm.render(chart, request)
         findings = (
             *values.findings, *(locate_values_finding(finding, values.layers) for finding in rendered.findings)
         )  # fmt: skip
@@ -98,6 +97,32 @@ class PackageSources:
         programs = {HELM_TRACE_KEY: self.identify_helm()}
         package = _add_kptfile(rendered.files, files)
         return SourceContent(package, findings, programs, rendered.templates)
+
+    def render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:
+        """Render several sources at the same time, so that `render` returns the results without a new render."""
+        jobs = []
+        for upstream, files in sources:
+            # `render` reports the error again.
+            with suppress(SourceFailedError):
+                if upstream.chart:
+                    _, chart, request = self._prepare_chart(upstream, upstream.chart, files)
+                    jobs.append((chart, request))
+        if jobs:
+            self.helm.render_all(jobs)
+
+    def _prepare_chart(
+        self, upstream: UpstreamPackage, request: ChartRequest, files: FileTree
+    ) -> tuple[ResolvedValues, FileTree, ChartRequest]:
+        """Return the values of a chart, the chart with its dependencies, and the request with the values.
+
+        Raises:
+            SourceFailedError: A values file or a dependency cannot be read.
+        """
+        values = upstream.values.resolve({CHART: ValuesSource(files, upstream.commit)})
+        if select_errors(values.findings):
+            raise SourceFailedError(values.findings)
+        chart = self._add_dependencies(files, upstream.chart_dependencies)
+        return values, chart, replace(request, values=values.text)
 
     def _add_dependencies(self, chart: FileTree, dependencies: Sequence[ChartDependencySource]) -> FileTree:
         """Add the required charts to the folder `charts`. Raises SourceFailedError."""

@@ -9,7 +9,7 @@ Contents:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
@@ -52,6 +52,10 @@ class SourceRenderer(Protocol):
 
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
         """Return the package files for the files of a source. Raises SourceFailedError."""
+        ...
+
+    def render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:
+        """Render several sources at the same time, so that `render` returns the results without a new render."""
         ...
 
 
