@@ -137,7 +137,9 @@ def test_the_image_contains_the_tested_helm_and_kustomize() -> None:
     modules = re.findall(r"\S+@v[\d.]+", build)
     installer = (PROJECT / "scripts/install_test_programs.sh").read_text()
 
-    assert modules == re.findall(r"build_go_program (\S+)$", installer, re.MULTILINE)[::-1]
+    # Tests of keyless signatures also use cosign, which is not part of the image.
+    tested = re.findall(r"build_go_program (\S+)$", installer, re.MULTILINE)
+    assert modules == [module for module in reversed(tested) if "/cosign@" not in module]
     assert build.count("CGO_ENABLED=0") == len(modules) == 2
     copies = [value for name, value in read_instructions() if name == "COPY"]
     assert "--from=tools /tools/helm /tools/kustomize /usr/local/bin/" in copies

@@ -72,8 +72,8 @@ def make_layer(registry: RegistryServer, key: PrivateKey, digest: str, **changes
     }  # fmt: skip
 
 
-def push_signatures(registry: RegistryServer, digest: str, *layers: object) -> None:
-    registry.push_manifest("team/app", f"{digest.replace(':', '-')}.sig", {"layers": layers})
+def push_signatures(registry: RegistryServer, digest: str, *layers: object, name: str = "team/app") -> None:
+    registry.push_manifest(name, f"{digest.replace(':', '-')}.sig", {"layers": layers})
 
 
 def write_key(folder: Path, key: PrivateKey, name: str = "cosign.pub") -> None:
