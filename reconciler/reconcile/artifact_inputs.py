@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import asdict, dataclass
 from reconciler.packages.artifacts import (
@@ -87,10 +88,15 @@ class ArtifactInputs:
                 list(pool.map(self._repeat, parsed))
 
     def _repeat(self, request: _Request) -> None:
-        if request.tag:
-            self.find_tag(request.repository, request.name, request.tag)
-        else:
-            self.list_versions(request.repository, request.name)
+        try:
+            with isolation_boundary(f"artifact {request.name} of Repository {request.repository.name}"):
+                if request.tag:
+                    self.find_tag(request.repository, request.name, request.tag)
+                else:
+                    self.list_versions(request.repository, request.name)
+        except ScopeFailedError:
+            # The digest has no result for this request. Therefore, a pass starts, and it reports the exception.
+            return
 
     def digest(self) -> str:
         """Return a digest of the results of all requests. Return "" if there are no requests."""

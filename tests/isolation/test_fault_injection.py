@@ -221,6 +221,9 @@ PORTS = {
     "draft_times.update": Boundary("draft_times.update", reach="nothing"),
     "input_verifier.refresh": Boundary("input_verifier.refresh", reach="config"),
     "input_verifier.store": Boundary("input_verifier.store", reach="nothing"),
+    # berlin is the only cluster with the package db
+    "sources.render": Boundary("sources.render", lambda upstream, _: upstream.package == "db"),
+    "artifacts.digest": Boundary("artifacts.digest", reach="config"),
 }
 # Ports and settings of `PassServices` that this pass does not call, with the reason.
 NOT_CALLED = {
@@ -241,6 +244,8 @@ NOT_CALLED = {
     "writer.write_removal_message": "this config removes nothing",
     "publisher.push_approvals": "only with approvals by annotation; tests/isolation/test_review_isolation.py",
     "publisher.status_error": "no call, an attribute",
+    "artifacts.repeat": "this config has no artifact; test_source_isolation.py raises exceptions in its requests",
+    "sources.read_artifact": "this config has no artifact; test_source_isolation.py raises exceptions in it",
     "input_verifier": "does nothing, because `signing.verify_inputs` is off",
     "deprecated_settings": "no call, an attribute that only `validate` reads",
     "publisher.status_findings": "no call, an attribute",
