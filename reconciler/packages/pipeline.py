@@ -269,7 +269,7 @@ class _RenderRun:
         """Return a finding for each SOPS document that functions did not receive, and for each changed SealedSecret."""
         withheld = (
             SourceCodes.SOPS_WITHHELD.finding(
-                f"functions do not receive this document, because SOPS could not decrypt it after a change:"
+                "functions do not receive this SOPS document, because a change would break its MAC:"
                 f" {', '.join(dict.fromkeys(functions))}",
                 locate_document(self._package.resources[number]),
             )
