@@ -274,11 +274,31 @@ class Artifacts:
     def _download(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> str:
         if not version.url:
             version = replace(version, url=self._find_url(repository, name, version))
-        digest = self._charts.download(repository, version)
+        if version.url.startswith("oci://"):
+            digest = self._download_from_registry(repository, version)
+        else:
+            digest = self._charts.download(repository, version)
         if not version.digest:
             # Add the digest to an index without digests, so that the next pass downloads nothing.
             key = self._get_key("index", repository, repository.url)
             self._records.update(key, lambda old: {**old, "digests": {**old.get("digests", {}), version.url: digest}})
+        return digest
+
+    def _download_from_registry(self, repository: ArtifactRepository, version: ArtifactVersion) -> str:
+        """Store the archive at a URL such as `oci://registry.example.com/charts/web:1.0.0` in an index."""
+        url, _, tag = version.url.rpartition(":")
+        secret = repository.secret_name if repository.pass_credentials else ""
+        registry = rewrite_repository(
+            replace(repository, url=url, insecure=False, secret_name=secret, cert_secret_name=""), self._options.mirrors
+        )
+        location = replace(locate_artifact(registry, ""), named_by=repository.url)
+        manifest_digest = self._registry.find_digest(location, convert_to_tag(tag))
+        content = self._registry.fetch_manifest(location, manifest_digest)
+        digest = parse_manifest(content, registry, self._options.limits).layer_digest
+        if version.digest not in {"", digest}:
+            message = f"the archive at {version.url} must have the digest {version.digest}, but it has {digest}"
+            raise SourceError(SourceCodes.DIGEST_MISMATCH.name, message)
+        self._registry.read_blob(location, digest)
         return digest
 
     def _find_url(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> str:
@@ -317,7 +337,7 @@ def _apply_ignore(files: FileTree, patterns: str) -> FileTree:
 
 def _create_missing_error(current: CurrentRecord, message: str) -> SourceError:
     if current.problem:
-        return SourceError(current.problem.code, current.problem.message, should_retry=current.problem.should_retry)
+        return SourceError.from_problem(current.problem)
     return SourceError(UPSTREAM_NOT_FOUND, message)
 
 

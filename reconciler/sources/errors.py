@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.packages.artifacts import SourceProblem
 
@@ -19,6 +21,11 @@ class SourceError(ExpectedError):
         self.code = code
         self.message = message
         self.should_retry = should_retry
+
+    @classmethod
+    def from_problem(cls, problem: SourceProblem) -> Self:
+        """Create a new error. Do not raise one error object twice, because it keeps the frames of all its raises."""
+        return cls(problem.code, problem.message, should_retry=problem.should_retry)
 
     @property
     def problem(self) -> SourceProblem:

@@ -17,6 +17,7 @@ import httpx
 
 from reconciler import __version__
 from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, SourceProblem
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.redaction import redact, redact_url
@@ -25,6 +26,8 @@ from reconciler.sources.connections import CheckedTransport
 from reconciler.sources.errors import SourceError
 
 _MAX_REDIRECTS = 5
+# Request Timeout, Too Early and Too Many Requests.
+_TEMPORARY_STATUSES = frozenset({408, 425, 429})
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 30.0
 _CHUNK_BYTES = 64 * 1024
@@ -113,7 +116,7 @@ class HttpClient:
         self._policy = policy
         self._backoff = backoff
         self._clients: dict[TlsFiles, httpx.Client] = {}
-        self._failures: dict[str, SourceError] = {}
+        self._failures: dict[str, SourceProblem] = {}
         self._lock = Lock()
 
     def close(self) -> None:
@@ -178,19 +181,15 @@ class HttpClient:
     def _send(self, request: HttpRequest, url: str, authorization: str) -> Iterator[httpx.Response]:
         host = httpx.URL(url).netloc.decode()
         if self._backoff.is_waiting(host) and host in self._failures:
-            raise self._failures[host]
+            raise SourceError.from_problem(self._failures[host])
         headers = {"User-Agent": f"reconciler/{__version__}", "Accept-Encoding": "identity", **request.headers}
         if authorization:
             headers["Authorization"] = authorization
         # The certificate of the client is a credential too.
-        tls = (
-            request.tls
-            if _has_same_origin(request.url, url)
-            else TlsFiles(request.tls.authority, version=request.tls.version)
-        )
+        tls = request.tls if _has_same_origin(request.url, url) else request.tls.without_certificate()
         try:
             with self._get_client(tls).stream(request.method, url, headers=headers) as response:
-                if response.status_code == 429 or response.status_code >= 500:
+                if response.status_code in _TEMPORARY_STATUSES or response.status_code >= 500:
                     reason = f"it answered with the HTTP status {response.status_code}"
                     raise self._record_failure(host, _create_unreachable_error(host, reason))
                 yield response
@@ -201,7 +200,7 @@ class HttpClient:
 
     def _record_failure(self, host: str, error: SourceError) -> SourceError:
         """Return the error, which is also raised for the next requests, until the wait of the host has ended."""
-        self._failures[host] = error
+        self._failures[host] = error.problem
         self._backoff.record_failure(host)
         return error
 
@@ -284,7 +283,7 @@ def check_status(response: HttpResponse | HttpStream, subject: str) -> None:
                 "Repository, or the settings `sources.credentials_file` and `sources.docker_config`",
             )
         case 404 | 410:
-            raise SourceError("UpstreamNotFound", f"{host} does not have {subject}")
+            raise SourceError(UPSTREAM_NOT_FOUND, f"{host} does not have {subject}")
         case _:
             raise SourceError(
                 SourceCodes.SOURCE_INVALID.name,

@@ -56,11 +56,13 @@ class RegistryLocation:
     Attributes:
         origin: The URL of the registry without a path, such as `https://registry.example.com`.
         path: The name of the artifact in the registry.
+        named_by: The URL of the chart repository whose index contains the location. "" for a location of the config.
     """
 
     repository: ArtifactRepository
     origin: str
     path: str
+    named_by: str = ""
 
     @property
     def oci_url(self) -> str:
@@ -207,7 +209,8 @@ class RegistryClient:
         https_url = f"https://{urlsplit(location.origin).netloc}/{location.path}"
         return HttpRequest(
             url, create_size_error, max_bytes, headers={"Accept": ", ".join(MANIFEST_TYPES)},
-            other_forms=(location.oci_url, https_url), tls=self._credentials.find_tls(location.repository),
+            other_forms=(location.oci_url, https_url), named_by=location.named_by,
+            tls=self._credentials.find_tls(location.repository),
         )  # fmt: skip
 
     @contextmanager

@@ -56,7 +56,7 @@ class VersionRecords:
         self._is_offline = is_offline
         self._locks: dict[str, Lock] = {}
         self._records: dict[str, Record] = {}
-        self._failures: dict[str, SourceError] = {}
+        self._failures: dict[str, SourceProblem] = {}
 
     def read(self, key: str, request: Callable[[Record], Record], *, is_permanent: bool = False) -> CurrentRecord:
         """Return a record, and request it before if its time has come.
@@ -104,12 +104,12 @@ class VersionRecords:
 
     def _request(self, key: str, request: Callable[[Record], Record], old: Record) -> Record:
         if self._backoff.is_waiting(key) and key in self._failures:
-            raise self._failures[key]
+            raise SourceError.from_problem(self._failures[key])
         try:
             with limit_duration(self._timeout_seconds):
                 new = request(old)
         except SourceError as error:
-            self._failures[key] = error
+            self._failures[key] = error.problem
             self._backoff.record_failure(key)
             raise
         self._backoff.record_success(key)

@@ -9,9 +9,17 @@ import pytest
 
 from reconciler.packages.artifacts import Artifact, ArtifactVersion, SourceProblem, VersionList
 from reconciler.sources.limits import SourceLimits
+from reconciler.sources.mirrors import Mirror
 from tests.sources.conftest import World
 from tests.support.archives import pack_chart, pack_files
-from tests.support.artifact_servers import Answer, ArtifactServer, compute_digest, helm_repository
+from tests.support.artifact_servers import (
+    CHART_LAYER,
+    Answer,
+    ArtifactServer,
+    RegistryServer,
+    compute_digest,
+    helm_repository,
+)
 
 WEB = pack_chart("web", "1.0.0", {"templates/a.yaml": "a: 1\n"})
 
@@ -104,6 +112,7 @@ def test_other_content_with_the_same_digest_is_refused(world: World, charts: Art
     [
         pytest.param(Answer(500), "SourceUnreachable", id="500"),
         pytest.param(Answer(429), "SourceUnreachable", id="429"),
+        pytest.param(Answer(408), "SourceUnreachable", id="408"),
         pytest.param(Answer(401), "SourceUnauthorized", id="401"),
         pytest.param(Answer(403), "SourceUnauthorized", id="403"),
         pytest.param(Answer(404), "UpstreamNotFound", id="404"),
@@ -252,6 +261,22 @@ def test_archive_without_a_top_folder_is_refused(world: World, charts: ArtifactS
     assert isinstance(problem, SourceProblem)
     assert problem.code == "ArchiveInvalid"
     assert problem.message.startswith("chart web 1.0.0 in Repository charts: the archive of a chart must")
+
+
+def test_index_with_urls_of_a_registry(world: World, charts: ArtifactServer, registry: RegistryServer) -> None:
+    """Some chart repositories contain only the index. The mirror lets the test use plain HTTP."""
+    registry.push("team/web", "1.0.0_1", WEB, CHART_LAYER)
+    charts.add_chart("web", "1.0.0+1", WEB, urls=["oci://registry.example.com/team/web:1.0.0+1"])
+    world.restart(mirrors=(Mirror("oci://registry.example.com", f"oci://{registry.host}", insecure=True),))
+    [version] = list_versions(world, charts).versions
+    assert list(read(world, charts, version).files) == ["Chart.yaml", "templates/a.yaml"]
+
+    other = pack_chart("web", "1.0.0+1")
+    charts.add_chart("web", "1.0.0+2", other, urls=["oci://registry.example.com/team/web:1.0.0+1"])
+    world.now += 400
+    problem = world.artifacts.read(helm_repository(charts), "web", list_versions(world, charts).versions[1])
+    assert isinstance(problem, SourceProblem)
+    assert problem.code == "DigestMismatch"
 
 
 def test_offline(world: World, charts: ArtifactServer) -> None:

@@ -219,6 +219,8 @@ def test_bomb_in_a_large_archive_is_found_early(world: World, charts: ArtifactSe
         "https://[::1",
         "https://allowed.example:99999/x",
         "oci://registry.example/web:1",
+        "oci://127.0.0.1/web:1",
+        "oci://user:hunter2@registry.example/web:1",
     ],
 )
 def test_hostile_urls_in_an_index(url: str, world: World, charts: ArtifactServer) -> None:
