@@ -11,6 +11,7 @@ from pathlib import Path
 
 from reconciler.adopt.config_files import build_config_files
 from reconciler.adopt.generated import REVISION, GeneratedConfig
+from reconciler.adopt.requests import ReadRequests
 from reconciler.adopt.results import Rendered
 from reconciler.adopt.units import Cluster
 from reconciler.bootstrap.inputs import Progress
@@ -25,6 +26,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit, PutFile
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
 from reconciler.git.source import FolderSource, resolve_source
+from reconciler.git.upstream_packages import UpstreamPackages
 from reconciler.krm.findings import select_errors
 from reconciler.krm.git_formats import is_same_repository
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -33,6 +35,7 @@ from reconciler.reconcile.reconcile_pass import run_pass
 from reconciler.settings import Settings
 
 CATALOG_FOLDER = "catalog.git"
+DEFAULT_BRANCH = "main"
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,40 @@ class SourceRepositories:
 
     def _fetch(self, url: str, ref: str) -> FileTree | str:
         try:
-            root = self._source.url if self._source.branch else ""
-            with build_package_services(self._settings, Path.cwd(), root).upstreams as upstreams:
+            with self._open_upstreams() as upstreams:
                 return upstreams.fetch(url, "", ref or upstreams.find_default_branch(url)).files
         except GitError as error:
             return error.full_message
+
+    def resolve_branches(self, read: ReadRequests) -> ReadRequests:
+        """Return the requests with the name of the default branch of each Git repository, unless it is `main`."""
+        branches: dict[str, str] = {}
+        requests = []
+        for request in read.requests:
+            repository = request.upstream.repository
+            if repository.type == "git" and not repository.branch:
+                if repository.url not in branches:
+                    branches[repository.url] = self._find_default_branch(repository.url)
+                changed = replace(repository, branch=branches[repository.url])
+                request = replace(request, upstream=replace(request.upstream, repository=changed))
+            requests.append(request)
+        return replace(read, requests=tuple(requests))
+
+    def _find_default_branch(self, url: str) -> str:
+        branch = self._source.branch
+        if not self.is_source(url):
+            try:
+                with self._open_upstreams() as upstreams:
+                    branch = upstreams.find_default_branch(url)
+            except GitError:
+                # The render reports that the repository cannot be read.
+                branch = ""
+        return "" if branch == DEFAULT_BRANCH else branch
+
+    def _open_upstreams(self) -> UpstreamPackages:
+        # A remote source must not name repositories on this machine.
+        root = self._source.url if self._source.branch else ""
+        return build_package_services(self._settings, Path.cwd(), root).upstreams
 
     def replace_urls(self, generated: GeneratedConfig, folder: Path) -> GeneratedConfig:
         """Return the config with a local repository instead of each Repository that names the source."""
@@ -112,7 +144,7 @@ class SourceRepositories:
         for document in generated.repositories:
             location = document["spec"].get("git")
             if location and self.is_source(location["repo"]):
-                branch = location.get("branch", "") or self._source.branch or "main"
+                branch = location.get("branch", DEFAULT_BRANCH)
                 url = str(self._get_local_repository(folder))
                 document = {**document, "spec": {"type": "git", "git": {"repo": url, "branch": branch}}}
             documents.append(document)

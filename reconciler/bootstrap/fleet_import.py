@@ -151,6 +151,7 @@ class _Runner:
         else:
             layout = parse_layout(self.options.layout or FLUX_LAYOUT, ("cluster",))
             requests = read_flux(read.files, layout, self.repositories)
+        requests = self.repositories.resolve_branches(requests)
         clusters = list_clusters(requests, self.options.labels)
         if self.options.rendered is not None:
             expected = select_rendered(requests, read_rendered(self.options.rendered))

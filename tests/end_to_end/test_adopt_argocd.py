@@ -141,6 +141,16 @@ def test_a_missing_manifest_is_not_verified(folder: Path) -> None:
     assert "NotVerified: ohio/db: the folder of --rendered does not contain ohio/db.yaml" in result.stdout
 
 
+def test_head_is_the_default_branch_of_a_repository(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "apps.git")
+    (repository / "HEAD").write_text("ref: refs/heads/trunk\n")
+    files = {path: text.encode() for path, text in build_files().items()}
+    commit_files(repository, "refs/heads/trunk", files)
+
+    assert "8 Equal" in adopt(tmp_path).stdout
+    assert "branch: trunk" in (tmp_path / "out/config/repositories.yaml").read_text()
+
+
 def test_the_source_can_be_a_plain_folder(tmp_path: Path) -> None:
     for path, text in build_files().items():
         (tmp_path / "apps.git" / path).parent.mkdir(parents=True, exist_ok=True)

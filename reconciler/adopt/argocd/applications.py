@@ -92,6 +92,7 @@ def _expand_set(
         not_imported.append(document.report(("spec", "strategy"), reason, "Use a rollout of an override policy."))
     context = GeneratorContext(clusters, read_repository, spec.get("goTemplate") is True)
     names: set[str] = set()
+    reported = len(not_imported)
     for index, generator in enumerate(get_list(spec, "generators")):
         path = ("spec", "generators", index)
         if not isinstance(generator, Mapping):
@@ -107,12 +108,15 @@ def _expand_set(
         except TemplateError as error:
             suggestion = "Write the values into the template, and run the command again."
             not_imported.append(document.report(("spec", "template"), str(error), suggestion))
+    if not names and len(not_imported) == reported:
+        suggestion = "Add the cluster Secrets, or the files that the generators read, to the source."
+        not_imported.append(document.report(("spec", "generators"), "the generators create no Application", suggestion))
 
 
 def _render_application(
     document: SourceDocument, generator: Mapping[str, Any], parameters: Parameters, context: GeneratorContext
 ) -> _Application:
-    template = dict(document.spec.get("template") or {})
+    template: Any = get_mapping(document.spec, "template")
     # A template of a generator overrides the template of the ApplicationSet. It is in the generator itself.
     for name, content in generator.items():
         override = content if name == "template" else get_mapping(content, "template")

@@ -220,8 +220,9 @@ def test_an_application_set_has_one_request_per_cluster_and_only_the_labels_of_s
         ([{"list": {"elements": [{"c": "berlin"}]}}], {"templatePatch": "x"}, "spec.templatePatch", 0),
         ([{"list": {"elements": [{"c": "berlin"}]}}], {"strategy": {"type": "RollingSync"}}, "spec.strategy", 1),
         ([{"list": {"elements": [{"x": "berlin"}]}}], {}, "spec.template", 0),
+        ([{"list": {"elements": []}}], {}, "spec.generators", 0),
     ],
-    ids=["plugin", "template-patch", "strategy", "missing-parameter"],
+    ids=["plugin", "template-patch", "strategy", "missing-parameter", "no-application"],
 )
 def test_parts_of_an_application_set_that_cannot_be_imported(
     generators: list[dict[str, Any]], spec: dict[str, Any], field: str, count: int
