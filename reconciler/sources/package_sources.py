@@ -21,7 +21,13 @@ from reconciler.packages.artifacts import (
 )
 from reconciler.packages.charts.metadata import read_chart_manifest
 from reconciler.packages.charts.request import ChartRequest
-from reconciler.packages.charts.value_sources import CHART, ResolvedValues, ValuesSource, locate_values_finding
+from reconciler.packages.charts.value_sources import (
+    CHART,
+    ChartValues,
+    ResolvedValues,
+    ValuesSource,
+    locate_values_finding,
+)
 from reconciler.packages.functions.registry import format_program_trace_key
 from reconciler.packages.kptfile import KPTFILE, create_kptfile
 from reconciler.packages.source_codes import TEMPORARY_CODES, SourceCodes
@@ -96,7 +102,8 @@ class PackageSources:
             raise SourceFailedError(findings, should_retry=is_temporary)
         programs = {HELM_TRACE_KEY: self.identify_helm()}
         package = _add_kptfile(rendered.files, files)
-        return SourceContent(package, findings, programs, rendered.templates)
+        read_values = ChartValues(values.layers) if upstream.values.has_source_files else None
+        return SourceContent(package, findings, programs, rendered.templates, read_values)
 
     def render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:
         """Render several sources at the same time, so that `render` returns the results without a new render."""

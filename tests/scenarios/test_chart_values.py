@@ -12,6 +12,7 @@ import pytest
 from reconciler.krm.yaml import parse_yaml
 from tests.support.charts import FakeHelm
 from tests.support.git_repositories import git
+from tests.support.programs import chart_folder, find_program
 from tests.support.world import World, repository, small_world, variant
 
 CHART = {
@@ -110,9 +111,10 @@ def test_status_contains_the_layers_and_objects(world: World) -> None:
         "pointer": "/replicas",
         "option": "replicas",
         "steps": [
+            {"layer": "values-file", "by": "prod.yaml", "file": "prod.yaml", "op": "added", "after": 9},
             {
-                "layer": "values-file", "by": "$config/values/berlin.yaml", "file": "values/berlin.yaml", "op": "added",
-                "after": 3,
+                "layer": "values-file", "by": "$config/values/berlin.yaml", "file": "values/berlin.yaml",
+                "op": "replaced", "before": 9, "after": 3,
             },
             {
                 "layer": "values-from", "by": "ConfigMap/_cluster/web-defaults", "file": "maps.yaml",
@@ -154,6 +156,7 @@ def test_changed_object_renders_only_the_packages_that_use_it(world: World, helm
         pytest.param("valuesFrom: [{kind: ConfigMap, name: none}]", "ValuesNotFound", "web.yaml:10", id="object"),
         pytest.param("valuesFiles: [$config/none.yaml]", "ValuesNotFound", "web.yaml:10", id="config-file"),
         pytest.param("valuesFiles: [none.yaml]", "ValuesNotFound", "web.yaml:10", id="chart-file"),
+        pytest.param("valuesFiles: [$other/a.yaml]", "ValuesNotFound", "web.yaml:10", id="unknown-source"),
         pytest.param("valuesFrom: [{kind: Secret, name: db}]", "SecretValuesRefused", "web.yaml:10", id="secret"),
         pytest.param(
             "values: {a: 1}\nparameters: [{name: a.b, value: 1}]", "ValuesInvalid", "web.yaml:11", id="parameter"
@@ -289,3 +292,54 @@ def test_service_uses_changed_values_of_a_set(world: World, helm: FakeHelm) -> N
     world.write({"clusters/c1.yaml": (world.config / "clusters/c1.yaml").read_text().replace("labels:", version)})
     with_service.run()
     assert "1.33.0" in helm.calls()[-1]
+
+
+SECRET = """\
+apiVersion: v1
+kind: Secret
+metadata: {name: db}
+stringData:
+  values.yaml: |
+    password: correct-horse-battery
+"""
+
+
+def test_values_of_a_secret_are_written_nowhere(world: World, capfd: pytest.CaptureFixture[str]) -> None:
+    """No byte of a value in a Secret is in a ref, the cache, the output or a finding."""
+    reference = "valuesFrom: [{kind: Secret, name: db}, {kind: ConfigMap, name: web-defaults}]"
+    world.write({"db.yaml": SECRET, "web.yaml": request(reference)})
+
+    result = world.sync()
+
+    assert "SecretValuesRefused" in result.codes
+    objects = git(world.fleet, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)")
+    names = [line.split()[0] for line in objects.splitlines() if line.split()[1] != "tree"]
+    contents = [git(world.fleet, "cat-file", "-p", name) for name in names]
+    cached_files = [path.read_bytes() for path in (world.folder / "cache").rglob("*") if path.is_file()]
+    output = capfd.readouterr()
+    texts = [*contents, *map(repr, cached_files), *(finding.message for finding in result.findings), *output]
+    assert contents
+    assert not [text for text in texts if "correct-horse" in text]
+
+
+def test_values_that_the_schema_of_a_chart_refuses(tmp_path: Path) -> None:
+    """The chart external-dns needs a valid policy. The error has the file and line of the value in the ConfigMap."""
+    chart = chart_folder("external-dns")
+    world = small_world(tmp_path, sources={"helm": {"program": find_program("helm")}})
+    files = {path.relative_to(chart).as_posix(): path.read_text() for path in chart.rglob("*") if path.is_file()}
+    world.release("charts/web", "v1", files)
+    world.write({"web.yaml": request("values: {region: x}")})
+    messages = [finding.message for finding in world.sync().findings if finding.code == "ValuesInvalid"]
+    assert any("values/policy: " in message and "set by" not in message for message in messages), messages
+
+    reference = "valuesFrom: [{kind: ConfigMap, name: web-defaults}]"
+    world.write({"maps.yaml": DEFAULTS.replace("replicas: 2", "policy: 7"), "web.yaml": request(reference)})
+
+    (finding,) = (
+        finding for finding in world.sync().findings if finding.code == "ValuesInvalid" and "/policy" in finding.message
+    )
+    assert (finding.location.file, finding.location.line) == ("maps.yaml", 6)
+    assert "set by ConfigMap/_cluster/web-defaults data.values.yaml, maps.yaml:6" in finding.message
+
+    world.write({"maps.yaml": DEFAULTS.replace("replicas: 2", "policy: sync").replace("    region: none\n", "")})
+    assert world.sync().outcomes["berlin/web"] == "draft"

@@ -16,7 +16,7 @@ from reconciler.packages.charts.values import format_values_path
 
 @dataclass(frozen=True)
 class ChartProvenance:
-    """Provenance of the values of one chart. Values files in the chart are not included.
+    """Provenance of the values of one chart. Values files in the chart are omitted until the chart is rendered.
 
     Attributes:
         objects: The config objects that contain values.

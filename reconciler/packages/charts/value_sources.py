@@ -100,6 +100,11 @@ class ChartValues:
         return tuple(entry for entry in self.entries if isinstance(entry, ValuesLayer))
 
     @property
+    def has_source_files(self) -> bool:
+        """Whether the values include values files of the chart or of other sources."""
+        return not all(isinstance(entry, ValuesLayer) for entry in self.entries)
+
+    @property
     def config_text(self) -> str:
         """The merged layers from the config."""
         return merge_layers(self.config_layers).text
@@ -110,9 +115,7 @@ class ChartValues:
 
         The content of these files is not included.
         """
-        if all(isinstance(entry, ValuesLayer) for entry in self.entries):
-            return ""
-        return compute_digest([_describe_entry(entry) for entry in self.entries])
+        return compute_digest([_describe_entry(entry) for entry in self.entries]) if self.has_source_files else ""
 
     def resolve(self, sources: Mapping[str, ValuesSource]) -> ResolvedValues:
         """Read the values files of other sources, and merge all layers.
@@ -141,7 +144,11 @@ def _describe_entry(entry: ValuesLayer | SourceValuesFile) -> list[Any]:
 
 
 def _read_source_file(entry: SourceValuesFile, sources: Mapping[str, ValuesSource]) -> ValuesLayer | Finding:
-    source = sources[entry.source]
+    source = sources.get(entry.source)
+    if source is None:
+        names = ", ".join(f"${name}" for name in ("config", *filter(None, sources)))
+        message = f"{entry.field_path}: there is no source ${entry.source}; the sources are {names} and the chart"
+        return SourceCodes.VALUES_NOT_FOUND.finding(message, entry.location)
     file = source.files.get(entry.path)
     if file is None:
         owner = f"source {entry.source}" if entry.source else "chart"

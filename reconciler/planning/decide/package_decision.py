@@ -11,6 +11,7 @@ from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.trace import DependencyReader, Trace, find_changed_dependencies
+from reconciler.controllers.package_variants.chart_provenance import ChartProvenance
 from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.package_variants.status import (
     build_downstream_exists_conditions,
@@ -34,6 +35,7 @@ from reconciler.krm.findings import (
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY
@@ -394,6 +396,7 @@ def _render(
         rule_texts=rendered.rule_texts,
     )
     record = _decline_without_local_changes(record, rendered, inputs)
+    inputs = _add_chart_values(inputs, render_inputs.values)
     if unchanged := _find_unchanged(inputs, record, rendered.findings):
         return unchanged
     return _block_unwritable_draft(inputs, trace) or _build_draft(inputs, record, rendered, contents, changed)
@@ -439,6 +442,14 @@ def _build_draft(
         contents.read_tree(previous) if previous else FileTree(),
         _list_causes(inputs, changed, contents),
     )
+
+
+def _add_chart_values(inputs: DecisionInput, values: ChartValues | None) -> DecisionInput:
+    """Add the values files of the chart, which were read for the render, to the provenance of the variant."""
+    provenance = inputs.variant.provenance
+    if values is None or not isinstance(provenance, ChartProvenance):
+        return inputs
+    return replace(inputs, variant=replace(inputs.variant, provenance=replace(provenance, values=values)))
 
 
 def _block_unwritable_draft(inputs: DecisionInput, trace: Trace) -> Blocked | None:

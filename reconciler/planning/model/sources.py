@@ -20,6 +20,7 @@ from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.merge3.rules import ABSENT, Conflict
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.clone import read_upstream, read_upstream_lock
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import Package, PackageResource
@@ -184,6 +185,7 @@ class RenderInputs:
         deleted_tree: The last published tree, if the package was deleted from the target branch without a removal
             draft.
         source_findings: Warnings and information about the render of the source.
+        values: The values of the chart, if they include values files of the chart. Otherwise None.
         programs: The identities of the programs that rendered the source, by their keys in traces.
     """
 
@@ -196,6 +198,7 @@ class RenderInputs:
     deleted_tree: TreeId | None = None
     source_findings: tuple[Finding, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
+    values: ChartValues | None = None
 
     @property
     def needs_merge(self) -> bool:
@@ -479,12 +482,14 @@ class SourceContent:
         findings: Warnings and information about the render of the source.
         programs: The identities of the programs that rendered the source, by their keys in traces.
         templates: The template file that wrote each file of a chart.
+        values: The values of a chart, if they include values files of the chart. Otherwise None.
     """
 
     files: FileTree
     findings: tuple[Finding, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
+    values: ChartValues | None = None
 
 
 class PackageMalformedError(PackageTooLargeError):
@@ -567,6 +572,7 @@ def read_render_inputs(
         _find_deleted_tree(record, observed),
         content.findings,
         content.programs,
+        content.values,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from typing import Any
 
 import pytest
@@ -440,3 +441,11 @@ def test_encrypted_values_are_refused(helm: str, files: dict[str, str]) -> None:
     assert finding.code == "ValuesInvalid"
     assert "must not be encrypted with SOPS" in finding.message
     assert resolved.text == "{}"
+
+
+def test_values_can_be_sent_to_workers() -> None:
+    """The values can be pickled with their lines, because executors send package variants to workers."""
+    values = collect("valuesFiles: [a.yaml]\nvaluesFrom: [{kind: ConfigMap, name: defaults}]\nvalues: {a: 1}").values
+    copy = pickle.loads(pickle.dumps(values))
+    assert copy == values
+    assert [layer.find_line(()) for layer in copy.config_layers] == [7, 9]
