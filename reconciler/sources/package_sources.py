@@ -16,11 +16,9 @@ from reconciler.packages.artifacts import (
     Artifact,
     ArtifactRepository,
     ArtifactVersion,
-    ChartDependencySource,
     SourceProblem,
 )
 from reconciler.packages.charts.metadata import read_chart_manifest
-from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.charts.value_sources import (
     CHART,
     ChartValues,
@@ -92,8 +90,8 @@ class PackageSources:
             if is_checked and (secrets := find_plaintext_secrets(files, upstream.allowed_secrets)):
                 raise SourceFailedError(secrets)
             return SourceContent(files)
-        values, chart, request = self._prepare_chart(upstream, upstream.chart, files)
-        rendered = self.helm.render(chart, request)
+        values = _resolve_values(upstream, files)
+        rendered = self.helm.render(files, replace(upstream.chart, values=values.text))
         findings = (
             *values.findings, *(locate_values_finding(finding, values.layers) for finding in rendered.findings)
         )  # fmt: skip
@@ -112,33 +110,31 @@ class PackageSources:
             # `render` reports the error again.
             with suppress(SourceFailedError):
                 if upstream.chart:
-                    _, chart, request = self._prepare_chart(upstream, upstream.chart, files)
-                    jobs.append((chart, request))
+                    values = _resolve_values(upstream, files)
+                    jobs.append((files, replace(upstream.chart, values=values.text)))
         if jobs:
             self.helm.render_all(jobs)
 
-    def _prepare_chart(
-        self, upstream: UpstreamPackage, request: ChartRequest, files: FileTree
-    ) -> tuple[ResolvedValues, FileTree, ChartRequest]:
-        """Return the values of a chart, the chart with its dependencies, and the request with the values.
+    def add_dependencies(self, upstream: UpstreamPackage, chart: FileTree) -> FileTree:
+        """Return the files of a chart with the required charts in the folder `charts`.
 
         Raises:
-            SourceFailedError: A values file or a dependency cannot be read.
+            SourceFailedError: A dependency cannot be read.
         """
-        values = upstream.values.resolve({CHART: ValuesSource(files, upstream.commit)})
-        if select_errors(values.findings):
-            raise SourceFailedError(values.findings)
-        chart = self._add_dependencies(files, upstream.chart_dependencies)
-        return values, chart, replace(request, values=values.text)
-
-    def _add_dependencies(self, chart: FileTree, dependencies: Sequence[ChartDependencySource]) -> FileTree:
-        """Add the required charts to the folder `charts`. Raises SourceFailedError."""
         files = {
             f"charts/{dependency.name}/{path}": file
-            for dependency in dependencies
+            for dependency in upstream.chart_dependencies
             for path, file in self._read(dependency.repository, dependency.name, dependency.version).items()
         }
-        return chart.with_files(files) if files else chart
+        return chart.with_files(files)
+
+
+def _resolve_values(upstream: UpstreamPackage, chart: FileTree) -> ResolvedValues:
+    """Return the values of a chart. Raises SourceFailedError if a values file cannot be read."""
+    values = upstream.values.resolve({CHART: ValuesSource(chart, upstream.commit)})
+    if select_errors(values.findings):
+        raise SourceFailedError(values.findings)
+    return values
 
 
 def _add_kptfile(package: FileTree, chart: FileTree) -> FileTree:

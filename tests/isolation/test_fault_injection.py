@@ -245,6 +245,7 @@ NOT_CALLED = {
     "publisher.push_approvals": "only with approvals by annotation; tests/isolation/test_review_isolation.py",
     "publisher.status_error": "no call, an attribute",
     "artifacts.repeat": "this config has no artifact; test_source_isolation.py raises exceptions in its requests",
+    "sources.add_dependencies": "this config has no chart with dependencies; sources.read_artifact represents it",
     "sources.read_artifact": "this config has no artifact; test_source_isolation.py raises exceptions in it",
     "input_verifier": "does nothing, because `signing.verify_inputs` is off",
     "deprecated_settings": "no call, an attribute that only `validate` reads",

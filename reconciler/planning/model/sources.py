@@ -511,7 +511,7 @@ class PackageContentStore(Protocol):
         ...
 
     def read_unrendered_source(self, upstream: UpstreamPackage) -> FileTree:
-        """Return the files of an upstream package before a render, for example the files of a chart.
+        """Return the files of an upstream package before a render: the files of a chart and of its dependencies.
 
         Raises:
             SourceFailedError: The source cannot be read now.

@@ -50,6 +50,10 @@ class SourceRenderer(Protocol):
         """Return the files of a chart or OCI artifact. Raises SourceFailedError."""
         ...
 
+    def add_dependencies(self, upstream: UpstreamPackage, chart: FileTree) -> FileTree:
+        """Return the files of a chart with the charts that it requires. Raises SourceFailedError."""
+        ...
+
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
         """Return the package files for the files of a source. Raises SourceFailedError."""
         ...
@@ -95,12 +99,13 @@ class TargetContents:
         return content
 
     def read_unrendered_source(self, upstream: UpstreamPackage) -> FileTree:
-        """Return the files of an upstream package before a render, for example the files of a chart.
+        """Return the files of an upstream package before a render: the files of a chart and of its dependencies.
 
         Raises:
             SourceFailedError: The source cannot be read now.
         """
-        return self._sources.read_artifact(upstream) if upstream.artifacts else self._read_git_source(upstream)
+        files = self._sources.read_artifact(upstream) if upstream.artifacts else self._read_git_source(upstream)
+        return self._sources.add_dependencies(upstream, files) if upstream.chart_dependencies else files
 
     def _read_git_source(self, upstream: UpstreamPackage) -> FileTree:
         """Return the files of a folder in Git.
