@@ -38,6 +38,7 @@ def build_artifacts(
         timeout_seconds=sources.timeout_seconds,
         cache_bytes=sources.cache_bytes,
         mirrors=tuple(Mirror(mirror.prefix, mirror.url, mirror.insecure) for mirror in sources.mirrors),
+        proxy=sources.proxy,
         is_offline=is_offline,
     )
     credentials = SourceCredentials(sources.secrets_directory, sources.credentials_file, sources.docker_config)

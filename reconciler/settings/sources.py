@@ -11,6 +11,7 @@ from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWitho
 from reconciler.settings.source_programs import HelmSettings
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(:\d{1,5})?")
+_PROXY = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(:\d{1,5})?/?")
 
 
 class SourceLimitSettings(SettingsGroup):
@@ -96,12 +97,25 @@ class SourceSettings(SettingsGroup):
         "otherwise nothing is rendered. none: never.",
     )
     helm: HelmSettings = HelmSettings()
+    proxy: UrlWithoutCredentials = declare(
+        "",
+        "The URL of the HTTP proxy for chart repositories and registries, for example http://proxy.example.com:3128. "
+        "Loopback addresses are contacted directly. Empty means no proxy. Environment variables with proxies have no "
+        "effect.",
+    )
     trusted_root: str = declare(
         "",
         "The file trusted_root.json with the certificates and public keys of Sigstore, for keyless signatures. The "
         "services of Sigstore are not contacted.",
     )
     limits: SourceLimitSettings = SourceLimitSettings()
+
+    @field_validator("proxy")
+    @classmethod
+    def _check_proxy(cls, value: str) -> str:
+        if value and not _PROXY.fullmatch(value):
+            raise ValueError("must be a URL such as http://proxy.example.com:3128")
+        return value
 
     @field_validator("insecure_hosts")
     @classmethod

@@ -17,6 +17,9 @@ _PORTS = {"https": 443, "http": 80}
 # Services at these addresses return the credentials of the machine to each process. The last network contains the
 # metadata service of Amazon EC2 for IPv6.
 _REFUSED_NETWORKS = tuple(map(ipaddress.ip_network, ("169.254.0.0/16", "fe80::/10", "fd00:ec2::/32")))
+_REFUSED_MESSAGE = (
+    "the host {} has the address {}: link-local addresses and those of metadata services are always refused"
+)
 # IPv6 addresses of these networks contain an IPv4 address in their last four bytes (RFC 4291, RFC 6052).
 _EMBEDDING_NETWORKS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48")))
 
@@ -55,6 +58,8 @@ class AddressPolicy:
             raise _create_error(f'the URL {shown!r} must have a path without ".." and backslashes')
         if parts.scheme not in _PORTS or not host:
             raise _create_error(f"the URL {shown!r} must start with https:// or http://, and have a host")
+        if _is_refused(host):
+            raise _create_error(_REFUSED_MESSAGE.format(host, host))
         if parts.scheme == "http" and not self.allows_plain_http(host, port):
             raise _create_error(
                 f"the URL {shown!r} must use https: add the host to the setting `sources.insecure_hosts` to allow http"
@@ -125,15 +130,16 @@ def resolve_host(host: str, port: int) -> tuple[str, ...]:
         raise _create_error(f"the host {host!r} is not valid") from None
     addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
     if refused := next(filter(_is_refused, addresses), None):
-        raise _create_error(
-            f"the host {host} has the address {refused}: link-local addresses and those of metadata services are "
-            "always refused"
-        )
+        raise _create_error(_REFUSED_MESSAGE.format(host, refused))
     return addresses
 
 
-def _is_refused(text: str) -> bool:
-    address = ipaddress.ip_address(text.partition("%")[0])
+def _is_refused(host: str) -> bool:
+    """Return whether a host is an IP address that is always refused. The result for a name is False."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
     return any(form in network for form in _list_forms(address) for network in _REFUSED_NETWORKS)
 
 

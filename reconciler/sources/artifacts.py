@@ -63,6 +63,7 @@ class ArtifactOptions:
         timeout_seconds: The time limit of one list of versions, and of one download.
         cache_bytes: The size limit of the cache.
         mirrors: The first mirror that matches the URL of a repository replaces it.
+        proxy: The URL of an HTTP proxy. "" for no proxy.
         is_offline: Whether only the cache is used.
     """
 
@@ -72,6 +73,7 @@ class ArtifactOptions:
     timeout_seconds: float = 60.0
     cache_bytes: int = 2 * 1024**3
     mirrors: tuple[Mirror, ...] = ()
+    proxy: str = ""
     is_offline: bool = False
 
 
@@ -100,7 +102,7 @@ class Artifacts:
         self._clock = clock
         self._credentials = credentials
         self._cache = ArtifactCache(folder / "sources", options.cache_bytes)
-        self._http = HttpClient(options.policy, backoff, is_offline=options.is_offline)
+        self._http = HttpClient(options.policy, backoff, options.proxy, is_offline=options.is_offline)
         self._records = VersionRecords(
             self._cache, backoff, options.poll_seconds, options.timeout_seconds, clock, is_offline=options.is_offline
         )

@@ -18,6 +18,7 @@ import httpx
 from reconciler.sources.addresses import resolve_host
 
 _MAX_CONNECTIONS = 16
+_KEEPALIVE_SECONDS = 5.0
 
 
 class _Deadline(threading.local):
@@ -104,10 +105,23 @@ class _CheckedBackend(httpcore.NetworkBackend):
 
 
 class CheckedTransport(httpx.HTTPTransport):
-    """The transport of httpx with checked addresses and deadlines."""
+    """The transport of httpx with checked addresses and deadlines.
 
-    def __init__(self, tls: ssl.SSLContext) -> None:
+    Args:
+        proxy: The URL of an HTTP proxy. "" for direct connections. With a proxy, only its own address is checked,
+            because the proxy resolves the names.
+    """
+
+    def __init__(self, tls: ssl.SSLContext, proxy: str) -> None:
         super().__init__(verify=tls, trust_env=False)
-        self._pool = httpcore.ConnectionPool(
-            ssl_context=tls, max_connections=_MAX_CONNECTIONS, keepalive_expiry=5.0, network_backend=_CheckedBackend()
-        )
+        backend = _CheckedBackend()
+        if proxy:
+            self._pool = httpcore.HTTPProxy(
+                proxy, ssl_context=tls, max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEPALIVE_SECONDS,
+                network_backend=backend,
+            )  # fmt: skip
+        else:
+            self._pool = httpcore.ConnectionPool(
+                ssl_context=tls, max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEPALIVE_SECONDS,
+                network_backend=backend,
+            )  # fmt: skip

@@ -108,14 +108,16 @@ class HttpClient:
     The callers limit the time of requests with `limit_duration`.
 
     Args:
+        proxy: The URL of an HTTP proxy for all hosts except loopback addresses. "" for no proxy.
         is_offline: Whether all requests are errors.
     """
 
-    def __init__(self, policy: AddressPolicy, backoff: CallBackoff, *, is_offline: bool) -> None:
+    def __init__(self, policy: AddressPolicy, backoff: CallBackoff, proxy: str, *, is_offline: bool) -> None:
+        self._proxy = proxy
         self._is_offline = is_offline
         self._policy = policy
         self._backoff = backoff
-        self._clients: dict[TlsFiles, httpx.Client] = {}
+        self._clients: dict[tuple[TlsFiles, str], httpx.Client] = {}
         self._failures: dict[str, SourceProblem] = {}
         self._lock = Lock()
 
@@ -188,7 +190,7 @@ class HttpClient:
         # The certificate of the client is a credential too.
         tls = request.tls if _has_same_origin(request.url, url) else request.tls.without_certificate()
         try:
-            with self._get_client(tls).stream(request.method, url, headers=headers) as response:
+            with self._get_client(tls, url).stream(request.method, url, headers=headers) as response:
                 if response.status_code in _TEMPORARY_STATUSES or response.status_code >= 500:
                     reason = f"it answered with the HTTP status {response.status_code}"
                     raise self._record_failure(host, _create_unreachable_error(host, reason))
@@ -204,17 +206,17 @@ class HttpClient:
         self._backoff.record_failure(host)
         return error
 
-    def _get_client(self, tls: TlsFiles) -> httpx.Client:
+    def _get_client(self, tls: TlsFiles, url: str) -> httpx.Client:
+        proxy = "" if is_loopback(httpx.URL(url).host) else self._proxy
         with self._lock:
-            client = self._clients.get(tls)
+            client = self._clients.get((tls, proxy))
             if client is None:
                 timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
-                client = httpx.Client(
-                    transport=CheckedTransport(_create_tls_context(tls)), timeout=timeout, trust_env=False
-                )
+                transport = CheckedTransport(_create_tls_context(tls), proxy)
+                client = httpx.Client(transport=transport, timeout=timeout, trust_env=False)
                 # Drop the clients with earlier contents of the same files. Other threads may still use them.
-                self._clients = {key: other for key, other in self._clients.items() if not tls.replaces(key)}
-                self._clients[tls] = client
+                self._clients = {key: other for key, other in self._clients.items() if not tls.replaces(key[0])}
+                self._clients[tls, proxy] = client
             return client
 
 

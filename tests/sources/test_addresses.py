@@ -27,6 +27,8 @@ from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServe
         pytest.param("http://[::1]/x", [], "", id="loopback-6"),
         pytest.param("http://localhost/x", [], "", id="localhost"),
         pytest.param("http://localhost.example/x", [], "must use https", id="not-localhost"),
+        pytest.param("https://169.254.169.254/x", [], "always refused", id="metadata-service"),
+        pytest.param("https://[fe80::1]/x", [], "always refused", id="link-local"),
         pytest.param("ftp://a.example/x", [], "must start with https", id="ftp"),
         pytest.param("file:///etc/passwd", [], "must start with https", id="file"),
         pytest.param("https:///x", [], "have a host", id="no-host"),

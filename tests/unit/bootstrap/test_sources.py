@@ -53,6 +53,22 @@ def test_mirror_applies(tmp_path: Path, charts: ArtifactServer) -> None:
     artifacts.close()
 
 
+def test_proxy_applies(tmp_path: Path, charts: ArtifactServer) -> None:
+    """The server of the test is the proxy. It receives the whole URL."""
+    sources = SourceSettings(proxy=charts.url, insecure_hosts=("charts.example.com",))
+    artifacts = build_artifacts(Settings(cache=str(tmp_path), sources=sources))
+    repository = helm_repository(charts, url="http://charts.example.com/charts")
+    assert isinstance(artifacts.list_versions(repository, "web"), VersionList)
+    assert charts.paths == ["GET http://charts.example.com/charts/index.yaml"]
+    assert isinstance(artifacts.list_versions(helm_repository(charts), "web"), VersionList)
+    assert charts.paths == ["GET /charts/index.yaml"]
+    refused = artifacts.list_versions(helm_repository(charts, url="https://169.254.169.254/charts"), "web")
+    assert isinstance(refused, SourceProblem)
+    assert refused.code == "SourceAddressRefused"
+    assert charts.paths == []
+    artifacts.close()
+
+
 def test_cache_has_its_size_limit(tmp_path: Path, charts: ArtifactServer) -> None:
     settings = Settings(cache=str(tmp_path), sources=SourceSettings(cache_bytes=0))
     artifacts = build_artifacts(settings)
@@ -72,6 +88,7 @@ def test_cache_has_its_size_limit(tmp_path: Path, charts: ArtifactServer) -> Non
         pytest.param({"insecure_hosts": ["http://a.example"]}, "hosts such as", id="url-as-host"),
         pytest.param({"allowed_urls": ["https://user:pass@a.example"]}, "CredentialInUrl", id="credentials"),
         pytest.param({"poll_seconds": -1}, "greater than or equal to 0", id="poll"),
+        pytest.param({"proxy": "proxy.example.com:3128"}, "must be a URL such as", id="proxy"),
         pytest.param({"mirrors": [{"prefix": "oci://a", "url": "https://b"}]}, "two oci:// URLs", id="mirror-schemes"),
         pytest.param({"mirrors": [{"prefix": "a.example", "url": "b.example"}]}, "two oci:// URLs", id="mirror-hosts"),
         pytest.param({"limits": {"compression_ratio": 1}}, "greater than or equal to 2", id="ratio"),
