@@ -102,6 +102,8 @@ _NOT_READ = "; the result uses its last fetched content, and `reconciler sync` w
 
 # A single chart is rendered by the decision about its package.
 _MIN_PARALLEL_CHARTS = 2
+# More charts in memory would not make the renders faster.
+_MAX_CHARTS_PER_BATCH = 16
 
 
 class PassContext:
@@ -278,12 +280,21 @@ class PassContext:
         }
         if len(changed) < _MIN_PARALLEL_CHARTS:
             return
-        sources = []
-        for target, upstream in changed.values():
+        sources: list[tuple[UpstreamPackage, FileTree]] = []
+        # Requests with the same chart are next to each other, so that each chart is read once and freed again.
+        for target, upstream in sorted(changed.values(), key=lambda entry: entry[1].tree):
             remote = self.get_remote(target.target.url)
             with suppress(ExpectedError, GitError):
-                if remote:
+                if sources and sources[-1][0].tree == upstream.tree:
+                    sources.append((upstream, sources[-1][1]))
+                elif remote:
                     sources.append((upstream, self._create_contents(remote).read_unrendered_source(upstream)))
+            if len(sources) >= _MAX_CHARTS_PER_BATCH:
+                self._render_ahead(sources)
+                sources = []
+        self._render_ahead(sources)
+
+    def _render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:
         with phase("render"):
             self._services.sources.render_ahead(sources)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from threading import BoundedSemaphore, Lock
-from typing import Final
+from typing import Final, TypeVar
 
 from reconciler.api.helm import ChartManifest
 from reconciler.catalog.files import FileTree
@@ -33,6 +33,8 @@ from reconciler.sources.subcharts import unpack_subcharts
 RULES_VERSION: Final = 2
 """The version of the rules that convert the output of helm to files. A new version renders all charts again."""
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 _CHART_FOLDER, _VALUES_FILE = "chart", "values.json"
 
 
@@ -75,8 +77,7 @@ class HelmEngine:
 
     def render_all(self, jobs: Sequence[tuple[FileTree, ChartRequest]]) -> tuple[RenderedSource, ...]:
         """Render several charts at the same time, one per core, and return the results in the order of the jobs."""
-        with ThreadPoolExecutor(_count_cores(), thread_name_prefix="helm") as pool:
-            return tuple(pool.map(lambda job: self.render(*job), jobs))
+        return tuple(_call_in_threads(lambda job: self.render(*job), jobs))
 
     def render(self, chart: FileTree, request: ChartRequest) -> RenderedSource:
         """Return the rendered files of a chart, or the errors.
@@ -152,10 +153,10 @@ class HelmEngine:
         return build_rendered_source(package)
 
     def _run_all(self, job: _Job, inputs: Sequence[tuple[FileTree, str]]) -> list[str]:
+        # The first render of a chart is the only one for most charts, so that it needs no threads.
         if len(inputs) == 1:
             return [self._run(job, *inputs[0])]
-        with ThreadPoolExecutor(_count_cores(), thread_name_prefix="helm") as pool:
-            return list(pool.map(lambda entry: self._run(job, *entry), inputs))
+        return _call_in_threads(lambda entry: self._run(job, *entry), inputs)
 
     def _run(self, job: _Job, chart: FileTree, values: str) -> str:
         """Return the output of helm for a chart or a variant of it. Raises RenderFailedError."""
@@ -267,6 +268,15 @@ def _build_arguments(request: ChartRequest) -> tuple[str, ...]:
 
 def _compute_key(chart: FileTree, request: ChartRequest, engine: str, rules: OutputRules) -> str:
     return compute_hash([RULES_VERSION, chart.id, engine, asdict(rules), request.key])
+
+
+def _call_in_threads(function: Callable[[_T], _R], arguments: Sequence[_T]) -> list[_R]:
+    """Return the results of a function, which is called in one thread per core. After an error, skip the next calls."""
+    pool = ThreadPoolExecutor(_count_cores(), thread_name_prefix="helm")
+    try:
+        return list(pool.map(function, arguments))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _count_cores() -> int:

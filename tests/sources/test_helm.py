@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -285,3 +286,33 @@ def test_damaged_subchart(engine: HelmEngine) -> None:
 
     assert list_errors(source) == ["ArchiveInvalid"]
     assert source.findings[0].message.startswith("chart web 1.2.3: ")
+
+
+WAIT_FOR_ANOTHER_PROCESS = """
+(folder / f"started-{os.getpid()}").touch()
+deadline = time.monotonic() + 20
+while len(list(folder.glob("started-*"))) < 2 and time.monotonic() < deadline:
+    time.sleep(0.01)
+if time.monotonic() >= deadline:
+    sys.exit("no other process has started")
+"""
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_charts_are_rendered_at_the_same_time(engine: HelmEngine, helm: FakeHelm) -> None:
+    helm.behave(output=OUTPUT, code=WAIT_FOR_ANOTHER_PROCESS)
+
+    results = engine.render_all([(CHART, REQUEST), (CHART, replace(REQUEST, values='{"a":1}'))])
+
+    assert [list_errors(result) for result in results] == [[], []]
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two cores")
+def test_variants_of_a_chart_are_rendered_at_the_same_time(engine: HelmEngine, helm: FakeHelm) -> None:
+    chart = CHART.with_files({"templates/a.yaml": b"{{ now }}"})
+    is_variant = "if 'toDate' in pathlib.Path('chart/templates/a.yaml').read_text():\n"
+    wait = "".join(f"    {line}\n" for line in WAIT_FOR_ANOTHER_PROCESS.splitlines())
+    helm.behave(output=OUTPUT, code=is_variant + wait)
+
+    assert list_errors(engine.render(chart, REQUEST)) == []
+    assert len(helm.calls()) == 3
