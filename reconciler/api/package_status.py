@@ -26,14 +26,33 @@ class StatusOwner(ApiModel):
     set: str = Field("", description="Name of the PackageVariantSet or PluginPreset that created the object.")
 
 
+class StatusChartDependency(ApiModel):
+    """A chart that the chart of the package requires and does not contain."""
+
+    name: str = Field("", description="Name of the chart.")
+    version: str = Field("", description="Version of the chart.")
+    digest: str = Field("", description="Digest of the archive, or of the manifest in a registry.")
+
+
 class StatusUpstreamVersion(ApiModel):
-    """A version of the upstream package."""
+    """A version of the upstream package.
+
+    A package from Git has the fields directory, ref and commit. A chart from a chart repository has chart, version and
+    digest, and an OCI artifact has package, tag and digest.
+    """
 
     repo: str = Field("", description="URL of the package repository.")
     directory: str = Field("", description="Folder of the package in this repository.")
     ref: str = Field("", description="Git ref.")
     commit: str = Field("", description="ID of the commit.")
-    tree: str = Field("", description="ID of the Git tree with the package.")
+    chart: str = Field("", description="Name of the chart.")
+    version: str = Field("", description="Version of the chart.")
+    package: str = Field("", description="Path of the package in the registry.")
+    tag: str = Field("", description="Tag of the artifact.")
+    digest: str = Field("", description="Digest of the archive, or of the manifest in a registry.")
+    tree: str = Field("", description="ID of the Git tree with the files of the package, before charts are rendered.")
+    app_version: str = Field("", description="Version of the application in a chart.")
+    dependencies: tuple[StatusChartDependency, ...] = Field((), description="Required charts that were downloaded.")
 
 
 class StatusUpstream(ApiModel):
@@ -65,11 +84,31 @@ class StatusInputObject(ApiModel):
     hash: str = Field("", description="Digest of the object. The digest of a Secret is masked.")
 
 
+class StatusEngine(ApiModel):
+    """The program that rendered the source."""
+
+    name: str = Field("", description="Name of the program, for example helm.")
+    version: str = Field("", description="Major and minor version, and the digest of the program file.")
+
+
+class StatusSource(ApiModel):
+    """How the files of the upstream became the files of the package. A kpt package does not have this field."""
+
+    kind: str = Field("", description="Kind of the source: helm, kustomize or manifests.")
+    engine: StatusEngine = StatusEngine()
+    release_name: str = Field("", description="Name of the Helm release.")
+    namespace: str = Field("", description="Namespace of the Helm release.")
+    kube_version: str = Field("", description="Kubernetes version for which the chart was rendered.")
+    api_versions: tuple[str, ...] = Field((), description="API versions that were added for the chart.")
+    values_digest: str = Field("", description="Digest of the values of the chart.")
+
+
 class StatusInputs(ApiModel):
     """All inputs of the render."""
 
     config: str = Field("", description="Commit of the config, or tree:<id> if the config is not in a Git repository.")
     digest: str = Field("", description="Digest of all dependencies of the render.")
+    source: StatusSource = StatusSource()
     objects: tuple[StatusInputObject, ...] = Field((), description="Config objects that the render used.")
 
 

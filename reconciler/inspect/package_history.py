@@ -31,6 +31,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
 from reconciler.output.text import shorten_id
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.packages.functions.registry import format_program_trace_key
 from reconciler.planning.attribution.re_render import (
     TREE_PREFIX,
     RecordedInputs,
@@ -41,6 +42,7 @@ from reconciler.planning.attribution.re_render import (
     list_re_renders,
     pin_recorded_upstream,
 )
+from reconciler.planning.model.sources import SourceFailedError
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot
@@ -294,6 +296,10 @@ class PackageHistory:
         has_same_inputs = has_recorded_inputs(package.recorded, re_rendered.trace)
         return re_rendered if has_same_inputs and re_rendered.is_reproduced else None
 
+    def identify_program(self, name: str) -> str:
+        """Return the identity of a program that renders sources, such as helm. "" if it is not available."""
+        return self._services.functions.identity(format_program_trace_key(name))
+
     def re_render(self, package: CommittedPackage, past_config: PastConfig) -> ReRenderedPackage:
         """Re-render a package with its recorded inputs.
 
@@ -363,7 +369,15 @@ class PackageHistory:
         """
         if isinstance(variant.source, GeneratedSource):
             return variant.source.files
-        upstream = variant.source
+        upstream, sources = variant.source, self._services.sources
+        try:
+            files = sources.read_artifact(upstream) if upstream.artifacts else self._read_git_files(package, upstream)
+            return sources.render(upstream, files).files
+        except SourceFailedError as error:
+            codes = ", ".join(sorted({finding.code for finding in error.findings}))
+            raise ReRenderError(f"{codes}: {error}") from error
+
+    def _read_git_files(self, package: CommittedPackage, upstream: UpstreamPackage) -> FileTree:
         remote = self._remotes.get(upstream.url)
         if remote and has_commit(remote, upstream.commit):
             tree = remote.find_tree_at(upstream.commit, upstream.directory)

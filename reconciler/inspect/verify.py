@@ -225,7 +225,8 @@ class _Verification:
         try:
             re_rendered = self._history.re_render_recorded(package, group, has_original_refs=has_original_refs)
             if re_rendered.is_reproduced:
-                return RerenderResult("reproduced", notes=re_rendered.notes)
+                note = self._describe_other_engine(package)
+                return RerenderResult("reproduced", notes=(*re_rendered.notes, *([note] if note else ())))
             past_config = self._history.read_config(package.recorded.config, group, has_original_refs=has_original_refs)
         except ReRenderError as error:
             return RerenderResult("differs" if error.is_mismatch else "unknowable", error.message)
@@ -237,7 +238,9 @@ class _Verification:
         rendered = read_files(package.remote, recorded.rendered)
         record = self._history.find_record(package)
         changed_inputs: tuple[str, ...] = ()
-        if has_recorded_inputs(recorded, re_rendered.trace):
+        if note := self._describe_other_engine(package):
+            reason = f"the output differs; {note}"
+        elif has_recorded_inputs(recorded, re_rendered.trace):
             reason = "all inputs equal the recorded inputs, but the output differs"
         elif record and has_recorded_inputs(recorded, record.trace):
             reason, changed_inputs = "the output differs", format_changed_inputs(record.trace, re_rendered.trace)
@@ -250,6 +253,14 @@ class _Verification:
             tree = shorten_id(recorded.rendered)
             reason = f"{reason}; no diff is available, because the recorded tree {tree} does not exist any more"
         return RerenderResult("differs", reason, self._find_difference(rendered, re_rendered), changed_inputs)
+
+    def _describe_other_engine(self, package: CommittedPackage) -> str:
+        """Return the difference between the recorded program and the current one. Return "" if they are equal."""
+        recorded = package.recorded.engine
+        current = self._history.identify_program(recorded.partition("/")[0]) if recorded else ""
+        if not current or current == recorded:
+            return ""
+        return f"EngineDiffers: the package was rendered with {recorded}, and it was rendered again with {current}"
 
     def _find_difference(self, rendered: FileTree | None, re_rendered: ReRenderedPackage) -> FirstDifference | None:
         if rendered is None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,10 +15,12 @@ from tests.scenarios.test_charts import SERVICE, chart
 from tests.support.archives import pack_files
 from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServer, compute_digest, serve
 from tests.support.charts import FakeHelm
+from tests.support.command_line import run_in
 from tests.support.world import World, package, small_world
 
 OUTPUT = "---\n# Source: web/templates/service.yaml\n" + SERVICE.replace("{{ .Release.Name }}", "web")
 CLUSTERS = ("berlin", "lisbon")
+ENVIRONMENT = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
 
 
 def describe_repository(repository_type: str, block: str, name: str = "charts") -> str:
@@ -310,3 +315,68 @@ def test_missing_dependency_is_downloaded_at_its_locked_version(
     (dependency,) = world.package_status("drafts/berlin", "web")["upstream"]["to"]["dependencies"]
     assert dependency == {"name": "common", "version": "2.0.0", "digest": compute_digest(subchart)}
     assert world.sync_until_unchanged().report.render_count == 0
+
+
+def test_set_uses_a_chart_for_all_clusters(world: World, server: ArtifactServer, helm: FakeHelm) -> None:
+    world.write({f"{name}.yaml": None for name in CLUSTERS})
+    # A chart repository can be at the root of a server.
+    server.files["/index.yaml"] = server.files["/charts/index.yaml"]
+    server.files["/web-1.0.0.tgz"] = server.files["/charts/web-1.0.0.tgz"]
+    world.write(
+        {
+            "charts.yaml": describe_repository("helm", f'{{url: "{server.url}"}}'),
+            "set.yaml": (
+                "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: web}\n"
+                'spec:\n  upstream: {repo: charts, chart: web, version: "~1.0"}\n  targets:\n'
+                "    - repositories: [{name: berlin}, {name: lisbon}]\n"
+                "      template: {helm: {namespaceExpr: \"'shop-' + repository.labels['region']\"}}\n"
+            ),
+        }
+    )
+
+    result = world.sync()
+
+    assert {name: result.outcomes[f"{name}/web"] for name in CLUSTERS} == dict.fromkeys(CLUSTERS, "draft")
+    assert {call[call.index("--namespace") + 1] for call in helm.calls()} == {"shop-north", "shop-south"}
+    assert world.sync_until_unchanged().report.render_count == 0
+
+
+def read_verdicts(world: World) -> dict[str, tuple[str, str]]:
+    """Return the verdict and the reason or notes of `verify` for each package."""
+    settings = {"cache": str(world.folder / "cache"), "fleet": {"url": str(world.fleet)}, **world._settings}
+    (world.folder / "settings.yaml").write_text(json.dumps(settings))
+    result = run_in(
+        world.folder, ENVIRONMENT, "verify", "--config", world.source, "--settings", "settings.yaml", "-o", "json"
+    )
+    items = json.loads(result.stdout)["items"]
+    return {
+        item["package"]: (
+            item["verdict"],
+            " ".join([item["rerender"].get("reason", ""), *item["rerender"].get("notes", ())]).strip(),
+        )
+        for item in items
+        if item["package"].endswith("/web")
+    }
+
+
+@pytest.mark.slow
+def test_charts_are_verified_from_their_digest(world: World, server: ArtifactServer, helm: FakeHelm) -> None:
+    publish(world)
+    source = world.package_status("clusters/berlin", "web")["inputs"]["source"]
+    assert (source["kind"], source["engine"]["name"], source["namespace"]) == ("helm", "helm", "shop")
+
+    assert {verdict for verdict, _ in read_verdicts(world).values()} == {"reproduced"}
+
+    helm.path.write_text(helm.path.read_text() + "# another build\n")
+    verdict, note = read_verdicts(world)["berlin/web"]
+    assert (verdict, note.partition(":")[0]) == ("reproduced", "EngineDiffers")
+    helm.behave(output=OUTPUT.replace("ClusterIP", "NodePort"))
+    shutil.rmtree(world.folder / "cache/renders")
+    verdict, note = read_verdicts(world)["berlin/web"]
+    assert (verdict, "EngineDiffers" in note) == ("differs", True)
+
+    shutil.rmtree(world.folder / "cache")
+    server.files.pop("/charts/web-1.0.0.tgz")
+    verdict, note = read_verdicts(world)["berlin/web"]
+    assert verdict == "unknowable"
+    assert "404" in note

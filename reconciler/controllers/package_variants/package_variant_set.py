@@ -335,6 +335,9 @@ def _iterate_inputs(manifest: ConfigObject, expansion: SetExpansion, view: _SetV
         yield resolution
         if isinstance(resolution, ResolvedRevision):
             repository = inputs.repositories[namespace, resolution.repository]
+            if repository.artifacts:
+                yield repository.artifacts
+                continue
             seconds = inputs.upstreams.get_commit_seconds(repository, resolution.commit)
             yield (repository.url, inputs.upstreams.get_url(repository), seconds)
     for api_version, kind, name in expansion.values_objects:

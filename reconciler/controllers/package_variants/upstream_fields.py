@@ -22,6 +22,8 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> tuple[st
         errors.append(
             f'spec.upstream.tag is invalid: "{upstream.tag}" is the name of a revision; write it in the field revision'
         )
+    if repository.type != "git" and upstream.rewritten_tag:
+        errors.append(f'spec.upstream.tagMode: "rewrite" requires a Repository of type git, not {repository.type}')
     if repository.type == "helm" and not upstream.version:
         errors.append("spec.upstream.version must be set, because the upstream is a chart")
     if upstream.version and parse_range(upstream.version) is None:

@@ -12,7 +12,7 @@ from reconciler.api.base import omit_empty
 from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, Trace
 from reconciler.controllers.override_policies.model import CLUSTER_OVERRIDE_POLICY_KIND
-from reconciler.controllers.results import Variant, format_upstream_status
+from reconciler.controllers.results import UpstreamPackage, Variant, format_upstream_status
 from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.schema import find_kind_scope
@@ -22,6 +22,7 @@ from reconciler.memory import cached
 from reconciler.output.changes.package_changes import read_upstream_lock
 from reconciler.output.json_data import mask_trace
 from reconciler.output.status.package_sections import build_children_data
+from reconciler.packages.functions.registry import format_program_trace_key
 from reconciler.planning.model.outcomes import Draft, PackageRender
 from reconciler.planning.model.sources import serialize_conflict
 from reconciler.planning.model.targets import Target
@@ -55,7 +56,26 @@ def build_inputs_data(variant: Variant, rendered: PackageRender, trace: Trace, c
         *_build_objects(rendered, trace),
         *({name: value for name, value in source.items() if value} for source in sources),
     ]
-    return {"config": config, "digest": compute_inputs_digest(trace), "objects": objects}
+    source = _build_source(variant.upstream, trace) if variant.upstream else {}
+    return {"config": config, "digest": compute_inputs_digest(trace), "source": source, "objects": objects}
+
+
+def _build_source(upstream: UpstreamPackage, trace: Trace) -> dict[str, Any]:
+    """Return how the source was rendered. Return {} for a kpt package."""
+    if upstream.kind == "kpt":
+        return {}
+    chart = upstream.chart
+    if chart is None:
+        return {"kind": upstream.kind}
+    name, _, version = trace.get(format_program_trace_key("helm"), "").partition("/")
+    options = {
+        "releaseName": chart.release_name,
+        "namespace": chart.namespace,
+        "kubeVersion": chart.kube_version,
+        "apiVersions": list(chart.api_versions),
+        "valuesDigest": upstream.values.fingerprint,
+    }
+    return omit_empty({"kind": upstream.kind, "engine": omit_empty({"name": name, "version": version}), **options})
 
 
 def _build_objects(rendered: PackageRender, trace: Trace) -> Iterator[dict[str, str]]:

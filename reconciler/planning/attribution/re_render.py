@@ -108,6 +108,7 @@ class RecordedRender:
         digest: The digest of all dependencies of the render with their fingerprints.
         upstream: The upstream of the package, or {} for generated files.
         conditions: The status of each condition by condition type.
+        engine: The name, version and digest of the program that rendered the source, such as "helm/3.22 sha256:…".
     """
 
     owner: Mapping[str, str]
@@ -118,6 +119,7 @@ class RecordedRender:
     digest: str = ""
     upstream: Mapping[str, Any] = field(default_factory=dict)
     conditions: Mapping[str, str] = field(default_factory=dict)
+    engine: str = ""
 
     @property
     def is_edited(self) -> bool:
@@ -142,7 +144,9 @@ def parse_recorded_render(content: bytes) -> RecordedRender | str:
     known = {name: upstream[name] for name in _UPSTREAM if name in upstream}
     owner, conditions = _get_mapping(status.get("owner")), _read_condition_statuses(status)
     digest = _get_text(inputs, "digest")
-    return RecordedRender(owner, base, merged, rendered, inputs["config"], digest, known, conditions)
+    engine = _get_mapping(_get_mapping(inputs.get("source")).get("engine"))
+    program = "/".join(filter(None, (_get_text(engine, "name"), _get_text(engine, "version"))))
+    return RecordedRender(owner, base, merged, rendered, inputs["config"], digest, known, conditions, program)
 
 
 def _validate_record(

@@ -59,6 +59,12 @@ def build_repository(repository_type: RepositoryType) -> Repository:
             id="revision-of-a-chart",
         ),
         pytest.param(
+            "oci",
+            {"package": "web", "tag": "stable", "tag_mode": "rewrite"},
+            ['spec.upstream.tagMode: "rewrite" requires a Repository of type git, not oci'],
+            id="rewrite-in-a-registry",
+        ),
+        pytest.param(
             "git",
             {"package": "web", "tag": "v12"},
             ['spec.upstream.tag is invalid: "v12" is the name of a revision; write it in the field revision'],
