@@ -33,7 +33,7 @@ The tables below list the values of labels with fixed values. The other labels h
 | `code` of `reconciler_findings` | The code of the [finding](findings.md). At most 160 values, and `other`. |
 | `code` of `reconciler_http_requests_total` | The status of the response. At most 20 values, and `other`. |
 | `event` | The name of the [notification event](notifications.md). |
-| `host` | The host of the forge. At most 20 values, and `other`. |
+| `host` | The host of the forge, chart repository or registry. At most 20 or 50 values, and `other`. |
 | `python`, `revision` | The version of Python. The Git commit that the program was installed from, or `unknown`. |
 | `remote` of `reconciler_credential_expiry_timestamp_seconds` | The host of the forge, or `server`. |
 | `remote` | The value that the setting [`metrics.remote_label`](settings.md#metrics) selects. |

@@ -24,6 +24,8 @@ from reconciler.redaction import redact, redact_url
 from reconciler.sources.addresses import AddressPolicy, is_loopback
 from reconciler.sources.connections import CheckedTransport
 from reconciler.sources.errors import SourceError
+from reconciler.telemetry import metrics
+from reconciler.telemetry.traces import span
 
 _MAX_REDIRECTS = 5
 # Request Timeout, Too Early and Too Many Requests.
@@ -190,7 +192,11 @@ class HttpClient:
         # The certificate of the client is a credential too.
         tls = request.tls if _has_same_origin(request.url, url) else request.tls.without_certificate()
         try:
-            with self._get_client(tls, url).stream(request.method, url, headers=headers) as response:
+            with (
+                _record_request(request.method, url) as record_status,
+                self._get_client(tls, url).stream(request.method, url, headers=headers) as response,
+            ):
+                record_status(response.status_code)
                 if response.status_code in _TEMPORARY_STATUSES or response.status_code >= 500:
                     reason = f"it answered with the HTTP status {response.status_code}"
                     raise self._record_failure(host, _create_unreachable_error(host, reason))
@@ -218,6 +224,29 @@ class HttpClient:
                 self._clients = {key: other for key, other in self._clients.items() if not tls.replaces(key[0])}
                 self._clients[tls, proxy] = client
             return client
+
+
+@contextmanager
+def _record_request(method: str, url: str) -> Iterator[Callable[[int], None]]:
+    """Yield a function that receives the status of a response. Record one request in the metrics and in the trace."""
+    parsed = httpx.URL(url)
+    status_class = "error"
+    attributes = {"http.request.method": method, "server.address": parsed.host, "url.path": parsed.path}
+    with span(f"{method} {parsed.host}", attributes) as opened:
+
+        def record_status(status: int) -> None:
+            nonlocal status_class
+            status_class = f"{status // 100}xx"
+            if opened is not None:
+                opened.set_attribute("http.response.status_code", status)
+
+        try:
+            yield record_status
+        except httpx.HTTPError:
+            status_class = "error"
+            raise
+        finally:
+            metrics.SOURCE_REQUESTS.add(parsed.host, status_class)
 
 
 @lru_cache(maxsize=16)

@@ -45,6 +45,7 @@ _MAX_FINDING_CODES = 160
 _MAX_CHANNELS, _MAX_EVENTS = 20, 30
 _MAX_REMOTES = 100
 _MAX_FORGES, _MAX_RATE_LIMITS = 20, 10
+_MAX_SOURCE_HOSTS = 50
 _MAX_CREDENTIALS = 20
 
 WEBHOOK_PROVIDERS = ("github", "gitlab", "gitea", "forgejo", "bitbucket", "other")
@@ -221,6 +222,14 @@ FORGE_RATE_LIMIT_RESET = REGISTRY.gauge(
     is_sparse=True,
     host=FORGE_HOSTS,
     resource=RATE_LIMITS,
+)
+SOURCE_HOSTS = LabelValues(_MAX_SOURCE_HOSTS)
+SOURCE_REQUESTS = REGISTRY.counter(
+    "reconciler_source_requests_total",
+    "The number of requests to chart repositories and registries, and to the hosts of their redirects. `error` "
+    "requests have no complete response.",
+    host=SOURCE_HOSTS,
+    status_class=STATUS_CLASSES,
 )
 CACHE_BYTES = REGISTRY.gauge(
     "reconciler_cache_bytes", "The size of the files in the cache folder, updated each hour.", cache=CACHES
