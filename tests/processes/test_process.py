@@ -104,10 +104,10 @@ def test_a_signal_is_reported() -> None:
     assert run("import os; os.kill(os.getpid(), 9)").exit_code == -9
 
 
-def test_a_program_that_is_not_there() -> None:
+def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     before = len([*Path("/proc/self/fd").iterdir()])
 
     with pytest.raises(FileNotFoundError):
-        run_process(ProcessSpec(["/nonexistent"]), b"", ProcessLimits(1, 0, 1))
+        run_process(ProcessSpec([str(tmp_path / "absent")]), b"", ProcessLimits(1, 0, 1))
 
     assert len([*Path("/proc/self/fd").iterdir()]) == before
