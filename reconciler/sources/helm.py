@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from threading import BoundedSemaphore, Lock
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from reconciler.api.helm import ChartManifest
@@ -16,18 +14,21 @@ from reconciler.lazy_dataclasses import asdict, dataclass
 from reconciler.packages.charts.dependencies import create_repository_finding, find_missing_dependencies
 from reconciler.packages.charts.determinism import TrialRenders, render_deterministically
 from reconciler.packages.charts.documents import split_output
-from reconciler.packages.charts.helm_errors import convert_helm_error, is_out_of_memory
+from reconciler.packages.charts.helm_errors import convert_helm_error
 from reconciler.packages.charts.metadata import check_chart_manifest, format_chart, read_chart_manifest
 from reconciler.packages.charts.package_files import OutputRules, build_rendered_source, read_output
 from reconciler.packages.charts.request import ChartRequest, RenderedSource, RenderFailedError
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
-from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessTimeoutError
+from reconciler.processes.process import ProcessLimits
+from reconciler.sources.engine_programs import EngineVersion
+from reconciler.sources.engine_runs import EngineRuns, count_cores, decode_output
 from reconciler.sources.errors import SourceError
-from reconciler.sources.helm_program import HelmProgram, HelmVersion
+from reconciler.sources.helm_program import HelmProgram
 from reconciler.sources.limits import SourceLimits
-from reconciler.sources.programs import ProgramRunner, SandboxUnavailableError
+from reconciler.sources.programs import ProgramRunner
 from reconciler.sources.render_cache import RenderCache
+from reconciler.sources.shared_renders import SharedRenders
 from reconciler.sources.subcharts import unpack_subcharts
 
 RULES_VERSION: Final = 2
@@ -60,12 +61,8 @@ class HelmEngine:
     ) -> None:
         self._options = options
         self._program = program
-        self._runner = runner
-        self._cache = cache
-        self._interrupted = _InterruptedRenders(backoff)
-        self._lock = Lock()
-        self._running: dict[str, Future[RenderedSource]] = {}
-        self._slots = BoundedSemaphore(_count_cores())
+        self._runs = EngineRuns(runner, options.limits)
+        self._renders = SharedRenders(cache, backoff)
 
     def identity(self) -> str:
         """Return the name, version and digest of the program, e.g. "helm/3.22 sha256:…".
@@ -73,7 +70,7 @@ class HelmEngine:
         Return "" if the program is not available now.
         """
         found = self._program.find()
-        return found.identity if isinstance(found, HelmVersion) else ""
+        return found.identity if isinstance(found, EngineVersion) else ""
 
     def render_all(self, jobs: Sequence[tuple[FileTree, ChartRequest]]) -> tuple[RenderedSource, ...]:
         """Render several charts at the same time, one per core, and return the results in the order of the jobs."""
@@ -89,49 +86,13 @@ class HelmEngine:
         if isinstance(manifest, Finding):
             return RenderedSource(findings=(manifest,))
         found = self._program.find()
-        if not isinstance(found, HelmVersion):
+        if not isinstance(found, EngineVersion):
             return RenderedSource(findings=(found.create_finding(format_chart(manifest)),))
         key = _compute_key(chart, request, found.identity, self._options.rules)
         job = _Job(chart, manifest, format_chart(manifest), request, found)
-        return self._cache.read(key) or self._render_once(key, job)
+        return self._renders.render(key, lambda: self._render(job))
 
-    def _render_once(self, key: str, job: _Job) -> RenderedSource:
-        with self._lock:
-            running = self._running.get(key)
-            future = running or self._running.setdefault(key, Future())
-        if running:
-            return running.result()
-        try:
-            # Read the cache again, because another thread can have ended the same render since the last read.
-            result = self._cache.read(key) or self._render(key, job)
-            future.set_result(result)
-        except BaseException as error:
-            future.set_exception(error)
-            raise
-        finally:
-            with self._lock:
-                del self._running[key]
-        return result
-
-    def _render(self, key: str, job: _Job) -> RenderedSource:
-        if interrupted := self._interrupted.find(key):
-            return interrupted
-        try:
-            result = self._render_now(job)
-        except RenderFailedError as error:
-            result = RenderedSource(findings=error.findings)
-            if error.is_temporary:
-                self._interrupted.add(key, result)
-                return result
-        self._interrupted.remove(key)
-        if select_errors(result.findings):
-            # Do not store errors in files, because they can quote values.
-            self._cache.keep_in_memory(key, result)
-        else:
-            self._cache.write(key, result)
-        return result
-
-    def _render_now(self, job: _Job) -> RenderedSource:
+    def _render(self, job: _Job) -> RenderedSource:
         """Render a chart, also with the variants that show whether the output is deterministic.
 
         Raises:
@@ -164,26 +125,10 @@ class HelmEngine:
             _CHART_FOLDER: chart,
             _VALUES_FILE: values.encode("utf-8", "surrogatepass"),
         }
-        limits = self._options.limits
-        try:
-            with self._slots:
-                result = self._runner.run(job.helm.program.path, _build_arguments(job.request), inputs, limits)
-        except ProcessTimeoutError as error:
-            message = (
-                f"{job.label}: helm took longer than {limits.seconds:g} seconds and was killed. It is tried again"
-                " later; the setting `sources.helm.timeout_seconds` is the limit"
-            )
-            raise RenderFailedError((SourceCodes.RENDER_TIMEOUT.finding(message),), is_temporary=True) from error
-        except (OSError, SandboxUnavailableError) as error:
-            reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-            message = f"{job.label}: {job.helm.program.path} cannot run: {reason}"
-            raise RenderFailedError((SourceCodes.HELM_UNAVAILABLE.finding(message),), is_temporary=True) from error
-        _check_result(job, result, limits)
-        try:
-            return result.output.decode()
-        except UnicodeDecodeError as error:
-            finding = SourceCodes.RENDERED_OUTPUT_INVALID.finding(f"{job.label}: the output of helm is not UTF-8 text")
-            raise RenderFailedError((finding,)) from error
+        result = self._runs.run(job.helm, _build_arguments(job), inputs, job.label)
+        if result.exit_code:
+            raise RenderFailedError(convert_helm_error(result.stderr, job.label, job.manifest.name))
+        return decode_output(result, job.helm, job.label)
 
 
 @dataclass(frozen=True)
@@ -194,30 +139,7 @@ class _Job:
     manifest: ChartManifest
     label: str
     request: ChartRequest
-    helm: HelmVersion
-
-
-class _InterruptedRenders:
-    """Results of renders that exceeded a limit of the machine. Each render is repeated only after its back-off."""
-
-    def __init__(self, backoff: CallBackoff) -> None:
-        self._backoff = backoff
-        self._lock = Lock()
-        self._results: dict[str, RenderedSource] = {}
-
-    def find(self, key: str) -> RenderedSource | None:
-        with self._lock:
-            return self._results[key] if key in self._results and self._backoff.is_waiting(key) else None
-
-    def add(self, key: str, result: RenderedSource) -> None:
-        with self._lock:
-            self._backoff.record_failure(key)
-            self._results[key] = result
-
-    def remove(self, key: str) -> None:
-        with self._lock:
-            if self._results.pop(key, None):
-                self._backoff.record_success(key)
+    helm: EngineVersion
 
 
 def _prepare_chart(job: _Job, limits: SourceLimits) -> FileTree:
@@ -237,28 +159,11 @@ def _prepare_chart(job: _Job, limits: SourceLimits) -> FileTree:
     return chart
 
 
-def _check_result(job: _Job, result: ProcessResult, limits: ProcessLimits) -> None:
-    """Raise RenderFailedError if helm failed or wrote too much."""
-    if result.is_too_large:
-        message = (
-            f"{job.label} renders more than {limits.output_bytes} bytes: the setting `sources.helm.output_bytes` is"
-            " the limit"
-        )
-        raise RenderFailedError((SourceCodes.SOURCE_TOO_LARGE.finding(message),))
-    if result.exit_code < 0 or is_out_of_memory(result.stderr):
-        message = (
-            f"{job.label}: helm used more than {limits.memory_bytes} bytes of memory, or another process killed it. It"
-            " is tried again later. The setting `sources.helm.memory_bytes` is the limit"
-        )
-        raise RenderFailedError((SourceCodes.RENDER_OUT_OF_MEMORY.finding(message),), is_temporary=True)
-    if result.exit_code:
-        raise RenderFailedError(convert_helm_error(result.stderr, job.label, job.manifest.name))
-
-
-def _build_arguments(request: ChartRequest) -> tuple[str, ...]:
+def _build_arguments(job: _Job) -> tuple[str, ...]:
+    request = job.request
     api_versions = (part for version in sorted(request.api_versions) for part in ("--api-versions", version))
     return (
-        "template", "--namespace", request.namespace, "--values", _VALUES_FILE,
+        job.helm.kind.command, "--namespace", request.namespace, "--values", _VALUES_FILE,
         "--kube-version", request.kube_version, *api_versions,
         *(("--include-crds",) if request.include_crds else ()),
         *(("--skip-schema-validation",) if request.skip_schema_validation else ()),
@@ -272,12 +177,8 @@ def _compute_key(chart: FileTree, request: ChartRequest, engine: str, rules: Out
 
 def _call_in_threads(function: Callable[[_T], _R], arguments: Sequence[_T]) -> list[_R]:
     """Return the results of a function, which is called in one thread per core. After an error, skip the next calls."""
-    pool = ThreadPoolExecutor(_count_cores(), thread_name_prefix="helm")
+    pool = ThreadPoolExecutor(count_cores(), thread_name_prefix="helm")
     try:
         return list(pool.map(function, arguments))
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def _count_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,0 +1,130 @@
+"""Finds the programs that render sources, and their versions."""
+
+from __future__ import annotations
+
+import re
+from threading import Lock
+
+from reconciler.krm.findings import Finding, FindingCode
+from reconciler.krm.version_ranges import VersionRange, parse_version
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.processes.process import ProcessLimits, ProcessTimeoutError
+from reconciler.sources.programs import Program, ProgramFinder, ProgramRunner, SandboxUnavailableError
+from reconciler.sources.render_cache import RenderCache
+
+
+@dataclass(frozen=True)
+class ProgramKind:
+    """The interface of a program that renders sources.
+
+    Attributes:
+        engine: The name of the engine, which is also the name of its settings group, e.g. "helm".
+        command: The first argument of a render.
+        version_arguments: The arguments that print the version.
+        version_pattern: Pattern with two groups: the major version and the minor version.
+        install_command: A command that installs the program.
+        unavailable: The finding code if the program cannot run.
+    """
+
+    engine: str
+    command: str
+    version_arguments: tuple[str, ...]
+    version_pattern: re.Pattern[str]
+    install_command: str
+    unavailable: FindingCode
+
+    @property
+    def next_step(self) -> str:
+        """What the user can do if the program is missing."""
+        return (
+            f"install it with `{self.install_command}` or a package manager, or set `sources.{self.engine}.program`"
+        )
+
+
+@dataclass(frozen=True)
+class EngineVersion:
+    """A program that can render sources, and its major and minor version, e.g. "3.22"."""
+
+    kind: ProgramKind
+    program: Program
+    version: str
+
+    @property
+    def identity(self) -> str:
+        """The name, version and digest of the program. Equal identities give equal output."""
+        return f"{self.kind.engine}/{self.version} {self.program.digest}"
+
+
+@dataclass(frozen=True)
+class EngineProblem:
+    """The reason why a program cannot run. `text` is the end of a sentence that begins with the name of a source."""
+
+    code: FindingCode
+    text: str
+
+    def create_finding(self, source: str) -> Finding:
+        """Return the finding about a source that needs the program."""
+        return self.code.finding(f"{source} {self.text}")
+
+
+class EngineProgram:
+    """Finds a program. The version is requested from the program once per digest of the program file.
+
+    Args:
+        supported: The versions that can be used.
+    """
+
+    def __init__(
+        self,
+        kind: ProgramKind,
+        supported: VersionRange,
+        finder: ProgramFinder,
+        runner: ProgramRunner,
+        cache: RenderCache,
+        limits: ProcessLimits,
+    ) -> None:
+        self._kind = kind
+        self._supported = supported
+        self._finder = finder
+        self._runner = runner
+        self._cache = cache
+        self._limits = limits
+        self._lock = Lock()
+        self._versions: dict[str, str] = {}
+
+    def find(self) -> EngineVersion | EngineProblem:
+        """Return the program. If it is not available, return the reason."""
+        program = self._finder.find()
+        if program is None:
+            return EngineProblem(self._kind.unavailable, self._describe_missing_program())
+        with self._lock:
+            if program.digest not in self._versions:
+                self._versions[program.digest] = self._read_version(program)
+            version = self._versions[program.digest]
+        parsed = parse_version(version)
+        if parsed and self._supported.matches(parsed):
+            return EngineVersion(self._kind, program, version)
+        found = f"version {version}" if version else "a program that does not print its version"
+        needed = f"{self._kind.engine} {self._supported.text}"
+        text = f"needs {needed}, and {program.path} is {found}: {self._kind.next_step}"
+        return EngineProblem(SourceCodes.ENGINE_UNSUPPORTED, text)
+
+    def _read_version(self, program: Program) -> str:
+        version = self._cache.read_version(program.digest)
+        if not version and (version := self._request_version(program)):
+            self._cache.write_version(program.digest, version)
+        return version
+
+    def _request_version(self, program: Program) -> str:
+        try:
+            result = self._runner.run(program.path, self._kind.version_arguments, {}, self._limits)
+        except (OSError, ProcessTimeoutError, SandboxUnavailableError):
+            return ""
+        match = self._kind.version_pattern.search(result.output.decode(errors="replace"))
+        return f"{match[1]}.{match[2]}" if match and result.exit_code == 0 else ""
+
+    def _describe_missing_program(self) -> str:
+        paths = " or ".join(map(str, self._finder.list_candidates()))
+        name, versions = self._kind.engine, self._supported.text
+        return f"needs the program {name} ({versions}), which is not at {paths}: {self._kind.next_step}"

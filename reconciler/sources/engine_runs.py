@@ -1,0 +1,85 @@
+"""Runs the programs that render sources, and converts exceeded limits to findings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from threading import BoundedSemaphore
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import FindingCode
+from reconciler.packages.charts.helm_errors import is_out_of_memory
+from reconciler.packages.charts.request import RenderFailedError
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessTimeoutError
+from reconciler.sources.engine_programs import EngineVersion
+from reconciler.sources.programs import ProgramRunner, SandboxUnavailableError
+
+
+def count_cores() -> int:
+    """Return the number of cores that this process can use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class EngineRuns:
+    """The runs of one engine, with at most one program per core at the same time."""
+
+    def __init__(self, runner: ProgramRunner, limits: ProcessLimits) -> None:
+        self._runner = runner
+        self._limits = limits
+        self._slots = BoundedSemaphore(count_cores())
+
+    def run(
+        self, engine: EngineVersion, arguments: Sequence[str], inputs: Mapping[str, FileTree | bytes], label: str
+    ) -> ProcessResult:
+        """Return the result of a program that ended within its limits. Its exit code can be positive.
+
+        Args:
+            label: The source for messages, e.g. the name and version of a chart.
+
+        Raises:
+            RenderFailedError: The program exceeded a limit or cannot be started.
+        """
+        name, path = engine.kind.engine, engine.program.path
+        try:
+            with self._slots:
+                result = self._runner.run(path, arguments, inputs, self._limits)
+        except ProcessTimeoutError as error:
+            message = (
+                f"{label}: {name} took longer than {self._limits.seconds:g} seconds and was killed. It is tried again"
+                f" later; the setting `sources.{name}.timeout_seconds` is the limit"
+            )
+            raise _create_error(SourceCodes.RENDER_TIMEOUT, message, is_temporary=True) from error
+        except (OSError, SandboxUnavailableError) as error:
+            reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+            message = f"{label}: {path} cannot run: {reason}"
+            raise _create_error(engine.kind.unavailable, message, is_temporary=True) from error
+        self._check_limits(name, result, label)
+        return result
+
+    def _check_limits(self, name: str, result: ProcessResult, label: str) -> None:
+        if result.is_too_large:
+            message = (
+                f"{label} renders more than {self._limits.output_bytes} bytes: the setting"
+                f" `sources.{name}.output_bytes` is the limit"
+            )
+            raise _create_error(SourceCodes.SOURCE_TOO_LARGE, message)
+        if result.exit_code < 0 or is_out_of_memory(result.stderr):
+            message = (
+                f"{label}: {name} used more than {self._limits.memory_bytes} bytes of memory, or another process killed"
+                f" it. It is tried again later. The setting `sources.{name}.memory_bytes` is the limit"
+            )
+            raise _create_error(SourceCodes.RENDER_OUT_OF_MEMORY, message, is_temporary=True)
+
+
+def decode_output(result: ProcessResult, engine: EngineVersion, label: str) -> str:
+    """Return the output as text. Raises RenderFailedError if it is not UTF-8."""
+    try:
+        return result.output.decode()
+    except UnicodeDecodeError as error:
+        message = f"{label}: the output of {engine.kind.engine} is not UTF-8 text"
+        raise _create_error(SourceCodes.RENDERED_OUTPUT_INVALID, message) from error
+
+
+def _create_error(code: FindingCode, message: str, *, is_temporary: bool = False) -> RenderFailedError:
+    return RenderFailedError((code.finding(message),), is_temporary=is_temporary)

@@ -1,0 +1,89 @@
+"""Starts each render once: threads share a running render, and results and failures are stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock
+
+from reconciler.krm.findings import select_errors
+from reconciler.packages.charts.request import RenderedSource, RenderFailedError
+from reconciler.processes.backoff import CallBackoff
+from reconciler.sources.render_cache import RenderCache
+
+
+class SharedRenders:
+    """The renders of one engine. The object is thread-safe.
+
+    Args:
+        backoff: The time after which a render is repeated that exceeded a limit of the machine.
+    """
+
+    def __init__(self, cache: RenderCache, backoff: CallBackoff) -> None:
+        self._cache = cache
+        self._interrupted = _InterruptedRenders(backoff)
+        self._lock = Lock()
+        self._running: dict[str, Future[RenderedSource]] = {}
+
+    def render(self, key: str, render: Callable[[], RenderedSource]) -> RenderedSource:
+        """Return the stored result for a key, or the result of `render`, which can raise RenderFailedError."""
+        return self._cache.read(key) or self._render_once(key, render)
+
+    def _render_once(self, key: str, render: Callable[[], RenderedSource]) -> RenderedSource:
+        with self._lock:
+            running = self._running.get(key)
+            future = running or self._running.setdefault(key, Future())
+        if running:
+            return running.result()
+        try:
+            # Read the cache again, because another thread can have ended the same render since the last read.
+            result = self._cache.read(key) or self._render(key, render)
+            future.set_result(result)
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        finally:
+            with self._lock:
+                del self._running[key]
+        return result
+
+    def _render(self, key: str, render: Callable[[], RenderedSource]) -> RenderedSource:
+        if interrupted := self._interrupted.find(key):
+            return interrupted
+        try:
+            result = render()
+        except RenderFailedError as error:
+            result = RenderedSource(findings=error.findings)
+            if error.is_temporary:
+                self._interrupted.add(key, result)
+                return result
+        self._interrupted.remove(key)
+        if select_errors(result.findings):
+            # Do not store errors in files, because they can quote values.
+            self._cache.keep_in_memory(key, result)
+        else:
+            self._cache.write(key, result)
+        return result
+
+
+class _InterruptedRenders:
+    """Results of renders that exceeded a limit of the machine. Each render is repeated only after its back-off."""
+
+    def __init__(self, backoff: CallBackoff) -> None:
+        self._backoff = backoff
+        self._lock = Lock()
+        self._results: dict[str, RenderedSource] = {}
+
+    def find(self, key: str) -> RenderedSource | None:
+        with self._lock:
+            return self._results[key] if key in self._results and self._backoff.is_waiting(key) else None
+
+    def add(self, key: str, result: RenderedSource) -> None:
+        with self._lock:
+            self._backoff.record_failure(key)
+            self._results[key] = result
+
+    def remove(self, key: str) -> None:
+        with self._lock:
+            if self._results.pop(key, None):
+                self._backoff.record_success(key)
