@@ -25,6 +25,7 @@ from reconciler.api.field_types import (
 from reconciler.api.helm_options import HelmOptions, HelmOptionsTemplate
 from reconciler.api.json_schema import SchemaOf
 from reconciler.api.kpt import FunctionSelector, FunctionSpec, UpdateStrategy
+from reconciler.api.kustomize_options import KustomizeOptions, KustomizeOptionsTemplate
 from reconciler.api.manifest import KUBERNETES_VERSION_SCHEMA, Manifest, Metadata
 from reconciler.api.messages import MessageTemplates
 from reconciler.api.package_sources import (
@@ -452,10 +453,16 @@ class PackageVariantSpec(ApiModel):
     annotations: Annotations = Field({}, description="Annotations of the package revision.")
     package_context: PackageContext = PackageContext()
     helm: HelmOptions | None = None
+    kustomize: KustomizeOptions | None = None
     pipeline: PipelineSpec = PipelineSpec()
     injectors: tuple[Injector, ...] = Field((), description=_INJECTORS)
     update_strategy: UpdateStrategy | None = Field(None, description=_STRATEGY)
     conflict_policy: ConflictPolicy | None = Field(None, description=_CONFLICTS)
+
+    @classmethod
+    def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
+        """Set `upstream.kind` to `kustomize` if options for Kustomize are present."""
+        return {**data, "upstream": _set_kustomize_kind(data.get("upstream"))} if data.get("kustomize") else data
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -463,6 +470,14 @@ class PackageVariantSpec(ApiModel):
         upstream, downstream = (_get_package(data.get(name)) for name in ("upstream", "downstream"))
         if all(upstream) and upstream == downstream:
             yield FieldIssue("{path} must differ from {parent}.upstream", ("downstream",))
+
+
+def _set_kustomize_kind(upstream: Any) -> Any:
+    """Return an upstream with the kind `kustomize`. An upstream with a kind, or an invalid upstream, is not changed."""
+    # The folder of the overlay can be below the package, so that the files of the package do not determine the kind.
+    if not isinstance(upstream, Mapping) or upstream.get("kind"):
+        return upstream
+    return {**upstream, "kind": "kustomize"}
 
 
 def _get_package(data: object) -> tuple[object, object]:
@@ -630,6 +645,10 @@ class PackageContextTemplate(ApiModel):
         )
 
 
+KUSTOMIZE_PATH_EXPRESSION = ("kustomize", "pathExpr")
+"""Path of the expression for the folder of an overlay in a template."""
+
+
 class PackageVariantTemplate(ApiModel):
     """The spec of the PackageVariants for a target. Most fields also accept expressions."""
 
@@ -654,6 +673,7 @@ class PackageVariantTemplate(ApiModel):
     )
     package_context: PackageContextTemplate = PackageContextTemplate()
     helm: HelmOptionsTemplate | None = None
+    kustomize: KustomizeOptionsTemplate | None = None
     pipeline: PipelineTemplate = PipelineTemplate()
     injectors: tuple[InjectorTemplate, ...] = Field((), description=_INJECTORS)
     update_strategy: UpdateStrategy | None = Field(None, description=_STRATEGY)
@@ -688,6 +708,8 @@ class PackageVariantTemplate(ApiModel):
                 yield from _iterate_map_expressions(function.config_map_exprs, path)
         for helm_path, text in self.helm.iterate_expressions() if self.helm else ():
             yield TemplateExpression(("helm", *helm_path), text)
+        if self.kustomize and self.kustomize.path_expr:
+            yield TemplateExpression(KUSTOMIZE_PATH_EXPRESSION, self.kustomize.path_expr)
 
 
 def _check_package_name(value: str) -> str:
@@ -848,6 +870,21 @@ class PackageVariantSetSpec(ApiModel):
     )
 
     @classmethod
+    def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
+        """Set `kind` of the upstreams to `kustomize` if their templates have options for Kustomize."""
+        targets, upstreams = data.get("targets"), data.get("upstreams")
+        is_overlay = isinstance(targets, list) and any(map(_has_kustomize_template, targets))
+        if is_overlay and "upstream" in data:
+            data = {**data, "upstream": _set_kustomize_kind(data["upstream"])}
+        if isinstance(upstreams, list):
+            converted = [
+                _set_kustomize_kind(upstream) if is_overlay or _has_kustomize_template(upstream) else upstream
+                for upstream in upstreams
+            ]
+            data = {**data, "upstreams": converted}
+        return data
+
+    @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue if the set has no upstream, or upstreams in both notations."""
         if "upstreams" not in data and "upstreamSets" not in data:
@@ -882,6 +919,11 @@ class PackageVariantSetSpec(ApiModel):
     def all_upstreams(self) -> tuple[UpstreamSpec, ...]:
         """The upstreams in `upstream` or `upstreams`. Upstreams in PackageRevisionSets are not included."""
         return (self.upstream,) if self.upstream else tuple(upstream.without_template for upstream in self.upstreams)
+
+
+def _has_kustomize_template(data: object) -> bool:
+    template = data.get("template") if isinstance(data, Mapping) else None
+    return isinstance(template, Mapping) and bool(template.get("kustomize"))
 
 
 def _merge_template(

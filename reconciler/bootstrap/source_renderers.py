@@ -13,10 +13,16 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile.artifact_inputs import ArtifactInputs
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
-from reconciler.sources.package_sources import HELM_TRACE_KEY, PackageSources
+from reconciler.sources.package_sources import HELM_TRACE_KEY, KUSTOMIZE_TRACE_KEY, PackageSources
 
 if TYPE_CHECKING:
+    from reconciler.krm.version_ranges import VersionRange
+    from reconciler.processes.process import ProcessLimits
+    from reconciler.settings.source_programs import ProgramSettings
+    from reconciler.sources.engine_programs import EngineProgram, ProgramKind
     from reconciler.sources.helm import HelmEngine
+    from reconciler.sources.kustomize import KustomizeEngine
+    from reconciler.sources.render_cache import RenderCache
 
 _RENDER_MEMORY_BYTES: Final = 64 * 1024 * 1024
 """The size of the rendered sources that stay in memory."""
@@ -36,33 +42,73 @@ def build_source_renderers(settings: Settings, artifacts: ArtifactInputs, search
     Args:
         search_path: More folders for programs, separated by ":".
     """
-    packages = PackageSources(partial(build_helm_engine, settings, search_path), artifacts)
-    return SourceRenderers(packages, {HELM_TRACE_KEY: packages.identify_helm})
+    packages = PackageSources(
+        partial(build_helm_engine, settings, search_path),
+        partial(build_kustomize_engine, settings, search_path),
+        artifacts,
+    )
+    programs = {HELM_TRACE_KEY: packages.identify_helm, KUSTOMIZE_TRACE_KEY: packages.identify_kustomize}
+    return SourceRenderers(packages, programs)
 
 
 def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     """Build the engine that renders charts."""
     # Import the engine here, because most fleets have no charts.
-    from reconciler.krm.version_ranges import parse_range
     from reconciler.packages.charts.package_files import OutputRules
-    from reconciler.processes.process import ProcessLimits
     from reconciler.sources.helm import HelmEngine, HelmOptions
     from reconciler.sources.helm_program import HelmProgram
     from reconciler.sources.limits import SourceLimits
     from reconciler.sources.programs import ProgramFinder, ProgramRunner
-    from reconciler.sources.render_cache import RenderCache
 
     sources, options = settings.sources, settings.sources.helm
-    limits = ProcessLimits(options.timeout_seconds, options.memory_bytes, options.output_bytes)
-    runner = ProgramRunner(sources.sandbox)
-    folder = Path(settings.cache).expanduser() / "renders"
-    cache = RenderCache(folder, sources.cache_bytes, _RENDER_MEMORY_BYTES)
-    finder = ProgramFinder("helm", Path(options.program) if options.program else None, search_path)
-    versions = parse_range(options.versions)
-    assert versions, "the settings were validated"
-    helm = HelmProgram(versions, finder, runner, cache, limits)
+    limits, runner, cache = _build_limits(options), ProgramRunner(sources.sandbox), _build_cache(settings)
+    finder = ProgramFinder("helm", options.program_path, search_path)
+    helm = HelmProgram(_parse_versions(options), finder, runner, cache, limits)
     rules = OutputRules(options.resources, options.strict)
     backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
     return HelmEngine(
         HelmOptions(limits, rules, SourceLimits(**sources.limits.model_dump())), helm, runner, cache, backoff
     )
+
+
+def build_kustomize_engine(settings: Settings, search_path: str) -> KustomizeEngine:
+    """Build the engine that builds overlays."""
+    # Import the engine here, because most fleets have no overlays.
+    from reconciler.packages.charts.package_files import OutputRules
+    from reconciler.sources.engine_programs import EngineProgram
+    from reconciler.sources.kustomize import KustomizeEngine
+    from reconciler.sources.kustomize_program import build_kustomize_program
+    from reconciler.sources.programs import ProgramFinder, ProgramRunner
+
+    options = settings.sources.kustomize
+    limits, runner, cache = _build_limits(options), ProgramRunner(settings.sources.sandbox), _build_cache(settings)
+
+    def build_program(name: str, kind: ProgramKind) -> EngineProgram:
+        finder = ProgramFinder(name, options.program_path, search_path)
+        return EngineProgram(kind, _parse_versions(options), finder, runner, cache, limits)
+
+    program = build_kustomize_program(options.program_path, build_program)
+    rules = OutputRules(options.resources, is_strict=False, engine="kustomize")
+    backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
+    return KustomizeEngine(limits, rules, program, runner, cache, backoff)
+
+
+def _build_limits(options: ProgramSettings) -> ProcessLimits:
+    from reconciler.processes.process import ProcessLimits
+
+    return ProcessLimits(options.timeout_seconds, options.memory_bytes, options.output_bytes)
+
+
+def _build_cache(settings: Settings) -> RenderCache:
+    from reconciler.sources.render_cache import RenderCache
+
+    folder = Path(settings.cache).expanduser() / "renders"
+    return RenderCache(folder, settings.sources.cache_bytes, _RENDER_MEMORY_BYTES)
+
+
+def _parse_versions(options: ProgramSettings) -> VersionRange:
+    from reconciler.krm.version_ranges import parse_range
+
+    versions = parse_range(options.versions)
+    assert versions, "the settings were validated"
+    return versions

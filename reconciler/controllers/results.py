@@ -23,6 +23,7 @@ from reconciler.memory import cached
 from reconciler.packages.artifacts import ArtifactRepository, ChartDependencySource
 from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.charts.value_sources import ChartValues
+from reconciler.packages.kustomize.request import KustomizeRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class UpstreamPackage:
         kind: How the files become a package.
         app_version: The version of the application in a chart.
         chart: The request to render the files as a chart, or None if the files are the package.
+        overlay: The request to build the files as a Kustomize overlay, or None for other kinds.
         artifacts: The chart repository or registry, or None for Git.
         allowed_secrets: The Secrets with values that the owner allows in the source, as "Kind/name". The request of a
             chart contains them too.
@@ -102,6 +104,7 @@ class UpstreamPackage:
     kind: SourceKind = "kpt"
     app_version: str = ""
     chart: ChartRequest | None = None
+    overlay: KustomizeRequest | None = None
     artifacts: ArtifactRepository | None = None
     allowed_secrets: tuple[str, ...] = ()
     # Do not compare the layers, because they contain lines of the config, which have no effect on the package.
@@ -142,7 +145,8 @@ class UpstreamPackage:
         """
         kind = "" if self.kind == "kpt" else f" {self.kind}"
         dependencies = [dependency.as_data() for dependency in self.chart_dependencies]
-        inputs = [self.chart.key, self.values.fingerprint, dependencies] if self.chart else []
+        inputs: list[Any] = [self.chart.key, self.values.fingerprint, dependencies] if self.chart else []
+        inputs += [self.overlay.key] if self.overlay else []
         request = f" {compute_digest(inputs)}" if inputs else ""
         allowed = f" {' '.join(self.allowed_secrets)}" if self.allowed_secrets and not self.chart else ""
         return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}{request}{allowed}"

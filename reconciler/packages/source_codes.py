@@ -31,6 +31,10 @@ class SourceCodes(CodeTable):
     HELM_HOOKS_PRESENT = info("A package contains resources that are Helm hooks.", PACKAGE)
     HELM_UNAVAILABLE = error("A chart needs the program helm, which cannot run on this machine.", PACKAGE)
     HOOK_LEFT_OUT = info("A Helm hook is not part of the package.", PACKAGE)
+    KUSTOMIZE_FAILED = error("A Kustomize overlay is not valid, or cannot be built.", PACKAGE)
+    KUSTOMIZE_UNAVAILABLE = error(
+        "A Kustomize overlay needs the program kustomize or kubectl, which cannot run on this machine.", PACKAGE
+    )
     LOOKUP_RETURNS_NOTHING = info("A chart calls `lookup`, which returns nothing during a render.", PACKAGE)
     NONDETERMINISTIC_CHART = error(
         "The output of a chart depends on a clock, on randomness or on the order of maps.", PACKAGE
@@ -38,6 +42,7 @@ class SourceCodes(CodeTable):
     NOT_IN_CACHE = error("With the option --offline, a source that is not in the cache cannot be read.", PACKAGE)
     PATH_INVALID = error("The path of a file in a source is absolute, or contains `..`.", PACKAGE)
     PLAINTEXT_SECRET = error("A secret value in a package is not encrypted.", PACKAGE)
+    REMOTE_BASE_REFUSED = error("A Kustomize overlay refers to a URL. The reconciler does not download it.", PACKAGE)
     RENDERED_OUTPUT_INVALID = error("A chart rendered a document that is not a Kubernetes resource.", PACKAGE)
     RENDERED_TEXT_NORMALIZED = info(
         "The text of a rendered resource was written again, because YAML parsers read it differently.", PACKAGE
@@ -81,6 +86,10 @@ class SourceCodes(CodeTable):
 
 
 TEMPORARY_CODES = frozenset(
-    code.name for code in (SourceCodes.HELM_UNAVAILABLE, SourceCodes.RENDER_OUT_OF_MEMORY, SourceCodes.RENDER_TIMEOUT)
-)
+    code.name
+    for code in (
+        SourceCodes.HELM_UNAVAILABLE, SourceCodes.KUSTOMIZE_UNAVAILABLE, SourceCodes.RENDER_OUT_OF_MEMORY,
+        SourceCodes.RENDER_TIMEOUT,
+    )
+)  # fmt: skip
 """Codes of errors that can disappear although no input of a package changes. Each pass tries again."""

@@ -60,9 +60,13 @@ def detect_manifests(files: FileTree) -> SourceKind | UnknownSourceKind:
 
 
 def list_missing_markers(kind: SourceKind, files: Collection[str]) -> tuple[str, ...]:
-    """Return the files of which a source of this kind must contain one. Return () if it contains one of them."""
+    """Return the files of which a source of this kind must contain one. Return () if it contains one of them.
+
+    Overlays can be in subfolders.
+    """
     markers = {"kpt": (KPTFILE,), "helm": (CHART_FILE,), "kustomize": KUSTOMIZATION_FILES}.get(kind, ())
-    return () if any(marker in files for marker in markers) else markers
+    names = {path.rpartition("/")[2] for path in files} if kind == "kustomize" else files
+    return () if any(marker in names for marker in markers) else markers
 
 
 def _find_kustomization(files: Collection[str]) -> str:

@@ -3,41 +3,33 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from pydantic import field_validator
 
 from reconciler.settings.declaration import SettingsGroup, declare
 
+_SEARCH = (
+    "If this setting is empty, the folders /usr/local/bin, /usr/bin, /opt/homebrew/bin and the folder of the Python "
+    "interpreter are searched. Commands other than `run` also search the PATH."
+)
 _KUBERNETES_VERSION = re.compile(r"[0-9]+\.[0-9]+(\.[0-9]+)?")
 
 
-class HelmSettings(SettingsGroup):
-    """Settings of the program helm, which renders charts."""
+class ProgramSettings(SettingsGroup):
+    """Settings that all programs have in common. Subclasses set the defaults and the descriptions of the programs."""
 
-    program: str = declare(
-        "",
-        "The absolute path of the program. If this setting is empty, the folders /usr/local/bin, /usr/bin, "
-        "/opt/homebrew/bin and the folder of the Python interpreter are searched. Commands other than `run` also "
-        "search the PATH.",
-    )
-    versions: str = declare(">=3.14 <5", "The versions of helm that can be used, as a version range.")
-    kube_version: str = declare(
-        "1.34.0",
-        "The Kubernetes version for charts, if neither the PackageVariant nor the annotation "
-        "reconciler.dev/kubernetes-version of the cluster defines it.",
-    )
-    strict: bool = declare(False, "Whether a key that a rendered mapping contains twice is an error.")
+    program: str
+    versions: str
     timeout_seconds: int = declare(60, "The time limit of one render, in seconds.", ge=1, le=3_600)
     memory_bytes: int = declare(1_073_741_824, "The memory limit of one render, in bytes.", ge=67_108_864)
     output_bytes: int = declare(67_108_864, "The size limit of the output of one render, in bytes.", ge=1_024)
-    explain_renders: int = declare(
-        40,
-        "The largest number of renders with which `explain` finds the chart values that a field depends on. 0 disables "
-        "this search.",
-        ge=0,
-        le=1_000,
-    )
-    resources: int = declare(5_000, "The largest number of resources that one chart can render.", ge=1)
+    resources: int = declare(5_000, "The largest number of resources that one render can return.", ge=1)
+
+    @property
+    def program_path(self) -> Path | None:
+        """The path of the program, or None if the program is searched."""
+        return Path(self.program) if self.program else None
 
     @field_validator("program")
     @classmethod
@@ -56,9 +48,40 @@ class HelmSettings(SettingsGroup):
             raise ValueError(f"must be a version range such as >=3.14 <5, not {value!r}")
         return value
 
+
+class HelmSettings(ProgramSettings):
+    """Settings of the program helm, which renders charts."""
+
+    program: str = declare("", f"The absolute path of the program. {_SEARCH}")
+    versions: str = declare(">=3.14 <5", "The versions of helm that can be used, as a version range.")
+    kube_version: str = declare(
+        "1.34.0",
+        "The Kubernetes version for charts, if neither the PackageVariant nor the annotation "
+        "reconciler.dev/kubernetes-version of the cluster defines it.",
+    )
+    strict: bool = declare(False, "Whether a key that a rendered mapping contains twice is an error.")
+    explain_renders: int = declare(
+        40,
+        "The largest number of renders with which `explain` finds the chart values that a field depends on. 0 disables "
+        "this search.",
+        ge=0,
+        le=1_000,
+    )
+
     @field_validator("kube_version")
     @classmethod
     def _check_kube_version(cls, value: str) -> str:
         if not _KUBERNETES_VERSION.fullmatch(value):
             raise ValueError(f"must be a Kubernetes version such as 1.34.0, not {value!r}")
         return value
+
+
+class KustomizeSettings(ProgramSettings):
+    """Settings of the program that builds Kustomize overlays: kustomize or kubectl."""
+
+    program: str = declare(
+        "",
+        f"The absolute path of the program kustomize, or of kubectl, which contains Kustomize. {_SEARCH} The program "
+        "kustomize has priority over kubectl.",
+    )
+    versions: str = declare(">=5.0 <6", "The versions of Kustomize that can be used, as a version range.")

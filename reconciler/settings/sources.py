@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import field_validator, model_validator
 
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
-from reconciler.settings.source_programs import HelmSettings
+from reconciler.settings.source_programs import HelmSettings, KustomizeSettings
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(:\d{1,5})?")
 _PROXY = re.compile(r"https?://(\[[0-9A-Fa-f:.]+\]|[^\s:@/\[\]]+)(:\d{1,5})?/?")
@@ -97,6 +97,7 @@ class SourceSettings(SettingsGroup):
         "otherwise nothing is rendered. none: never.",
     )
     helm: HelmSettings = HelmSettings()
+    kustomize: KustomizeSettings = KustomizeSettings()
     proxy: UrlWithoutCredentials = declare(
         "",
         "The URL of the HTTP proxy for chart repositories and registries, for example http://proxy.example.com:3128. "

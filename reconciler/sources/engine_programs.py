@@ -37,9 +37,7 @@ class ProgramKind:
     @property
     def next_step(self) -> str:
         """What the user can do if the program is missing."""
-        return (
-            f"install it with `{self.install_command}` or a package manager, or set `sources.{self.engine}.program`"
-        )
+        return f"install it with `{self.install_command}` or a package manager, or set `sources.{self.engine}.program`"
 
 
 @dataclass(frozen=True)

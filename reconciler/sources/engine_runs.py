@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
+from typing import TypeVar
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import FindingCode
@@ -15,8 +17,11 @@ from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessTi
 from reconciler.sources.engine_programs import EngineVersion
 from reconciler.sources.programs import ProgramRunner, SandboxUnavailableError
 
+_T = TypeVar("_T")
+_R = TypeVar("_R")
 
-def count_cores() -> int:
+
+def _count_cores() -> int:
     """Return the number of cores that this process can use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -27,7 +32,7 @@ class EngineRuns:
     def __init__(self, runner: ProgramRunner, limits: ProcessLimits) -> None:
         self._runner = runner
         self._limits = limits
-        self._slots = BoundedSemaphore(count_cores())
+        self._slots = BoundedSemaphore(_count_cores())
 
     def run(
         self, engine: EngineVersion, arguments: Sequence[str], inputs: Mapping[str, FileTree | bytes], label: str
@@ -70,6 +75,15 @@ class EngineRuns:
                 f" it. It is tried again later. The setting `sources.{name}.memory_bytes` is the limit"
             )
             raise _create_error(SourceCodes.RENDER_OUT_OF_MEMORY, message, is_temporary=True)
+
+
+def call_in_threads(function: Callable[[_T], _R], arguments: Sequence[_T]) -> list[_R]:
+    """Return the results of a function, which is called in one thread per core. After an error, skip the next calls."""
+    pool = ThreadPoolExecutor(_count_cores(), thread_name_prefix="render")
+    try:
+        return list(pool.map(function, arguments))
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def decode_output(result: ProcessResult, engine: EngineVersion, label: str) -> str:

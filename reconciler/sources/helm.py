@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from collections.abc import Sequence
+from typing import Final
 
 from reconciler.api.helm import ChartManifest
 from reconciler.catalog.files import FileTree
@@ -22,7 +21,7 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.processes.process import ProcessLimits
 from reconciler.sources.engine_programs import EngineVersion
-from reconciler.sources.engine_runs import EngineRuns, count_cores, decode_output
+from reconciler.sources.engine_runs import EngineRuns, call_in_threads, decode_output
 from reconciler.sources.errors import SourceError
 from reconciler.sources.helm_program import HelmProgram
 from reconciler.sources.limits import SourceLimits
@@ -34,8 +33,6 @@ from reconciler.sources.subcharts import unpack_subcharts
 RULES_VERSION: Final = 2
 """The version of the rules that convert the output of helm to files. A new version renders all charts again."""
 
-_T = TypeVar("_T")
-_R = TypeVar("_R")
 _CHART_FOLDER, _VALUES_FILE = "chart", "values.json"
 
 
@@ -74,7 +71,7 @@ class HelmEngine:
 
     def render_all(self, jobs: Sequence[tuple[FileTree, ChartRequest]]) -> tuple[RenderedSource, ...]:
         """Render several charts at the same time, one per core, and return the results in the order of the jobs."""
-        return tuple(_call_in_threads(lambda job: self.render(*job), jobs))
+        return tuple(call_in_threads(lambda job: self.render(*job), jobs))
 
     def render(self, chart: FileTree, request: ChartRequest) -> RenderedSource:
         """Return the rendered files of a chart, or the errors.
@@ -117,7 +114,7 @@ class HelmEngine:
         # The first render of a chart is the only one for most charts, so that it needs no threads.
         if len(inputs) == 1:
             return [self._run(job, *inputs[0])]
-        return _call_in_threads(lambda entry: self._run(job, *entry), inputs)
+        return call_in_threads(lambda entry: self._run(job, *entry), inputs)
 
     def _run(self, job: _Job, chart: FileTree, values: str) -> str:
         """Return the output of helm for a chart or a variant of it. Raises RenderFailedError."""
@@ -173,12 +170,3 @@ def _build_arguments(job: _Job) -> tuple[str, ...]:
 
 def _compute_key(chart: FileTree, request: ChartRequest, engine: str, rules: OutputRules) -> str:
     return compute_hash([RULES_VERSION, chart.id, engine, asdict(rules), request.key])
-
-
-def _call_in_threads(function: Callable[[_T], _R], arguments: Sequence[_T]) -> list[_R]:
-    """Return the results of a function, which is called in one thread per core. After an error, skip the next calls."""
-    pool = ThreadPoolExecutor(count_cores(), thread_name_prefix="helm")
-    try:
-        return list(pool.map(function, arguments))
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.resource_findings import find_plaintext_secrets
@@ -19,6 +19,7 @@ from reconciler.packages.artifacts import (
     SourceProblem,
 )
 from reconciler.packages.charts.metadata import read_chart_manifest
+from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.charts.value_sources import (
     CHART,
     ChartValues,
@@ -28,11 +29,16 @@ from reconciler.packages.charts.value_sources import (
 )
 from reconciler.packages.functions.registry import format_program_trace_key
 from reconciler.packages.kptfile import KPTFILE, create_kptfile
+from reconciler.packages.kustomize.request import KustomizeRequest
 from reconciler.packages.source_codes import TEMPORARY_CODES, SourceCodes
 from reconciler.planning.model.sources import SourceContent, SourceFailedError
 from reconciler.sources.helm import HelmEngine
 
+if TYPE_CHECKING:
+    from reconciler.sources.kustomize import KustomizeEngine
+
 HELM_TRACE_KEY = format_program_trace_key("helm")
+KUSTOMIZE_TRACE_KEY = format_program_trace_key("kustomize")
 
 
 class ArtifactReader(Protocol):
@@ -46,11 +52,17 @@ class ArtifactReader(Protocol):
 class PackageSources:
     """Reads artifacts and renders sources. Implements `SourceRenderer`.
 
-    The engine is built when the first chart is rendered.
+    Each engine is built when the first chart or overlay is rendered.
     """
 
-    def __init__(self, build_helm: Callable[[], HelmEngine], artifacts: ArtifactReader) -> None:
+    def __init__(
+        self,
+        build_helm: Callable[[], HelmEngine],
+        build_kustomize: Callable[[], KustomizeEngine],
+        artifacts: ArtifactReader,
+    ) -> None:
         self._build_helm = build_helm
+        self._build_kustomize = build_kustomize
         self._artifacts = artifacts
 
     @cached_property
@@ -58,9 +70,18 @@ class PackageSources:
         """The engine that renders charts."""
         return self._build_helm()
 
+    @cached_property
+    def kustomize(self) -> KustomizeEngine:
+        """The engine that builds overlays."""
+        return self._build_kustomize()
+
     def identify_helm(self) -> str:
         """Return the identity of the program helm. Return "" if the program is not available now."""
         return self.helm.identity()
+
+    def identify_kustomize(self) -> str:
+        """Return the identity of the program that builds overlays. Return "" if no program is available now."""
+        return self.kustomize.identity()
 
     def read_artifact(self, upstream: UpstreamPackage) -> FileTree:
         """Return the files of a chart or OCI artifact.
@@ -84,36 +105,48 @@ class PackageSources:
         Raises:
             SourceFailedError: The source cannot be rendered. The error contains the findings.
         """
-        if upstream.chart is None:
-            # A Secret of a kpt package in Git is only a warning, because its values are already in a package.
-            is_checked = upstream.type != "git" or upstream.kind != "kpt"
-            if is_checked and (secrets := find_plaintext_secrets(files, upstream.allowed_secrets)):
-                raise SourceFailedError(secrets)
-            return SourceContent(files)
+        if upstream.chart:
+            return self._render_chart(upstream, upstream.chart, files)
+        if upstream.overlay:
+            return self._build_overlay(upstream, upstream.overlay, files)
+        # A Secret of a kpt package in Git is only a warning, because its values are already in a package.
+        is_checked = upstream.type != "git" or upstream.kind != "kpt"
+        if is_checked and (secrets := find_plaintext_secrets(files, upstream.allowed_secrets)):
+            raise SourceFailedError(secrets)
+        return SourceContent(files)
+
+    def _render_chart(self, upstream: UpstreamPackage, request: ChartRequest, files: FileTree) -> SourceContent:
         values = _resolve_values(upstream, files)
-        rendered = self.helm.render(files, replace(upstream.chart, values=values.text))
+        rendered = self.helm.render(files, replace(request, values=values.text))
         findings = (
             *values.findings, *(locate_values_finding(finding, values.layers) for finding in rendered.findings)
         )  # fmt: skip
-        if errors := select_errors(findings):
-            is_temporary = any(finding.code in TEMPORARY_CODES for finding in errors)
-            raise SourceFailedError(findings, should_retry=is_temporary)
+        _check_findings(findings)
         programs = {HELM_TRACE_KEY: self.identify_helm()}
         package = _add_kptfile(rendered.files, files)
         read_values = ChartValues(values.layers) if upstream.values.has_source_files else None
         return SourceContent(package, findings, programs, rendered.templates, read_values)
 
+    def _build_overlay(self, upstream: UpstreamPackage, request: KustomizeRequest, files: FileTree) -> SourceContent:
+        built = self.kustomize.render(files, request)
+        _check_findings(built.findings)
+        kptfile = create_kptfile(upstream.package.rpartition("/")[2])
+        package = built.files.with_files({KPTFILE: kptfile.to_bytes()})
+        return SourceContent(package, built.findings, {KUSTOMIZE_TRACE_KEY: self.identify_kustomize()})
+
     def render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:
         """Render several sources at the same time, so that `render` returns the results without a new render."""
-        jobs = []
+        charts = []
         for upstream, files in sources:
             # `render` reports the error again.
             with suppress(SourceFailedError):
                 if upstream.chart:
                     values = _resolve_values(upstream, files)
-                    jobs.append((files, replace(upstream.chart, values=values.text)))
-        if jobs:
-            self.helm.render_all(jobs)
+                    charts.append((files, replace(upstream.chart, values=values.text)))
+        if charts:
+            self.helm.render_all(charts)
+        if overlays := [(files, upstream.overlay) for upstream, files in sources if upstream.overlay]:
+            self.kustomize.render_all(overlays)
 
     def add_dependencies(self, upstream: UpstreamPackage, chart: FileTree) -> FileTree:
         """Return the files of a chart with the required charts in the folder `charts`.
@@ -135,6 +168,13 @@ def _resolve_values(upstream: UpstreamPackage, chart: FileTree) -> ResolvedValue
     if select_errors(values.findings):
         raise SourceFailedError(values.findings)
     return values
+
+
+def _check_findings(findings: tuple[Finding, ...]) -> None:
+    """Raise SourceFailedError if a finding is an error."""
+    if errors := select_errors(findings):
+        is_temporary = any(finding.code in TEMPORARY_CODES for finding in errors)
+        raise SourceFailedError(findings, should_retry=is_temporary)
 
 
 def _add_kptfile(package: FileTree, chart: FileTree) -> FileTree:

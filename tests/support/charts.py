@@ -1,4 +1,4 @@
-"""Charts and chart engines for tests: file trees from texts and folders, and a program that replaces helm."""
+"""Charts and chart engines for tests: file trees from texts and folders, and programs that replace engines."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.version_ranges import VersionRange, parse_range
@@ -24,16 +25,16 @@ REQUEST = ChartRequest("web", "shop", "1.34.0")
 RULES = OutputRules(max_resources=100, is_strict=False)
 LIMITS = ProcessLimits(30, 1 << 30, 1_000_000)
 BACKOFF_SECONDS = 10.0
-# A program with the interface of helm. Its behavior is in the file `helm.json` beside it. It writes each of its calls
-# to the file `calls`, and the input that it received to the file `inputs`.
-_FAKE_HELM = """#!{python}
+# A program with the interface of helm or kustomize. Its behavior is in the file `behavior.json` beside it. It writes
+# each of its calls to the file `calls`, and the input that it received to the file `inputs`.
+_FAKE_PROGRAM = """#!{python}
 import json, pathlib, sys, os, time
 folder = pathlib.Path({folder!r})
 with (folder / "calls").open("a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\\n")
-behavior = json.loads((folder / "helm.json").read_text())
+behavior = json.loads((folder / "behavior.json").read_text())
 if sys.argv[1] == "version":
-    print(behavior.get("version", "v3.22"))
+    print(behavior.get("version", {version!r}))
     sys.exit()
 files = {{str(path): path.read_text() for path in sorted(pathlib.Path().rglob("*")) if path.is_file()}}
 (folder / "inputs").write_text(json.dumps({{"files": files, "environment": dict(os.environ)}}))
@@ -44,27 +45,38 @@ sys.exit(behavior.get("exit_code", 0))
 """
 
 
-class FakeHelm:
-    """A program that replaces helm. `behave` sets its output, and `calls` returns the arguments of its calls."""
+class FakeProgram:
+    """A program that replaces an engine. `behave` sets its output, and `calls` returns the arguments of its calls.
+
+    Attributes:
+        name: The file name of the program.
+        command: The first argument of a render.
+        version: The version that the program prints by default.
+    """
+
+    name: ClassVar[str]
+    command: ClassVar[str]
+    version: ClassVar[str]
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.path = folder / "helm"
+        self.path = folder / self.name
         folder.mkdir(parents=True, exist_ok=True)
         self.behave()
         self.install()
 
     def install(self) -> None:
         """Write the program file."""
-        self.path.write_text(_FAKE_HELM.format(python=sys.executable, folder=str(self.folder)))
+        self.path.write_text(_FAKE_PROGRAM.format(python=sys.executable, folder=str(self.folder), version=self.version))
         self.path.chmod(0o755)
 
     def behave(self, **behavior: object) -> None:
         """Set the keys `output`, `stderr`, `exit_code`, `version` and `code` of the next calls."""
-        (self.folder / "helm.json").write_text(json.dumps(behavior))
+        (self.folder / "behavior.json").write_text(json.dumps(behavior))
 
-    def calls(self, command: str = "template") -> list[list[str]]:
-        """Return the arguments of the calls of a command."""
+    def calls(self, command: str = "") -> list[list[str]]:
+        """Return the arguments of the calls of a command. The default is the command of renders."""
+        command = command or self.command
         file = self.folder / "calls"
         lines = file.read_text().splitlines() if file.exists() else []
         return [arguments for line in lines if (arguments := json.loads(line))[0] == command]
@@ -73,6 +85,18 @@ class FakeHelm:
         """Return the files and the environment of the last render."""
         content: dict[str, dict[str, str]] = json.loads((self.folder / "inputs").read_text())
         return content
+
+
+class FakeHelm(FakeProgram):
+    """A program that replaces helm."""
+
+    name, command, version = "helm", "template", "v3.22"
+
+
+class FakeKustomize(FakeProgram):
+    """A program that replaces kustomize."""
+
+    name, command, version = "kustomize", "build", "v5.8.2"
 
 
 class Clock:

@@ -77,11 +77,13 @@ def read_allowed_secrets(spec: PackageVariantSpec, annotations: Mapping[str, str
 
 
 def find_option_error(spec: PackageVariantSpec, kind: str) -> str:
-    """Return the error about `spec.helm` for a source of this kind. Return "" if there is no error."""
+    """Return the error about the options `helm` and `kustomize` for a kind of source. Return "" if there is none."""
     if kind == "helm" and spec.helm is None:
         return "spec.helm.namespace must be set, because the upstream is a Helm chart"
     if kind != "helm" and spec.helm is not None:
         return f"spec.helm is not allowed, because the upstream has no {CHART_FILE}"
+    if kind != "kustomize" and spec.kustomize is not None:
+        return f"spec.kustomize is not allowed, because spec.upstream.kind is {kind}"
     return ""
 
 

@@ -22,6 +22,7 @@ from reconciler.controllers.package_variants.chart_requests import (
 from reconciler.controllers.package_variants.chart_values import collect_values, find_option_source
 from reconciler.controllers.package_variants.codes import BY_REASON, FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
+from reconciler.controllers.package_variants.kustomize_requests import build_kustomize_request
 from reconciler.controllers.package_variants.mutation import build_mutation
 from reconciler.controllers.package_variants.upstream_resolution import (
     ResolvedRevision,
@@ -121,7 +122,8 @@ def resolve_variant(
             finding = VariantCodes.UPSTREAM_UNREACHABLE.finding(message, location)
         case ResolvedRevision(kind=kind) if message := find_option_error(spec, kind):
             conditions = status.build_invalid_conditions((message,))
-            finding = VariantCodes.VALIDATION_ERROR.finding(message, _locate(owner, manifest, "helm"))
+            field = "kustomize" if message.startswith("spec.kustomize") else "helm"
+            finding = VariantCodes.VALIDATION_ERROR.finding(message, _locate(owner, manifest, field))
         case ResolvedRevision():
             return _build_chart_variant(owner, spec, manifest, catalog, revision, inputs)
     upstream_target = PackageTarget(namespace, spec.upstream.repo, spec.upstream.package_name)
@@ -178,6 +180,8 @@ def _build_variant(
     key, target = owner.key, _get_target(owner, spec)
     allowed_secrets = read_allowed_secrets(spec, manifest.annotations)
     upstream = replace(_build_upstream(key.namespace, revision, inputs), allowed_secrets=allowed_secrets)
+    if revision.kind == "kustomize":
+        upstream = replace(upstream, overlay=build_kustomize_request(spec.kustomize, allowed_secrets))
     deployment = inputs.repositories[key.namespace, target.repository].deployment
     dependencies = {
         "variant": compute_digest({"name": key.name, "spec": spec.as_data()}),

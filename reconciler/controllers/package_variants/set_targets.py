@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from reconciler.api.base import FieldMessage, omit_empty
+from reconciler.api.kustomize_options import KustomizeOptionsTemplate
 from reconciler.api.porch import (
+    KUSTOMIZE_PATH_EXPRESSION,
     FunctionTemplate,
     Injector,
     InjectorTemplate,
@@ -388,6 +390,7 @@ def _render_rest(template: PackageVariantTemplate, inputs: ExpressionInputs) -> 
         mutators=_render_functions(template.pipeline.mutators, "mutators", inputs), validators=validators
     )
     helm = render_helm_options(template.helm, inputs) if template.helm else None
+    kustomize = _render_kustomize_options(template.kustomize, inputs) if template.kustomize else None
     return omit_empty(
         {
             "adoptionPolicy": template.adoption_policy,
@@ -396,12 +399,20 @@ def _render_rest(template: PackageVariantTemplate, inputs: ExpressionInputs) -> 
             "annotations": annotations,
             "packageContext": context.as_data(),
             "helm": helm,
+            "kustomize": kustomize,
             "pipeline": pipeline.as_data(),
             "injectors": injectors,
             "updateStrategy": template.update_strategy,
             "conflictPolicy": template.conflict_policy,
         }
     )
+
+
+def _render_kustomize_options(template: KustomizeOptionsTemplate, inputs: ExpressionInputs) -> dict[str, Any]:
+    fields = {name: value for name, value in template.as_data().items() if name != "pathExpr"}
+    if not template.path_expr:
+        return fields
+    return {**fields, "path": inputs.evaluate(TemplateExpression(KUSTOMIZE_PATH_EXPRESSION, template.path_expr))}
 
 
 def _render_context(template: PackageVariantTemplate, inputs: ExpressionInputs) -> PackageContext:

@@ -117,7 +117,8 @@ def find_source_kind(upstream: UpstreamSpec, files: FileTree, title: str) -> Sou
     """
     requested = upstream.kind
     if requested and (missing := list_missing_markers(requested, files)):
-        message = f"{title} has no {' or '.join(missing)}, which spec.upstream.kind {requested} requires"
+        field = "spec.kustomize" if requested == "kustomize" else f"spec.upstream.kind {requested}"
+        message = f"{title} has no {' or '.join(missing)}, which {field} requires"
         return UnresolvedUpstream("UpstreamNotFound", message)
     if requested and requested != "manifests":
         return requested
@@ -345,11 +346,7 @@ class _Lookup:
         files = self.refs.read_package(package.tree)
         if isinstance(files, str):
             return UnresolvedUpstream("SourceTooLarge", f"{title} cannot be read: {files}")
-        kind = find_source_kind(self.upstream, files, title)
-        if kind == "kustomize":
-            message = f"no Kptfile at {self.upstream.package} in {self.upstream.repo}@{ref.name}"
-            return UnresolvedUpstream("UpstreamNotFound", message)
-        return kind
+        return find_source_kind(self.upstream, files, title)
 
     def verify(self, ref: _FoundRef) -> _FoundRef | UnresolvedUpstream:
         """Return the ref with its current or its last verified commit, or an error if neither can be used."""

@@ -14,7 +14,6 @@ from reconciler.packages.resource import KrmResource
 
 _SEPARATOR = re.compile(r"^---(?=[ \t\r\n]|\Z)", re.MULTILINE)
 _SOURCE_LINE = re.compile(r"\s*^# Source: (\S[^\r\n]*)\r?\n?", re.MULTILINE)
-_NO_TEMPLATE = "(no template)"
 
 
 @dataclass(frozen=True)
@@ -72,15 +71,18 @@ class RenderedResource(KrmResource):
         return SourceLocation(object=str(self.key._replace(name=self._stable_name)))
 
 
-def split_output(output: str, chart_name: str) -> tuple[OutputText, ...]:
-    """Return the documents of the output of `helm template`, without empty texts.
+def split_output(output: str, chart_name: str, default_template: str = "(no template)") -> tuple[OutputText, ...]:
+    """Return the documents of the output of a program, without empty texts.
 
     A document without a line `# Source` has the template of the document before it, because a file of a folder `crds`
-    can contain several documents.
+    can contain several documents. Only `helm template` writes such lines.
+
+    Args:
+        default_template: The template of a document without a line `# Source`.
     """
     texts: list[OutputText] = []
     counts: dict[str, int] = {}
-    template = _NO_TEMPLATE
+    template = default_template
     for text in _SEPARATOR.split(output):
         match = _SOURCE_LINE.match(text)
         if match:

@@ -1,4 +1,4 @@
-"""Conversion of the resources of a chart to the files of a package, with one resource per file."""
+"""Conversion of the resources of a chart or overlay to the files of a package, with one resource per file."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.charts.documents import OutputText, RenderedResource, parse_output_text
 from reconciler.packages.charts.hooks import is_left_out, is_ordinary, read_hooks
 from reconciler.packages.charts.request import ChartRequest, RenderedSource
-from reconciler.packages.charts.secrets import check_secret
+from reconciler.packages.charts.secrets import Engine, check_secret
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.file_names import MAX_FILE_NAME_LENGTH, assign_rendered_file_names
 from reconciler.packages.functions.field_specs import get_resource_scope
+from reconciler.packages.kustomize.request import KustomizeRequest
 from reconciler.packages.sops import SopsMacError, check_sops_edit
 from reconciler.packages.sops_files import create_mac_finding
 from reconciler.packages.source_codes import SourceCodes
@@ -31,14 +32,16 @@ class OutputRules:
     Attributes:
         max_resources: Maximum number of resources.
         is_strict: Whether a key that a mapping contains twice is an error.
+        engine: The engine that writes the output, which is the name of its settings group.
     """
 
     max_resources: int
     is_strict: bool
+    engine: Engine = "helm"
 
 
 @dataclass(frozen=True)
-class _PackageFile:
+class PackageFile:
     """One resource of the package. The parsed document is not kept, because it needs much more memory than its text."""
 
     key: ObjectKey
@@ -49,76 +52,87 @@ class _PackageFile:
 
 
 @dataclass
-class ChartPackage:
-    """The resources of the output that are part of the package, and the findings about the output."""
+class RenderedPackage:
+    """The resources of the output that are part of the package, and the findings about the output.
 
-    chart: str
-    request: ChartRequest
+    Attributes:
+        label: Name and version of the chart, or path of the overlay, for messages.
+        request: The request to render a chart, or to build an overlay, whose resources stay unchanged.
+    """
+
+    label: str
+    request: ChartRequest | KustomizeRequest
+    rules: OutputRules
     findings: list[Finding] = field(default_factory=list)
-    files: list[_PackageFile] = field(default_factory=list)
+    files: list[PackageFile] = field(default_factory=list)
     hooks: list[str] = field(default_factory=list)
 
     def add(self, resource: RenderedResource) -> None:
         """Add a resource, or a finding if it is left out or invalid."""
-        hooks, template = read_hooks(resource), resource.source.template
-        if is_left_out(hooks, self.request.hooks, skip_tests=self.request.skip_tests):
-            message = f"{self.chart}: {resource.label} ({template}) is left out: hook {','.join(hooks)}"
+        chart = self.request if isinstance(self.request, ChartRequest) else None
+        hooks, template = read_hooks(resource) if chart else (), resource.source.template
+        if chart and is_left_out(hooks, chart.hooks, skip_tests=chart.skip_tests):
+            message = f"{self.label}: {resource.label} ({template}) is left out: hook {','.join(hooks)}"
             self.findings.append(SourceCodes.HOOK_LEFT_OUT.finding(message, resource.location))
             return
-        if problem := _check_identity(resource, self.chart):
+        if problem := _check_identity(resource, self.label):
             self.findings.append(problem)
             return
         if not is_ordinary(hooks):
             self.hooks.append(f"{resource.label} ({','.join(hooks)})")
         try:
-            resource = _set_namespace(resource, self.request)
+            resource = _set_namespace(resource, chart) if chart else resource
         except SopsMacError as error:
-            rule = f"{self.chart}: {template}: the option setNamespace"
+            rule = f"{self.label}: {template}: the option setNamespace"
             self.findings.append(create_mac_finding(error, resource.location, rule))
             return
-        if secret := check_secret(resource, self.chart, self.request.allowed_secrets):
+        if secret := check_secret(resource, self.label, self.request.allowed_secrets, self.rules.engine):
             self.findings.append(secret)
         if resource.rewrite_reasons:
-            self.findings.append(_report_rewrite(resource, self.chart))
+            self.findings.append(_report_rewrite(resource, self.label))
         data = resource.document.text.encode()
-        self.files.append(_PackageFile(resource.key, resource.label, resource.location, resource.source, data))
+        self.files.append(PackageFile(resource.key, resource.label, resource.location, resource.source, data))
 
 
-def read_output(texts: Iterable[OutputText], chart: str, request: ChartRequest, rules: OutputRules) -> ChartPackage:
+def read_output(
+    texts: Iterable[OutputText], label: str, request: ChartRequest | KustomizeRequest, rules: OutputRules
+) -> RenderedPackage:
     """Return the resources of the output that are part of the package, and the findings.
 
     Args:
         texts: The documents of the output.
-        chart: Name and version of the chart for messages.
+        label: Name and version of the chart, or path of the overlay, for messages.
     """
-    package = ChartPackage(chart, request)
+    package = RenderedPackage(label, request, rules)
     for text in texts:
         try:
             for resource in parse_output_text(text, is_strict=rules.is_strict):
                 package.add(resource)
         except YamlError as error:
-            package.findings.append(_create_yaml_finding(chart, text, error))
+            package.findings.append(_create_yaml_finding(label, text, error))
         if len(package.files) > rules.max_resources:
             message = (
-                f"{chart} renders more than {rules.max_resources} resources: the setting `sources.helm.resources` is"
-                " the limit"
+                f"{label} renders more than {rules.max_resources} resources: the setting"
+                f" `sources.{rules.engine}.resources` is the limit"
             )
             package.findings.append(SourceCodes.SOURCE_TOO_LARGE.finding(message))
             break
     package.findings += _find_duplicates(package)
-    package.findings += _summarize_hooks(package.hooks, chart)
+    package.findings += _summarize_hooks(package.hooks, label)
     return package
 
 
-def build_rendered_source(package: ChartPackage) -> RenderedSource:
+def build_rendered_source(package: RenderedPackage) -> RenderedSource:
     """Return the files of a package. If a finding is an error, return only the findings."""
     findings = tuple(sorted(package.findings, key=lambda finding: (finding.code, finding.location, finding.message)))
     if select_errors(findings):
         return RenderedSource(findings=findings)
     names = assign_rendered_file_names(file.key for file in package.files)
     files = {names[file.key]: File(file.data) for file in package.files}
-    templates = {names[file.key]: file.source.template for file in package.files}
     request = package.request
+    if not isinstance(request, ChartRequest):
+        return RenderedSource(FileTree(files), findings)
+    templates = {names[file.key]: file.source.template for file in package.files}
     if request.create_namespace and ObjectKey("", "Namespace", "", request.namespace) not in names:
         files |= _create_namespace_file(request.namespace)
     return RenderedSource(FileTree(files), findings, templates)
@@ -181,13 +195,13 @@ def _set_namespace(resource: RenderedResource, request: ChartRequest) -> Rendere
     return replace(resource, document=resource.document.with_data(data))
 
 
-def _find_duplicates(package: ChartPackage) -> Iterator[Finding]:
-    first: dict[ObjectKey, _PackageFile] = {}
+def _find_duplicates(package: RenderedPackage) -> Iterator[Finding]:
+    first: dict[ObjectKey, PackageFile] = {}
     for file in package.files:
         other = first.setdefault(file.key, file)
         if other is not file:
             message = (
-                f"{package.chart} renders {file.label} twice, in {other.source.place}, and in {file.source.place}: set"
+                f"{package.label} renders {file.label} twice, in {other.source.place}, and in {file.source.place}: set"
                 " values that leave out one of them"
             )
             yield PackageCodes.DUPLICATE_RESOURCE.finding(message, file.location)

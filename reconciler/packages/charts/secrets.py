@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
@@ -15,14 +15,20 @@ from reconciler.packages.secret_values import find_plaintext_values
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import MASK, SECRET_VALUE_FIELDS, is_secret
 
+Engine = Literal["helm", "kustomize"]
+
 MIN_MASKED_CHARACTERS: Final = 4
+_SECRET_ADVICE: Final[dict[Engine, str]] = {
+    "helm": "the chart wrote a plaintext secret; set a value such as existingSecret, use an ExternalSecret",
+    "kustomize": "the overlay contains a plaintext secret; encrypt it with SOPS, use an ExternalSecret",
+}
 
 
-def check_secret(resource: RenderedResource, chart: str, allowed: tuple[str, ...]) -> Finding | None:
+def check_secret(resource: RenderedResource, label: str, allowed: tuple[str, ...], engine: Engine) -> Finding | None:
     """Return an error if a resource is a Secret with values. The message does not contain a value.
 
     Args:
-        chart: Name and version of the chart for messages.
+        label: Name and version of the chart, or path of the overlay, for messages.
         allowed: The Secrets that the owner of the package allows, as "Kind/name".
     """
     paths = find_plaintext_values(resource.data, is_encrypted=resource.is_sops)
@@ -30,9 +36,8 @@ def check_secret(resource: RenderedResource, chart: str, allowed: tuple[str, ...
         return None
     pointers = [format_pointer(path) for path in paths]
     message = (
-        f"{chart}: {resource.label} {', '.join(pointers)} ({resource.source.template}): the chart wrote a plaintext"
-        " secret; set a value such as existingSecret, use an ExternalSecret, or allow it with the annotation"
-        f" reconciler.dev/allow-plaintext-secrets: {resource.kind}/{resource.name}"
+        f"{label}: {resource.label} {', '.join(pointers)} ({resource.source.template}): {_SECRET_ADVICE[engine]}, or"
+        f" allow it with the annotation reconciler.dev/allow-plaintext-secrets: {resource.kind}/{resource.name}"
     )
     location = SourceLocation(object=resource.location.object, pointer=pointers[0])
     return SourceCodes.PLAINTEXT_SECRET.finding(message, location)

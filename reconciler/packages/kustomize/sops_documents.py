@@ -1,0 +1,66 @@
+"""SOPS documents of an overlay: they are written with the bytes of their files, or refused.
+
+Kustomize writes each document again with sorted keys, and SOPS could then not verify the order of the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.yaml import Document, YamlError, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.charts.package_files import PackageFile, RenderedPackage
+from reconciler.packages.sops import SOPS, is_sops_document
+from reconciler.packages.source_codes import SourceCodes
+
+
+def restore_sops_documents(package: RenderedPackage, source: FileTree) -> None:
+    """Replace each SOPS document in the output of a build by the bytes of the equal document in the source.
+
+    A document that the overlay changes is an error, because SOPS could not decrypt it.
+    """
+    outputs = {index: document for index, file in enumerate(package.files) if (document := _read_sops(file.data))}
+    if not outputs:
+        return
+    inputs = list(_iterate_inputs(source))
+    for index, document in outputs.items():
+        file = package.files[index]
+        found = next((entry for entry in inputs if is_equal_data(entry.document.data, document.data)), None)
+        if found:
+            package.files[index] = replace(file, data=found.text)
+        else:
+            package.findings.append(SourceCodes.SOPS_MAC_BROKEN.finding(_explain_change(package, file), file.location))
+
+
+def _explain_change(package: RenderedPackage, file: PackageFile) -> str:
+    return (
+        f"{package.label}: {file.label} is a SOPS document that the overlay changes, for example its namespace, name or"
+        " labels, so that SOPS could not decrypt it: exclude the document from the change, or encrypt it with the"
+        " final content"
+    )
+
+
+@dataclass(frozen=True)
+class _SopsInput:
+    document: Document
+    text: bytes
+
+
+def _iterate_inputs(source: FileTree) -> Iterator[_SopsInput]:
+    for file in source.values():
+        if SOPS.encode() not in file.data:
+            continue
+        try:
+            documents = parse_yaml(file.data).documents
+        except YamlError:
+            continue  # The file is not a resource, because Kustomize has built the overlay.
+        for document in documents:
+            if is_sops_document(document.data):
+                yield _SopsInput(document, file.data if len(documents) == 1 else document.text.encode())
+
+
+def _read_sops(data: bytes) -> Document | None:
+    document = parse_yaml(data).documents[0] if SOPS.encode() in data else None
+    return document if document and is_sops_document(document.data) else None
