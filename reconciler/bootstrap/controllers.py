@@ -339,4 +339,6 @@ def _fingerprint_engine(settings: Settings) -> str:
     rules_part = f" rules {compute_digest(rules)}" if rules else ""
     limits = settings.limits.functions.model_dump(exclude_defaults=True)
     limits_part = f" limits {compute_digest(limits)}" if limits else ""
-    return f"{__version__} {settings.merge.profile}{merge_part}{rules_part}{functions_part}{limits_part}"
+    held = settings.guards.model_dump(include={"hold_kinds"}, exclude_defaults=True)
+    held_part = f" held {compute_digest(held)}" if held else ""
+    return f"{__version__} {settings.merge.profile}{merge_part}{rules_part}{functions_part}{limits_part}{held_part}"

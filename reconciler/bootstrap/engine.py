@@ -63,8 +63,9 @@ def build_render_engine(settings: Settings, functions: CombinedFunctionProvider)
     merge = settings.merge
     blocks_secrets = settings.rules.secrets == "block"
     return RenderEngine(
-        merge.profile, merge.conflict_policy or None, functions, read_merge_options(settings), blocks_secrets
-    )
+        merge.profile, merge.conflict_policy or None, functions, read_merge_options(settings), blocks_secrets,
+        hold_kinds=frozenset(settings.guards.hold_kinds),
+    )  # fmt: skip
 
 
 def build_yaml_limits(settings: Settings) -> YamlLimits:

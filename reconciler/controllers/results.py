@@ -336,6 +336,7 @@ class Variant:
             included. If a fingerprint changes, the draft shows the name of the input as the reason of the change.
         sources: The config files that request the package. The state stores these files, so that a later pass can check
             whether the request was deleted.
+        acknowledged_hashes: The deletions of resources of a chart that a person confirmed with an annotation.
     """
 
     owner: PackageOwner
@@ -356,6 +357,7 @@ class Variant:
     provenance: Provenance | None = None
     sources: ConfigSources = field(default_factory=dict)
     tenant: str = ""
+    acknowledged_hashes: frozenset[str] = frozenset()
 
     @property
     def upstream(self) -> UpstreamPackage | None:

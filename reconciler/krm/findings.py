@@ -133,9 +133,9 @@ def error(description: str, scope: FindingScope = FindingScope.OBJECT) -> Findin
     return FindingCode("", Severity.ERROR, scope, description)
 
 
-def warning(description: str, scope: FindingScope = FindingScope.OBJECT) -> FindingCode:
-    """Return a finding code with severity warning. The `CodeTable` that contains the code sets its name."""
-    return FindingCode("", Severity.WARNING, scope, description)
+def warning(description: str, scope: FindingScope = FindingScope.OBJECT, name: str = "") -> FindingCode:
+    """Return a finding code with severity warning. The `CodeTable` that contains the code sets its name if it is ""."""
+    return FindingCode(name, Severity.WARNING, scope, description)
 
 
 def info(description: str, scope: FindingScope = FindingScope.OBJECT) -> FindingCode:
@@ -146,7 +146,8 @@ def info(description: str, scope: FindingScope = FindingScope.OBJECT) -> Finding
 class CodeTable:
     """Base of the tables of finding codes. A table is a class, and its attributes are the finding codes.
 
-    The name of a finding code is the name of its attribute in CamelCase: `ADDON_EMPTY` has the name `AddonEmpty`.
+    The name of a finding code is the name of its attribute in CamelCase: `ADDON_EMPTY` has the name `AddonEmpty`. A
+    name with an abbreviation such as `CRD` is declared with the code.
     """
 
     by_name: ClassVar[Mapping[str, FindingCode]] = {}
@@ -155,7 +156,7 @@ class CodeTable:
     def __init_subclass__(cls) -> None:
         codes = {name: code for name, code in vars(cls).items() if isinstance(code, FindingCode)}
         for attribute, code in codes.items():
-            setattr(cls, attribute, replace(code, name=attribute.title().replace("_", "")))
+            setattr(cls, attribute, replace(code, name=code.name or attribute.title().replace("_", "")))
         cls.by_name = index_codes_by_name(getattr(cls, attribute) for attribute in codes)
 
 

@@ -103,6 +103,8 @@ def _format_cause(cause: str, draft: Draft, target: Target) -> str:
             return f"the template parents or children on {target.name} changed"
         case [dependency, *_] if dependency == TEMPLATE_RULES_DEPENDENCY:
             return "the template merge rules for the kinds of this package changed"
+        case ["deletions"]:
+            return f"{_format_owner(draft.variant.owner)} confirms other deletions of resources"
         case ["repository"]:
             return f"{target.title} changed"
         case ["engine"]:

@@ -63,6 +63,11 @@ def assign_rendered_file_names(keys: Iterable[ObjectKey]) -> Mapping[ObjectKey, 
     return {key: f"{'crds/' if (key.group, key.kind) == _CRD else ''}{name}.yaml" for key, name in names.items()}
 
 
+def format_unambiguous_file_name(key: ObjectKey) -> str:
+    """Return a file name with all parts of the identity of a resource, so that no other resource has this name."""
+    return f"{_format_unambiguous(key)}.yaml"
+
+
 def _format_kind_and_name(key: ObjectKey) -> str:
     return f"{_format_kind(key)}-{_escape(key.name, _INVALID_IN_RENDERED_NAME)}"
 

@@ -18,6 +18,17 @@ class SourceCodes(CodeTable):
     CHART_NOT_INSTALLABLE = error("A library chart cannot be rendered.", PACKAGE)
     CHART_NOT_LOCKED = error("The version of a missing dependency of a chart is not fixed.", PACKAGE)
     CHART_RENDER_FAILED = error("The program helm could not render a chart.", PACKAGE)
+    CRD_IN_TWO_PACKAGES = warning(
+        "Two packages of a cluster contain the same CustomResourceDefinition, and at least one of them is a chart.",
+        PACKAGE,
+        "CRDInTwoPackages",
+    )
+    CRD_REMOVAL_HELD = warning(
+        "A chart no longer has a CustomResourceDefinition, or a resource of another kind in `guards.hold_kinds`. The "
+        "resource stays in the package until a person confirms its deletion.",
+        PACKAGE,
+        "CRDRemovalHeld",
+    )
     CREDENTIAL_HELPER_IGNORED = warning(
         "The Docker config of the settings names a credential helper. The reconciler does not start it."
     )
@@ -49,6 +60,11 @@ class SourceCodes(CodeTable):
     )
     RENDER_OUT_OF_MEMORY = error("The program that renders a source exceeded its memory limit.", PACKAGE)
     RENDER_TIMEOUT = error("The program that renders a source exceeded its time limit. It is tried again.", PACKAGE)
+    RESOURCE_KEPT = info(
+        "A chart no longer has a resource with the annotation `helm.sh/resource-policy: keep`. The resource stays in "
+        "the package.",
+        PACKAGE,
+    )
     SEALED_SECRET_SCOPE = warning(
         "A rule changes the name, namespace or scope of a SealedSecret, so that its controller cannot decrypt it.",
         PACKAGE,

@@ -100,3 +100,9 @@ class GuardSettings(SettingsGroup):
         ge=0,
         le=100,
     )
+    hold_kinds: list[str] = declare(
+        ["CustomResourceDefinition", "Namespace", "PersistentVolumeClaim"],
+        "The kinds of resources that stay in the package of a chart, although its new version does not have them any "
+        "more, until a person confirms the deletion. A kind can have an API group, for example "
+        "Cluster.postgresql.cnpg.io.",
+    )

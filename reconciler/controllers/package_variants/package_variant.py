@@ -12,6 +12,7 @@ from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import PackageVariant, PackageVariantSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.codes import ControllerCodes
+from reconciler.controllers.deletion_guards import read_acknowledged_hashes
 from reconciler.controllers.package_variants import status
 from reconciler.controllers.package_variants.chart_provenance import ChartProvenance
 from reconciler.controllers.package_variants.chart_requests import (
@@ -163,9 +164,11 @@ def _build_chart_variant(
         spec, spec.helm, collected.values, repository, manifest.annotations, str(variant.target), inputs.chart_defaults
     )
     upstream = replace(variant.upstream, chart=request, values=collected.values)
+    acknowledged = read_acknowledged_hashes(manifest.annotations)
+    confirmed = {"deletions": ",".join(sorted(acknowledged))} if acknowledged else {}
     return replace(
-        variant, source=upstream, findings=(*variant.findings, *collected.findings),
-        dependencies={**variant.dependencies, **collected.dependencies, "upstream": upstream.fingerprint},
+        variant, source=upstream, findings=(*variant.findings, *collected.findings), acknowledged_hashes=acknowledged,
+        dependencies={**variant.dependencies, **collected.dependencies, **confirmed, "upstream": upstream.fingerprint},
         provenance=ChartProvenance(collected.values, collected.objects),
     )  # fmt: skip
 

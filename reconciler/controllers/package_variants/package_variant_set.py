@@ -23,6 +23,7 @@ from reconciler.controllers.deletion_guards import (
     count_existing,
     format_deletion_message,
     is_mass_deletion,
+    read_acknowledged_hashes,
 )
 from reconciler.controllers.keyed_cache import IdentityKey
 from reconciler.controllers.package_variants import status
@@ -102,7 +103,7 @@ def guard_deletions(
     if not deletions:
         return SetDeletions()
     deletion_hash = compute_deletion_hash(deletions)
-    if annotations.get(ACK_DELETIONS) == deletion_hash:
+    if deletion_hash in read_acknowledged_hashes(annotations):
         return SetDeletions(allowed=deletions, is_confirmed=True)
     existing_count = count_existing(deletions, len(existing_keys), blocked_counts or {})
     if not expansion.variants:
@@ -349,7 +350,7 @@ def _iterate_inputs(manifest: ConfigObject, expansion: SetExpansion, view: _SetV
 
 def _build_guard(manifest: ConfigObject, deletions: SetDeletions) -> DeletionGuard:
     allowed, blocked = (_build_targets(manifest, keys) for keys in (deletions.allowed, deletions.blocked))
-    acknowledged_hashes = frozenset({manifest.annotations.get(ACK_DELETIONS, "")} - {""})
+    acknowledged_hashes = read_acknowledged_hashes(manifest.annotations)
     reason = deletions.failure.message if deletions.failure else ""
     confirmed = allowed if deletions.is_confirmed else frozenset[PackageTarget]()
     return DeletionGuard(allowed, reason, deletions.existing_count, blocked, acknowledged_hashes, confirmed)

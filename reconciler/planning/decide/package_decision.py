@@ -38,6 +38,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import is_function_trace_key
+from reconciler.planning.decide.repeated_definitions import list_definitions
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, PackageRender, Unchanged
@@ -394,6 +395,7 @@ def _render(
         conflicts=tuple(serialize_conflict(conflict) for conflict in rendered.source.draft_conflicts),
         policy_usage=rendered.policy_usage,
         rule_texts=rendered.rule_texts,
+        definitions=list_definitions(rendered.files),
     )
     record = _decline_without_local_changes(record, rendered, inputs)
     inputs = _add_chart_values(inputs, render_inputs.values)

@@ -198,6 +198,7 @@ class PackageRecord:
         policy_usage: The resources that name each override policy in the last render, and the rules that select the
             cluster.
         rule_texts: The content of the override rules that the last render applied.
+        definitions: The names of the CustomResourceDefinitions in the last render.
         config_sources: The config files that define the package, with the IDs of its objects in each file. The paths
             start at the root of the config repository.
     """
@@ -226,6 +227,7 @@ class PackageRecord:
     declined_source: TreeId | None = None
     policy_usage: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     rule_texts: Mapping[RuleId, str] = field(default_factory=dict)
+    definitions: tuple[str, ...] = ()
     config_sources: ConfigSources = field(default_factory=dict)
 
     @property
@@ -514,6 +516,7 @@ def _serialize_record(record: PackageRecord) -> dict[str, Any]:
         **({"dropped": record.declined_source} if record.declined_source else {}),
         **({"policies": dict(record.policy_usage)} if record.policy_usage else {}),
         **_serialize_rules(record.rule_texts),
+        **({"definitions": list(record.definitions)} if record.definitions else {}),
         **(
             {"sources": {path: list(ids) for path, ids in record.config_sources.items()}}
             if record.config_sources
@@ -566,6 +569,7 @@ def _parse_record(data: Mapping[str, Any], texts: Mapping[str, str]) -> PackageR
         declined_source=data.get("dropped"),
         policy_usage=_share(data.get("policies", _EMPTY)),
         rule_texts=_parse_rules(data.get("rules", _EMPTY), texts),
+        definitions=tuple(intern(name) for name in data.get("definitions", ())),
         config_sources=_parse_sources(json.dumps(data["sources"])) if "sources" in data else _NO_SOURCES,
     )
 

@@ -62,6 +62,7 @@ from reconciler.planning.model.sources import (
 )
 from reconciler.planning.model.targets import list_folders_above
 from reconciler.planning.render.conflict_policy import select_conflict_policy
+from reconciler.planning.render.held_resources import hold_removed_resources
 from reconciler.planning.render.local_changes import LostChanges, find_lost_changes, separate_template_changes
 from reconciler.planning.render.render_steps import RenderStep
 from reconciler.planning.render.templates import TemplateMerger
@@ -95,6 +96,8 @@ class RenderEngine:
         conflict_policy: The policy for variants without a `conflictPolicy`. None means the default of the profile.
         merge_options: The merge options of the profile and of the other settings.
         should_block_secrets: Whether a Secret with values blocks its package.
+        hold_kinds: The kinds whose resources stay in a package until a person confirms their deletion, as `Kind` or
+            `Kind.group`.
         skipped_mutator: The package and the index of a mutator that is skipped, so that its effect can be explained.
     """
 
@@ -103,6 +106,7 @@ class RenderEngine:
     functions: FunctionProvider = BUILTIN_FUNCTIONS
     merge_options: MergeOptions = field(default_factory=MergeOptions)
     should_block_secrets: bool = False
+    hold_kinds: frozenset[str] = frozenset()
     skipped_mutator: tuple[str, int] | None = None
 
     def resolve_conflict_policy(self, variant: Variant, *, is_generated: bool) -> ConflictPolicy:
@@ -202,11 +206,13 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     inputs = separate_template_changes(inputs, renderer.template_merger.merge_rules) if variant.cluster else inputs
     policy = engine.resolve_conflict_policy(variant, is_generated=inputs.is_generated)
     options = _merge_options(inputs, engine, policy, view)
+    inputs, held_findings = hold_removed_resources(variant, inputs, engine.hold_kinds)
     source = merge_source(inputs, variant.strategy, options)
     if renderer.adjust_source and not select_errors(source.findings):
         source = renderer.adjust_source(source, options)
     source_findings = (
         *inputs.source_findings,
+        *held_findings,
         *source.findings,
         *(_iterate_blocking_conflicts(source) if policy == "block" else ()),
     )

@@ -1,0 +1,48 @@
+"""CustomResourceDefinitions that several packages of a cluster contain.
+
+The agent of the cluster applies both versions, and the removal of one package can delete all resources of the kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.packages.package import Package
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.planning.model.outcomes import PackageOutcome
+
+_KIND = "CustomResourceDefinition"
+
+
+def list_definitions(files: FileTree) -> tuple[str, ...]:
+    """Return the sorted names of the CustomResourceDefinitions in a package."""
+    candidates = FileTree({path: file for path, file in files.items() if _KIND.encode() in file.data})
+    return tuple(sorted({resource.name for resource in Package(candidates).resources if resource.kind == _KIND}))
+
+
+def find_repeated_definitions(outcomes: Iterable[PackageOutcome]) -> Iterator[Finding]:
+    """Yield a warning for each package of a chart whose CustomResourceDefinitions are also in another package.
+
+    Args:
+        outcomes: The outcomes of the packages of one target.
+    """
+    in_cluster = [outcome for outcome in outcomes if outcome.variant.cluster and outcome.record]
+    packages: dict[str, list[str]] = {}
+    for outcome in in_cluster:
+        for name in outcome.record.definitions if outcome.record else ():
+            packages.setdefault(name, []).append(outcome.variant.target.package)
+    for outcome in in_cluster:
+        upstream, target = outcome.variant.upstream, outcome.variant.target
+        if upstream is None or upstream.chart is None or outcome.record is None:
+            continue
+        for name in outcome.record.definitions:
+            if others := [package for package in packages[name] if package != target.package]:
+                message = (
+                    f"package {target} and {', '.join(sorted(others))} contain the {_KIND} {name} (next step: set"
+                    f" spec.helm.includeCRDs: false, or the values that omit it, in one of the packages)"
+                )
+                owner = str(outcome.variant.owner.key)
+                location = SourceLocation(object=owner, package=str(target), owner=owner)
+                yield SourceCodes.CRD_IN_TWO_PACKAGES.finding(message, location)

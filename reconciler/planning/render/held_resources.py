@@ -1,0 +1,127 @@
+"""Resources that a chart no longer has, and that stay in the package until a person confirms their deletion.
+
+The deletion of a CustomResourceDefinition deletes all resources of its kind, and other deletions delete data. Such a
+resource stays in the source of the package, so that local changes of the resource are kept too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.controllers.deletion_guards import ACK_DELETIONS, compute_deletion_hash
+from reconciler.controllers.results import Variant
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import replace
+from reconciler.packages.file_names import format_unambiguous_file_name
+from reconciler.packages.package import Package, PackageResource
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.planning.model.sources import RenderInputs
+
+_RESOURCE_POLICY = "helm.sh/resource-policy"
+_KEEP = "keep"
+_MAX_LISTED = 5
+
+
+def hold_removed_resources(
+    variant: Variant, inputs: RenderInputs, hold_kinds: Collection[str]
+) -> tuple[RenderInputs, tuple[Finding, ...]]:
+    """Add the resources to the source of a chart that the published version has and whose deletion is not confirmed.
+
+    A resource that a person deleted on the target branch is not added.
+
+    Args:
+        hold_kinds: The kinds whose resources are held, as `Kind` or `Kind.group`.
+    """
+    upstream, published = variant.upstream, inputs.published
+    if upstream is None or upstream.chart is None or published is None:
+        return inputs, ()
+    removed = _find_removed_resources(published.base, inputs.source_files)
+    if not removed:
+        return inputs, ()
+    existing = {resource.key for resource in Package(published.files).resources}
+    removed = [resource for resource in removed if resource.key in existing]
+    held = [resource for resource in removed if _is_held_kind(resource.key, hold_kinds)]
+    kept = [resource for resource in removed if resource not in held and _has_keep_policy(resource)]
+    held, kept = (_select_unconfirmed(variant, resources) for resources in (held, kept))
+    findings = (*_report_held(variant, held), *_report_kept(variant, kept))
+    return replace(inputs, source_files=_add_resources(inputs.source_files, [*held, *kept])), findings
+
+
+def restore_held_resources(source: FileTree, package: FileTree) -> FileTree:
+    """Return the source of a chart with each resource that only the package has.
+
+    If the package has no local changes and no rule changed its resources, the result is the source with all resources
+    that were held when the package was rendered.
+    """
+    return _add_resources(source, _find_removed_resources(package, source))
+
+
+def _find_removed_resources(old: FileTree, new: FileTree) -> list[PackageResource]:
+    """Return the resources of the old files that the new files do not have, in any file."""
+    changed = FileTree({path: file for path, file in old.items() if new.get(path) != file})
+    candidates = [resource for resource in Package(changed).resources if not resource.missing_krm_field]
+    current = {resource.key for resource in Package(new).resources} if candidates else set()
+    return [resource for resource in candidates if resource.key not in current]
+
+
+def _is_held_kind(key: ObjectKey, hold_kinds: Collection[str]) -> bool:
+    return key.kind in hold_kinds or f"{key.kind}.{key.group}" in hold_kinds
+
+
+def _has_keep_policy(resource: PackageResource) -> bool:
+    return resource.annotations.get(_RESOURCE_POLICY) == _KEEP
+
+
+def _select_unconfirmed(variant: Variant, resources: list[PackageResource]) -> list[PackageResource]:
+    return [] if _compute_hash(variant, resources) in variant.acknowledged_hashes else resources
+
+
+def _compute_hash(variant: Variant, resources: Iterable[PackageResource]) -> str:
+    # Omit the target, so that one confirmation is sufficient for all clusters of a set.
+    assert variant.upstream
+    return compute_deletion_hash((variant.upstream.package, str(resource.key)) for resource in resources)
+
+
+def _add_resources(source: FileTree, resources: Iterable[PackageResource]) -> FileTree:
+    return source.with_files(dict(_iterate_files(source, resources)))
+
+
+def _iterate_files(source: FileTree, resources: Iterable[PackageResource]) -> Iterator[tuple[str, File]]:
+    for resource in resources:
+        path = resource.file
+        if path in source:
+            # The new version has another resource with the same short file name.
+            path = format_unambiguous_file_name(resource.key)
+        yield path, File(resource.document.text.encode())
+
+
+def _report_held(variant: Variant, resources: list[PackageResource]) -> Iterator[Finding]:
+    if resources:
+        reason = "because their deletion can delete data, or all resources of a kind"
+        yield SourceCodes.CRD_REMOVAL_HELD.finding(_format_message(variant, resources, reason), _locate(variant))
+
+
+def _report_kept(variant: Variant, resources: list[PackageResource]) -> Iterator[Finding]:
+    if resources:
+        reason = (
+            f"because they have the annotation {_RESOURCE_POLICY}: {_KEEP}; the chart does not change them any more"
+        )
+        yield SourceCodes.RESOURCE_KEPT.finding(_format_message(variant, resources, reason), _locate(variant))
+
+
+def _locate(variant: Variant) -> SourceLocation:
+    return SourceLocation(object=str(variant.owner.key))
+
+
+def _format_message(variant: Variant, resources: list[PackageResource], reason: str) -> str:
+    upstream, owner = variant.upstream, variant.owner
+    assert upstream
+    more = ", ..." if len(resources) > _MAX_LISTED else ""
+    names = ", ".join(str(resource.key) for resource in resources[:_MAX_LISTED]) + more
+    return (
+        f"chart {upstream.package} {upstream.ref} does not contain {names}; these resources stay in package"
+        f" {variant.target}, {reason} (next step: to delete them, annotate {owner.parent or owner.key} with"
+        f' {ACK_DELETIONS}: "{_compute_hash(variant, resources)}")'
+    )
