@@ -63,9 +63,9 @@ def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     sources, options = settings.sources, settings.sources.helm
     limits, runner, cache = _build_limits(options), ProgramRunner(sources.sandbox), _build_cache(settings)
     finder = ProgramFinder("helm", options.program_path, search_path)
-    helm = HelmProgram(_parse_versions(options), finder, runner, cache, limits)
+    backoff = _build_backoff(settings, options)
+    helm = HelmProgram(_parse_versions(options), finder, runner, cache, limits, backoff)
     rules = OutputRules(options.resources, options.strict)
-    backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
     return HelmEngine(
         HelmOptions(limits, rules, SourceLimits(**sources.limits.model_dump())), helm, runner, cache, backoff
     )
@@ -85,12 +85,18 @@ def build_kustomize_engine(settings: Settings, search_path: str) -> KustomizeEng
 
     def build_program(name: str, kind: ProgramKind) -> EngineProgram:
         finder = ProgramFinder(name, options.program_path, search_path)
-        return EngineProgram(kind, _parse_versions(options), finder, runner, cache, limits)
+        return EngineProgram(kind, _parse_versions(options), finder, runner, cache, limits, backoff)
 
+    backoff = _build_backoff(settings, options)
     program = build_kustomize_program(options.program_path, build_program)
     rules = OutputRules(options.resources, is_strict=False, engine="kustomize")
-    backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
     return KustomizeEngine(limits, rules, program, runner, cache, backoff)
+
+
+def _build_backoff(settings: Settings, options: ProgramSettings) -> Backoff:
+    # Wait at least as long as a render takes, so that one pass does not repeat it for each cluster.
+    first_wait = max(INITIAL_BACKOFF_SECONDS, options.timeout_seconds)
+    return Backoff(first_wait, max(first_wait, settings.max_backoff_seconds), time.monotonic)
 
 
 def _build_limits(options: ProgramSettings) -> ProcessLimits:

@@ -9,6 +9,7 @@ from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.version_ranges import VersionRange, parse_version
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.source_codes import SourceCodes
+from reconciler.processes.backoff import CallBackoff
 from reconciler.processes.process import ProcessLimits, ProcessTimeoutError
 from reconciler.sources.programs import Program, ProgramFinder, ProgramRunner, SandboxUnavailableError
 from reconciler.sources.render_cache import RenderCache
@@ -71,6 +72,7 @@ class EngineProgram:
 
     Args:
         supported: The versions that can be used.
+        backoff: The time after which a failed request for the version is repeated.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class EngineProgram:
         runner: ProgramRunner,
         cache: RenderCache,
         limits: ProcessLimits,
+        backoff: CallBackoff,
     ) -> None:
         self._kind = kind
         self._supported = supported
@@ -88,6 +91,7 @@ class EngineProgram:
         self._runner = runner
         self._cache = cache
         self._limits = limits
+        self._backoff = backoff
         self._lock = Lock()
         self._versions: dict[str, str] = {}
 
@@ -96,10 +100,7 @@ class EngineProgram:
         program = self._finder.find()
         if program is None:
             return EngineProblem(self._kind.unavailable, self._describe_missing_program())
-        with self._lock:
-            if program.digest not in self._versions:
-                self._versions[program.digest] = self._read_version(program)
-            version = self._versions[program.digest]
+        version = self._get_version(program)
         parsed = parse_version(version)
         if parsed and self._supported.matches(parsed):
             return EngineVersion(self._kind, program, version)
@@ -107,6 +108,18 @@ class EngineProgram:
         needed = f"{self._kind.engine} {self._supported.text}"
         text = f"needs {needed}, and {program.path} is {found}: {self._kind.next_step}"
         return EngineProblem(SourceCodes.ENGINE_UNSUPPORTED, text)
+
+    def _get_version(self, program: Program) -> str:
+        """Return the version, or "" if the program does not print it. A failed request has a back-off."""
+        with self._lock:
+            version = self._versions.get(program.digest, "")
+            if not version and not self._backoff.is_waiting(program.digest):
+                version = self._read_version(program)
+                if version:
+                    self._versions[program.digest] = version
+                else:
+                    self._backoff.record_failure(program.digest)
+            return version
 
     def _read_version(self, program: Program) -> str:
         version = self._cache.read_version(program.digest)

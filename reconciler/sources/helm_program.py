@@ -7,6 +7,7 @@ from typing import Final
 
 from reconciler.krm.version_ranges import VersionRange
 from reconciler.packages.source_codes import SourceCodes
+from reconciler.processes.backoff import CallBackoff
 from reconciler.processes.process import ProcessLimits
 from reconciler.sources.engine_programs import EngineProgram, ProgramKind
 from reconciler.sources.programs import ProgramFinder, ProgramRunner
@@ -36,5 +37,6 @@ class HelmProgram(EngineProgram):
         runner: ProgramRunner,
         cache: RenderCache,
         limits: ProcessLimits,
+        backoff: CallBackoff,
     ) -> None:
-        super().__init__(_HELM, supported, finder, runner, cache, limits)
+        super().__init__(_HELM, supported, finder, runner, cache, limits, backoff)

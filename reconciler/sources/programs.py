@@ -124,7 +124,11 @@ class ProgramRunner:
             _write_inputs(work, inputs)
             command = limit_resources((*prefix, str(program), *arguments), limits)
             spec = ProcessSpec(command, work, _build_environment(home, limits, has_network=not prefix))
-            return run_process(spec, b"", limits)
+            result = run_process(spec, b"", limits)
+        if result.exit_code and result.stderr.startswith(("unshare: ", f"{program} cannot be started: ")):
+            # The program was not started, so that its exit code is the one of the program that should start it.
+            raise OSError(result.stderr.strip())
+        return result
 
     def _build_prefix(self) -> tuple[str, ...]:
         if self._sandbox == "none":

@@ -225,12 +225,38 @@ def test_interrupted_render_is_repeated_after_its_backoff(
 
 
 def test_program_that_cannot_start(engine: HelmEngine, helm: FakeHelm) -> None:
-    assert engine.identity()
-    helm.path.write_text("#!/nonexistent\n")
+    helm.path.write_text("#!/nonexistent/interpreter\n")
+    assert list_errors(engine.render(CHART, REQUEST)) == ["EngineUnsupported"]
+
+    helm.install()
+    assert list_errors(engine.render(CHART, REQUEST)) == []
+
+
+def test_failed_request_for_the_version_is_repeated_after_its_backoff(tmp_path: Path, helm: FakeHelm) -> None:
+    clock = Clock()
+    engine = build_engine(helm.path, tmp_path / "renders", clock=clock)
+    helm.behave(version="busy")
+    assert [list_errors(engine.render(CHART, REQUEST)) for _ in range(2)] == [["EngineUnsupported"]] * 2
+
+    helm.behave(output=OUTPUT)
+    assert list_errors(engine.render(CHART, REQUEST)) == ["EngineUnsupported"]
+    clock.seconds += BACKOFF_SECONDS
+    assert list_errors(engine.render(CHART, REQUEST)) == []
+    assert len(helm.calls("version")) == 2
+
+
+def test_render_that_cannot_start_is_repeated(tmp_path: Path, helm: FakeHelm) -> None:
+    clock = Clock()
+    engine = build_engine(helm.path, tmp_path / "renders", clock=clock)
+    helm.behave(stderr=f"{helm.path} cannot be started: Text file busy\n", exit_code=1)
 
     source = engine.render(CHART, REQUEST)
 
-    assert list_errors(source) == ["EngineUnsupported"]
+    assert list_errors(source) == ["HelmUnavailable"]
+    assert "cannot be started: Text file busy" in source.findings[0].message
+    helm.behave(output=OUTPUT)
+    clock.seconds += BACKOFF_SECONDS
+    assert list_errors(engine.render(CHART, REQUEST)) == []
 
 
 def test_chart_without_metadata(engine: HelmEngine, helm: FakeHelm) -> None:

@@ -119,8 +119,8 @@ def build_engine(
     """Return an engine that uses a program file and a cache folder."""
     runner, renders = ProgramRunner("auto"), RenderCache(cache, 1 << 30, 1 << 24)
     finder = ProgramFinder("helm", Path(program), "")
-    helm = HelmProgram(read_range(">=3.14 <5"), finder, runner, renders, limits)
     backoff = Backoff(BACKOFF_SECONDS, BACKOFF_SECONDS, clock or Clock())
+    helm = HelmProgram(read_range(">=3.14 <5"), finder, runner, renders, limits, backoff)
     return HelmEngine(HelmOptions(limits, rules, SourceLimits()), helm, runner, renders, backoff)
 
 
