@@ -379,4 +379,4 @@ def test_charts_are_verified_from_their_digest(world: World, server: ArtifactSer
     server.files.pop("/charts/web-1.0.0.tgz")
     verdict, note = read_verdicts(world)["berlin/web"]
     assert verdict == "unknowable"
-    assert "404" in note
+    assert "does not have the archive" in note
