@@ -187,25 +187,6 @@ class UpstreamSpec(ApiModel):
 
     repo: NonEmptyText = Field(description="Name of the Repository that contains the package.")
     package: PackagePath = Field("", description="Path of the package in that Repository. Charts use the field chart.")
-    chart: ChartName = Field("", description="Name of the chart in a Repository of type helm.")
-    version: ChartVersion = Field(
-        "",
-        description=(
-            "Version of a chart or of an OCI artifact, or a version range such as ~5.27. The highest matching version "
-            "is used."
-        ),
-        examples=["5.27.0", ">=5.20.0 <6.0.0"],
-    )
-    digest: Digest = Field(
-        "",
-        description=(
-            "Required digest: of the manifest for OCI, and of the archive for other chart repositories. For OCI, the "
-            "digest can replace the version or tag."
-        ),
-    )
-    kind: SourceKind | None = Field(
-        None, description="How the files become a package. By default, the names of the files decide."
-    )
     revision: Revision | None = Field(
         None,
         description="Revision of the package, for example v1 or 1. -1 is the head of the branch.",
@@ -226,6 +207,25 @@ class UpstreamSpec(ApiModel):
         ),
     )
     tag_policy: TagPolicy = Field(TagPolicy(), description="Rules for a tag that has moved to another commit.")
+    chart: ChartName = Field("", description="Name of the chart in a Repository of type helm.")
+    version: ChartVersion = Field(
+        "",
+        description=(
+            "Version of a chart or of an OCI artifact, or a version range such as ~5.27. The highest matching version "
+            "is used."
+        ),
+        examples=["5.27.0", ">=5.20.0 <6.0.0"],
+    )
+    digest: Digest = Field(
+        "",
+        description=(
+            "Required digest: of the manifest for OCI, and of the archive for other chart repositories. For OCI, the "
+            "digest can replace the version or tag."
+        ),
+    )
+    kind: SourceKind | None = Field(
+        None, description="How the files become a package. By default, the names of the files decide."
+    )
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
@@ -452,12 +452,12 @@ class PackageVariantSpec(ApiModel):
     labels: RevisionLabels = Field({}, description="Labels of the package revision.")
     annotations: Annotations = Field({}, description="Annotations of the package revision.")
     package_context: PackageContext = PackageContext()
-    helm: HelmOptions | None = None
-    kustomize: KustomizeOptions | None = None
     pipeline: PipelineSpec = PipelineSpec()
     injectors: tuple[Injector, ...] = Field((), description=_INJECTORS)
     update_strategy: UpdateStrategy | None = Field(None, description=_STRATEGY)
     conflict_policy: ConflictPolicy | None = Field(None, description=_CONFLICTS)
+    helm: HelmOptions | None = None
+    kustomize: KustomizeOptions | None = None
 
     @classmethod
     def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:

@@ -40,8 +40,6 @@ class ChartProvenance:
 
 def _format_history(history: ValueHistory) -> dict[str, Any]:
     return {
-        "file": "",
-        "resource": "",
         "pointer": format_pointer(history.path),
         "option": format_values_path(history.path),
         "steps": [_format_step(step) for step in history.steps],

@@ -135,7 +135,7 @@ class UpstreamResolver:
                 "UpstreamNotFound", explain_missing_repository(self._inputs.repositories, namespace, upstream.repo)
             )
         if errors := list_type_errors(upstream, repository):
-            return UnresolvedUpstream("ValidationError", "; ".join(errors))
+            return UnresolvedUpstream("ValidationError", "; ".join(errors.values()), next(iter(errors)))
         if message := self._inputs.explain_forbidden(repository):
             return UnreachableUpstream(message)
         if repository.artifacts:

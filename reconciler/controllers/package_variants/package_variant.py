@@ -112,9 +112,10 @@ def resolve_variant(
         case UnresolvedUpstream("SourceUnreachable", message):
             conditions = status.build_unresolved_conditions(revision)
             finding = upgrade_to_error(SourceCodes.SOURCE_UNREACHABLE.finding(message, location))
-        case UnresolvedUpstream("ValidationError", message):
+        case UnresolvedUpstream("ValidationError", message, field):
             conditions = status.build_invalid_conditions((message,))
-            finding = VariantCodes.VALIDATION_ERROR.finding(message, location)
+            field_location = _locate(owner, manifest, "upstream", field) if field else location
+            finding = VariantCodes.VALIDATION_ERROR.finding(message, field_location)
         case UnresolvedUpstream(reason, message):
             conditions = status.build_unresolved_conditions(revision)
             finding = BY_REASON[reason].finding(message, location)

@@ -7,28 +7,28 @@ from reconciler.controllers.repositories import Repository
 from reconciler.krm.version_ranges import parse_range
 
 
-def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> tuple[str, ...]:
+def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str, str]:
     """Return an error for each field of an upstream that the type of its Repository does not allow."""
-    allowed = _FIELDS_BY_TYPE[repository.type]
+    allowed, name = _FIELDS_BY_TYPE[repository.type], repository.key.name
     fields = {"chart": upstream.chart, "revision": upstream.revision, "workspaceName": upstream.workspace_name,
               "tag": upstream.tag, "version": upstream.version, "digest": upstream.digest}  # fmt: skip
-    errors = [
-        f'spec.upstream.{name}: Repository "{repository.key.name}" has type {repository.type}; use spec.upstream.'
-        f"{allowed['chart' if name == 'chart' else 'version']}"
-        for name, value in fields.items()
-        if value and name not in allowed.values()
-    ]
+    errors = {
+        field: f'spec.upstream.{field}: Repository "{name}" has type {repository.type}; use spec.upstream.'
+        f"{allowed['chart' if field == 'chart' else 'version']}"
+        for field, value in fields.items()
+        if value and field not in allowed.values()
+    }
     if repository.type == "git" and is_revision_name(upstream.tag):
-        errors.append(
+        errors["tag"] = (
             f'spec.upstream.tag is invalid: "{upstream.tag}" is the name of a revision; write it in the field revision'
         )
     if repository.type != "git" and upstream.rewritten_tag:
-        errors.append(f'spec.upstream.tagMode: "rewrite" requires a Repository of type git, not {repository.type}')
-    if repository.type == "helm" and not upstream.version:
-        errors.append("spec.upstream.version must be set, because the upstream is a chart")
+        errors["tagMode"] = f'spec.upstream.tagMode: "rewrite" requires a Repository of type git, not {repository.type}'
     if upstream.version and parse_range(upstream.version) is None:
-        errors.append(f'spec.upstream.version: "{upstream.version}": not a SemVer version or range')
-    return tuple(errors)
+        errors.setdefault("version", f'spec.upstream.version: "{upstream.version}": not a SemVer version or range')
+    if repository.type == "helm" and not upstream.version:
+        errors["version"] = "spec.upstream.version must be set, because the upstream is a chart"
+    return errors
 
 
 # The fields of an upstream that each type of Repository allows. The values of "chart" and "version" are the fields to

@@ -248,10 +248,16 @@ class ResolvedRevision:
 
 @dataclass(frozen=True)
 class UnresolvedUpstream:
-    """An upstream that cannot be used. `reason` is the name of a finding code, such as `UpstreamNotFound`."""
+    """An upstream that cannot be used.
+
+    Attributes:
+        reason: The name of a finding code, such as `UpstreamNotFound`.
+        field: The field of the upstream that is wrong, or "".
+    """
 
     reason: str
     message: str
+    field: str = ""
 
 
 @dataclass(frozen=True)

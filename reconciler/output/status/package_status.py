@@ -161,10 +161,7 @@ def _build_status(draft: Draft, target: Target, config: str) -> dict[str, Any]:
         "injected": build_injected_data(rendered),
         "conflicts": [serialize_conflict(conflict) for conflict in rendered.conflicts],
         "appliedOverrides": provenance.list_applied_overrides() if provenance else [],
-        "layers": [
-            *(omit_empty(layer) for layer in (provenance.list_layers() if provenance else ())),
-            *(templates.as_data() if templates else ()),
-        ],
+        "layers": [*(provenance.list_layers() if provenance else ()), *(templates.as_data() if templates else ())],
         "overrides": [dict(override) for override in rendered.overrides],
         "templates": build_children_data(templates.effects if templates else ()),
         "results": [dict(result) for result in rendered.function_results],

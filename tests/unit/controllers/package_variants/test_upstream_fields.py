@@ -77,4 +77,4 @@ def test_fields_of_another_type_are_refused(
 ) -> None:
     upstream = UpstreamSpec(repo="catalog", **fields)
 
-    assert list(list_type_errors(upstream, build_repository(repository_type))) == errors
+    assert list(list_type_errors(upstream, build_repository(repository_type)).values()) == errors
