@@ -33,6 +33,9 @@ class ControllerCodes(CodeTable):
         "A package contains a Secret with values. The setting `rules.secrets` can change this warning to an error.",
         PACKAGE,
     )
+    SECRET_PATH_SHADOWED = warning(
+        "A value replaces a value of a Secret, because their paths overlap or lead into the same list.", PACKAGE
+    )
     SELECTOR_INVALID = error("A selector is invalid.")
     SELECTOR_MATCHES_NOTHING = warning("A selector matches no object.")
     UNVERIFIED_COMMIT = error(

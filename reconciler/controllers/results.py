@@ -21,6 +21,7 @@ from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.packages.artifacts import ArtifactRepository, ChartDependencySource
+from reconciler.packages.charts.helm_release import SecretValues
 from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.kustomize.request import KustomizeRequest
@@ -87,6 +88,8 @@ class UpstreamPackage:
         values: The layers of the chart's values. The request contains their merged text, except for values files in the
             chart, which are read when the chart is rendered.
         chart_dependencies: The charts that the chart requires and does not contain.
+        release: The values in Secrets, if the package contains a HelmRelease instead of the resources of the chart.
+            None for a package with resources.
     """
 
     namespace: str
@@ -110,6 +113,7 @@ class UpstreamPackage:
     # Do not compare the layers, because they contain lines of the config, which have no effect on the package.
     values: ChartValues = field(default_factory=ChartValues, compare=False)
     chart_dependencies: tuple[ChartDependencySource, ...] = ()
+    release: tuple[SecretValues, ...] | None = None
 
     def as_data(self) -> dict[str, str]:
         """Return the upstream in the format of the recorded state."""
@@ -147,6 +151,7 @@ class UpstreamPackage:
         dependencies = [dependency.as_data() for dependency in self.chart_dependencies]
         inputs: list[Any] = [self.chart.key, self.values.fingerprint, dependencies] if self.chart else []
         inputs += [self.overlay.key] if self.overlay else []
+        inputs += [] if self.release is None else [[secret.as_data() for secret in self.release]]
         request = f" {compute_digest(inputs)}" if inputs else ""
         allowed = f" {' '.join(self.allowed_secrets)}" if self.allowed_secrets and not self.chart else ""
         return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}{request}{allowed}"

@@ -6,7 +6,7 @@ item. In this module, this case is an error.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
@@ -32,6 +32,22 @@ def merge_maps(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, 
         lower = merged.get(key)
         merged[key] = merge_maps(lower, value) if isinstance(lower, dict) and isinstance(value, dict) else value
     return merged
+
+
+def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
+    """Return whether Helm and Flux keep a value at the path `steps` when they merge `values` over this value.
+
+    Helm and Flux merge only maps. Any other value in `values` replaces everything at its path.
+    """
+    container: Any = values
+    for step in steps:
+        if isinstance(step, int) or not isinstance(container, dict):
+            # The value is lost, because `values` contains a list or a scalar on the path, and only maps are merged.
+            return False
+        if step not in container:
+            return True
+        container = container[step]
+    return False
 
 
 class PlaceError(ValueError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.resource_findings import find_plaintext_secrets
 from reconciler.controllers.results import UpstreamPackage
-from reconciler.krm.findings import Finding, select_errors, upgrade_to_error
+from reconciler.krm.findings import Finding, downgrade_to_warning, select_errors, upgrade_to_error
 from reconciler.lazy_dataclasses import replace
 from reconciler.packages.artifacts import (
     Artifact,
@@ -18,6 +19,7 @@ from reconciler.packages.artifacts import (
     ArtifactVersion,
     SourceProblem,
 )
+from reconciler.packages.charts.helm_release import ReleasedChart, build_release_files
 from reconciler.packages.charts.metadata import read_chart_manifest
 from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.charts.value_sources import (
@@ -37,6 +39,15 @@ from reconciler.sources.helm import HelmEngine
 if TYPE_CHECKING:
     from reconciler.sources.kustomize import KustomizeEngine
 
+_VALUES_CODES = frozenset(
+    code.name
+    for code in (
+        SourceCodes.CHART_RENDER_FAILED,
+        SourceCodes.VALUES_INVALID,
+        SourceCodes.VALUES_NOT_FOUND,
+        SourceCodes.VALUES_PRECISION,
+    )
+)
 HELM_TRACE_KEY = format_program_trace_key("helm")
 KUSTOMIZE_TRACE_KEY = format_program_trace_key("kustomize")
 
@@ -121,10 +132,13 @@ class PackageSources:
         findings = (
             *values.findings, *(locate_values_finding(finding, values.layers) for finding in rendered.findings)
         )  # fmt: skip
+        read_values = ChartValues(values.layers) if upstream.values.has_source_files else None
+        if upstream.release is not None:
+            package = _add_kptfile(_build_release(upstream, request, values), files)
+            return SourceContent(package, _select_release_findings(upstream, findings), values=read_values)
         _check_findings(findings)
         programs = {HELM_TRACE_KEY: self.identify_helm()}
         package = _add_kptfile(rendered.files, files)
-        read_values = ChartValues(values.layers) if upstream.values.has_source_files else None
         return SourceContent(package, findings, programs, rendered.templates, read_values)
 
     def _build_overlay(self, upstream: UpstreamPackage, request: KustomizeRequest, files: FileTree) -> SourceContent:
@@ -175,6 +189,30 @@ def _check_findings(findings: tuple[Finding, ...]) -> None:
     if errors := select_errors(findings):
         is_temporary = any(finding.code in TEMPORARY_CODES for finding in errors)
         raise SourceFailedError(findings, should_retry=is_temporary)
+
+
+def _build_release(upstream: UpstreamPackage, request: ChartRequest, values: ResolvedValues) -> FileTree:
+    assert upstream.artifacts, "only charts of repositories and registries can be HelmReleases"
+    version = ArtifactVersion(upstream.ref, upstream.commit)
+    chart = ReleasedChart(upstream.artifacts, upstream.package, version)
+    return build_release_files(chart, request, json.loads(values.text), upstream.release or ())
+
+
+def _select_release_findings(upstream: UpstreamPackage, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Return the findings about the values of a HelmRelease. The other findings are about the rendered resources.
+
+    The chart is rendered only to validate the values, which is not possible without the program helm. If a Secret
+    contains values, an error is a warning, because the render did not have the values of the Secret.
+
+    Raises:
+        SourceFailedError: The chart cannot be rendered with the values.
+    """
+    selected = tuple(finding for finding in findings if finding.code in _VALUES_CODES)
+    if upstream.release:
+        return tuple(map(downgrade_to_warning, selected))
+    if select_errors(selected):
+        raise SourceFailedError(selected)
+    return selected
 
 
 def _add_kptfile(package: FileTree, chart: FileTree) -> FileTree:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from reconciler.api.helm_options import HelmOptions
 from reconciler.api.manifest import KUBERNETES_VERSION_ANNOTATION
+from reconciler.api.package_sources import RepositoryType
 from reconciler.api.porch import PackageVariantSpec
 from reconciler.controllers.repositories import Repository
 from reconciler.lazy_dataclasses import dataclass
@@ -76,14 +77,19 @@ def read_allowed_secrets(spec: PackageVariantSpec, annotations: Mapping[str, str
     return _split(text or "")
 
 
-def find_option_error(spec: PackageVariantSpec, kind: str) -> str:
-    """Return the error about the options `helm` and `kustomize` for a kind of source. Return "" if there is none."""
+def find_option_error(spec: PackageVariantSpec, kind: str, repository_type: RepositoryType) -> str:
+    """Return the error about the options `helm` and `kustomize` for a source. Return "" if there is none."""
     if kind == "helm" and spec.helm is None:
         return "spec.helm.namespace must be set, because the upstream is a Helm chart"
     if kind != "helm" and spec.helm is not None:
         return f"spec.helm is not allowed, because the upstream has no {CHART_FILE}"
     if kind != "kustomize" and spec.kustomize is not None:
         return f"spec.kustomize is not allowed, because spec.upstream.kind is {kind}"
+    if spec.helm and spec.helm.output == "helmRelease" and repository_type == "git":
+        return (
+            "spec.helm.output helmRelease requires an upstream Repository of type helm or oci, because Flux downloads "
+            f"the chart; Repository {spec.upstream.repo} has type git"
+        )
     return ""
 
 

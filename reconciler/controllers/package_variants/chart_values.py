@@ -19,6 +19,7 @@ from reconciler.api.porch import UpstreamSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.nested_values import get_value
 from reconciler.krm.field_text import format_path, suggest_name
 from reconciler.krm.findings import Finding, SourceLocation
@@ -27,6 +28,7 @@ from reconciler.krm.json_pointer import PointerError, parse_pointer, resolve_poi
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath, YamlError, read_core_yaml
 from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.packages.charts.helm_release import SecretValues, find_shadowed_secrets
 from reconciler.packages.charts.value_sources import (
     ENCRYPTED_VALUES,
     ChartValues,
@@ -35,7 +37,7 @@ from reconciler.packages.charts.value_sources import (
     create_not_found_finding,
     read_values_document,
 )
-from reconciler.packages.charts.values import ValuesLayer
+from reconciler.packages.charts.values import ValuesLayer, merge_layers
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.sops import is_sops_document
 from reconciler.packages.source_codes import SourceCodes
@@ -115,12 +117,14 @@ class CollectedValues:
         dependencies: The fingerprints of the objects and files that were read, by name. The absence of an object or a
             file is a dependency too.
         objects: The config objects that were read.
+        secrets: The references to Secrets, for a HelmRelease.
     """
 
     values: ChartValues
     dependencies: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     objects: tuple[ConfigObject, ...] = ()
+    secrets: tuple[SecretValues, ...] = ()
 
 
 def collect_values(options: HelmOptions, source: OptionSource, catalog: Catalog, namespace: str) -> CollectedValues:
@@ -131,9 +135,10 @@ def collect_values(options: HelmOptions, source: OptionSource, catalog: Catalog,
         namespace: The namespace of the PackageVariant.
     """
     collector = _Collector(options, source, catalog, namespace or DEFAULT_NAMESPACE)
-    entries = tuple(collector.iterate_entries())
+    values = ChartValues(tuple(collector.iterate_entries()))
+    findings = (*collector.findings, *collector.find_shadowed_secrets(values))
     return CollectedValues(
-        ChartValues(entries), collector.dependencies, tuple(collector.findings), tuple(collector.objects)
+        values, collector.dependencies, findings, tuple(collector.objects), tuple(collector.secrets.values())
     )
 
 
@@ -146,6 +151,7 @@ class _Collector:
     dependencies: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     objects: list[ConfigObject] = field(default_factory=list)
+    secrets: dict[DataPath, SecretValues] = field(default_factory=dict)
 
     def iterate_entries(self) -> Iterator[ValuesLayer | SourceValuesFile]:
         """Yield all layers, from the lowest to the highest precedence."""
@@ -211,13 +217,15 @@ class _Collector:
             if self.options.output == "manifests":
                 message = f"{field_path}: values of {name} {_REFUSAL}"
                 self.findings.append(SourceCodes.SECRET_VALUES_REFUSED.finding(message, location))
+            self.secrets[option] = SecretValues(
+                reference.name, reference.values_key, reference.target_path, reference.optional
+            )
             return
         key = (reference.api_version, reference.kind, self.namespace, reference.name)
         found = self.catalog.objects_by_name.get(key)
         self.dependencies[name] = found.digest if found else ABSENT_FINGERPRINT
         if found is None:
-            names = [known for *kind, known in self.catalog.objects_by_name if kind == [*key[:3]]]
-            message = f"{field_path}: the config contains no {name}{suggest_name(reference.name, names)}"
+            message = f"{field_path}: the config contains no {name}{self._suggest_object(reference, key)}"
             self.findings.append(create_not_found_finding(message, location, reference.optional))
             return
         self.objects.append(found)
@@ -229,6 +237,25 @@ class _Collector:
                 self.findings.append(create_not_found_finding(message, location, reference.optional))
             else:
                 self.findings.append(SourceCodes.VALUES_INVALID.finding(message, found.location_of(error.path)))
+
+    def _suggest_object(self, reference: ValuesReference, key: tuple[str, str, str, str]) -> str:
+        if reference.optional:
+            # Do not search a similar name, because optional objects are missing for most clusters.
+            return ""
+        names = [known for *kind, known in self.catalog.objects_by_name if kind == [*key[:3]]]
+        return suggest_name(reference.name, names)
+
+    def find_shadowed_secrets(self, values: ChartValues) -> Iterator[Finding]:
+        """Yield a warning for each Secret whose value another value of the HelmRelease replaces."""
+        shadowed = set(find_shadowed_secrets(merge_layers(values.config_layers).values, tuple(self.secrets.values())))
+        for option, secret in self.secrets.items():
+            if secret in shadowed:
+                field_path, location = self._describe(option)
+                message = (
+                    f"{field_path}: Flux replaces the value of Secret/{self.namespace}/{secret.name} at "
+                    f"{secret.target_path}, because another value is at the same path, or above or below it"
+                )
+                yield ControllerCodes.SECRET_PATH_SHADOWED.finding(message, location)
 
 
 class _ValuesError(ValueError):

@@ -122,7 +122,9 @@ def resolve_variant(
         case UnreachableUpstream(message):
             conditions = status.build_failed_conditions(message)
             finding = VariantCodes.UPSTREAM_UNREACHABLE.finding(message, location)
-        case ResolvedRevision(kind=kind) if message := find_option_error(spec, kind):
+        case ResolvedRevision() if message := find_option_error(
+            spec, revision.kind, inputs.repositories[namespace, revision.repository].type
+        ):
             conditions = status.build_invalid_conditions((message,))
             field = "kustomize" if message.startswith("spec.kustomize") else "helm"
             finding = VariantCodes.VALIDATION_ERROR.finding(message, _locate(owner, manifest, field))
@@ -164,7 +166,8 @@ def _build_chart_variant(
     request = build_chart_request(
         spec, spec.helm, collected.values, repository, manifest.annotations, str(variant.target), inputs.chart_defaults
     )
-    upstream = replace(variant.upstream, chart=request, values=collected.values)
+    release = collected.secrets if spec.helm.output == "helmRelease" else None
+    upstream = replace(variant.upstream, chart=request, values=collected.values, release=release)
     acknowledged = read_acknowledged_hashes(manifest.annotations)
     confirmed = {"deletions": ",".join(sorted(acknowledged))} if acknowledged else {}
     return replace(

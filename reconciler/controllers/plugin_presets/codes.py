@@ -99,10 +99,6 @@ class PluginCodes(CodeTable):
         "A secret option has a literal value. If a higher layer replaces the value, the severity is warning.",
         PACKAGE,
     )
-    SECRET_PATH_SHADOWED = warning(
-        "An option replaces the value of a secret option, because their paths overlap or lead into the same list.",
-        PACKAGE,
-    )
     SECRET_REF_INCOMPLETE = error("A reference to a secret has no name or no key.", PACKAGE)
     SELECTOR_EMPTY = error("The cluster selector of a preset is empty. No Plugin is created or deleted.")
     UNDECLARED_OPTION = warning(

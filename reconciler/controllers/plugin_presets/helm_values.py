@@ -6,7 +6,7 @@ In this module, this case is an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from reconciler.krm.helm_paths import PathStep, check_option_name, parse_option_name
@@ -51,22 +51,6 @@ def build_values(entries: Iterable[tuple[str, Any]]) -> HelmValues:
         except PlaceError as error:
             conflicts.append(PathConflict(name, error.conflicting_name, error.message))
     return HelmValues(tree.values, tuple(conflicts))
-
-
-def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
-    """Return whether Helm and Flux keep a value at the path `steps` when they merge `values` over this value.
-
-    Helm and Flux merge only maps. Any other value in `values` replaces everything at its path.
-    """
-    container: Any = values
-    for step in steps:
-        if isinstance(step, int) or not isinstance(container, dict):
-            # The value is lost, because `values` contains a list or a scalar on the path, and only maps are merged.
-            return False
-        if step not in container:
-            return True
-        container = container[step]
-    return False
 
 
 def _get_sort_key(steps: tuple[PathStep, ...]) -> tuple[tuple[bool, int, str], ...]:

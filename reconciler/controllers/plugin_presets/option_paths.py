@@ -9,11 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.api.greenhouse_options import LiteralValue, SecretKeyReference
+from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.plugin_presets.codes import PluginCodes
-from reconciler.controllers.plugin_presets.helm_values import PathConflict, build_values, is_free
+from reconciler.controllers.plugin_presets.helm_values import PathConflict, build_values
 from reconciler.controllers.plugin_presets.option_layers import LAYER_RANK, ResolvedOption
 from reconciler.krm.findings import Finding
 from reconciler.krm.helm_paths import PathStep, parse_option_name
+from reconciler.krm.values_tree import is_free
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
@@ -114,7 +116,7 @@ def _find_shadowed_secrets(options: Mapping[str, ResolvedOption], relations: _Pa
             else "a literal value replaces a secret at the same path or in the same list"
         )
         message = f"{option.winner} sets {name} from a secret, and {first.winner} sets {first.name}{more}: {reason}"
-        yield PluginCodes.SECRET_PATH_SHADOWED.finding(message, option.winner.location)
+        yield ControllerCodes.SECRET_PATH_SHADOWED.finding(message, option.winner.location)
 
 
 def _iterate_secret_overlaps(

@@ -19,6 +19,7 @@ from reconciler.controllers.nested_values import get_value
 from reconciler.controllers.package_variants.chart_values import CollectedValues, OptionSource, collect_values
 from reconciler.krm.findings import Severity, SourceLocation
 from reconciler.lazy_dataclasses import replace
+from reconciler.packages.charts.helm_release import SecretValues
 from reconciler.packages.charts.value_sources import SourceValuesFile, ValuesSource, locate_values_finding
 from reconciler.packages.source_codes import SourceCodes
 from tests.support.sops import ciphertext, seal_text
@@ -312,7 +313,7 @@ def test_secret_of_a_helm_release_is_not_read() -> None:
     """With `output: helmRelease`, a Secret is a reference. It is no layer and no dependency."""
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db, namespace: shop}\nstringData: {values.yaml: 'a: 1'}\n"
     collected = collect("output: helmRelease\nvaluesFrom: [{kind: Secret, name: db}]", files={"db.yaml": secret})
-    assert collected == CollectedValues(collected.values)
+    assert collected == CollectedValues(collected.values, secrets=(SecretValues("db"),))
     assert collected.values.entries == ()
 
 

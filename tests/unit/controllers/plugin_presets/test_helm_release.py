@@ -11,8 +11,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from jsonschema_rs import Draft202012Validator
 
-from reconciler.controllers.plugin_presets.helm_values import build_values, is_free
+from reconciler.controllers.plugin_presets.helm_values import build_values
 from reconciler.krm.helm_paths import format_option_name, parse_option_name
+from reconciler.krm.values_tree import is_free
 from tests.support.examples import examples
 from tests.unit.controllers.plugin_presets.controller_world import (
     EAST,

@@ -1,0 +1,164 @@
+"""A chart as a HelmRelease of Flux, instead of its rendered resources. Flux renders the chart on the cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.helm_paths import parse_option_name
+from reconciler.krm.objects import ObjectKey, split_api_version
+from reconciler.krm.values_tree import is_free
+from reconciler.krm.yaml import emit
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, VerifySpec
+from reconciler.packages.charts.request import ChartRequest
+from reconciler.packages.file_names import assign_rendered_file_names
+
+HELM_RELEASE_API_VERSION: Final = "helm.toolkit.fluxcd.io/v2"
+HELM_RELEASE_KIND: Final = "HelmRelease"
+_SOURCE_API_VERSION: Final = "source.toolkit.fluxcd.io/v1"
+_CHART_LAYER: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+_INTERVAL: Final = "5m"
+
+
+@dataclass(frozen=True)
+class SecretValues:
+    """Values from a Secret on the cluster. Flux reads the Secret.
+
+    Attributes:
+        target_path: Path in the values, in the syntax of `helm --set`. "" if the Secret contains a map of values.
+    """
+
+    name: str
+    values_key: str = "values.yaml"
+    target_path: str = ""
+    is_optional: bool = False
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the item of `valuesFrom` in a HelmRelease."""
+        fields = {"valuesKey": self.values_key, "targetPath": self.target_path, "optional": self.is_optional}
+        return {"kind": "Secret", "name": self.name, **{name: value for name, value in fields.items() if value}}
+
+
+@dataclass(frozen=True)
+class ReleasedChart:
+    """A version of a chart that Flux downloads."""
+
+    repository: ArtifactRepository
+    name: str
+    version: ArtifactVersion
+
+
+def build_release_files(
+    chart: ReleasedChart, request: ChartRequest, values: Mapping[str, Any], secrets: Sequence[SecretValues]
+) -> FileTree:
+    """Return the HelmRelease of a chart, the source of the chart, and the Namespace if the request contains it.
+
+    All resources are in the namespace of the release.
+    """
+    metadata = {"name": request.release_name, "namespace": request.namespace}
+    resources = [
+        _build_registry_source(chart, metadata) if chart.repository.is_registry else _build_source(chart, metadata),
+        _build_release(chart, request, metadata, values, secrets),
+    ]
+    if request.create_namespace:
+        resources.append({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": request.namespace}})
+    by_key = {_get_key(resource): resource for resource in resources}
+    names = assign_rendered_file_names(by_key)
+    return FileTree({names[key]: File(emit(resource).encode()) for key, resource in by_key.items()})
+
+
+def find_shadowed_secrets(values: Mapping[str, Any], secrets: Sequence[SecretValues]) -> Iterator[SecretValues]:
+    """Yield each Secret whose value Flux replaces, because `values` of a HelmRelease override `valuesFrom`."""
+    for secret in secrets:
+        if secret.target_path and not is_free(values, parse_option_name(secret.target_path)):
+            yield secret
+
+
+def _get_key(resource: Mapping[str, Any]) -> ObjectKey:
+    metadata = resource["metadata"]
+    group = split_api_version(resource["apiVersion"])[0]
+    return ObjectKey(group, resource["kind"], metadata.get("namespace", ""), metadata["name"])
+
+
+def _build_release(
+    chart: ReleasedChart,
+    request: ChartRequest,
+    metadata: Mapping[str, str],
+    values: Mapping[str, Any],
+    secrets: Sequence[SecretValues],
+) -> dict[str, Any]:
+    name = {"name": metadata["name"]}
+    chart_fields: dict[str, Any] = (
+        {"chartRef": {"kind": "OCIRepository", **name}}
+        if chart.repository.is_registry
+        else {
+            "chart": {
+                "spec": {
+                    "chart": chart.name,
+                    "version": chart.version.version,
+                    "sourceRef": {"kind": "HelmRepository", **name},
+                }
+            }
+        }
+    )
+    options: dict[str, Any] = {}
+    if request.hooks == "drop":
+        options["disableHooks"] = True
+    if request.skip_schema_validation:
+        options["disableSchemaValidation"] = True
+    install_crds, upgrade_crds = ("Create", "CreateReplace") if request.include_crds else ("Skip", "Skip")
+    spec = {
+        "interval": _INTERVAL,
+        "releaseName": request.release_name,
+        "targetNamespace": request.namespace,
+        "storageNamespace": request.namespace,
+        **chart_fields,
+        "install": {"crds": install_crds, **options},
+        "upgrade": {"crds": upgrade_crds, **options},
+        **({"valuesFrom": [secret.as_data() for secret in secrets]} if secrets else {}),
+        **({"values": dict(values)} if values else {}),
+    }
+    return {"apiVersion": HELM_RELEASE_API_VERSION, "kind": HELM_RELEASE_KIND, "metadata": dict(metadata), "spec": spec}
+
+
+def _build_registry_source(chart: ReleasedChart, metadata: Mapping[str, str]) -> dict[str, Any]:
+    repository = chart.repository
+    spec = {
+        "interval": _INTERVAL,
+        "url": f"{repository.url.rstrip('/')}/{chart.name}",
+        # The digest alone would be enough, but a person reads the version.
+        "ref": {"tag": chart.version.version.replace("+", "_"), "digest": chart.version.digest},
+        "layerSelector": {"mediaType": _CHART_LAYER, "operation": "copy"},
+        **({"insecure": True} if repository.insecure else {}),
+        **_build_references(repository),
+        **({"verify": _build_verification(repository.verify)} if repository.verify else {}),
+    }
+    return {"apiVersion": _SOURCE_API_VERSION, "kind": "OCIRepository", "metadata": dict(metadata), "spec": spec}
+
+
+def _build_source(chart: ReleasedChart, metadata: Mapping[str, str]) -> dict[str, Any]:
+    repository = chart.repository
+    spec = {
+        "interval": _INTERVAL,
+        "url": repository.url,
+        **({"passCredentials": True} if repository.pass_credentials else {}),
+        **_build_references(repository),
+    }
+    return {"apiVersion": _SOURCE_API_VERSION, "kind": "HelmRepository", "metadata": dict(metadata), "spec": spec}
+
+
+def _build_references(repository: ArtifactRepository) -> dict[str, Any]:
+    """Return the references to Secrets. The Secrets on the cluster have the names of the folders of the reconciler."""
+    names = {"secretRef": repository.secret_name, "certSecretRef": repository.cert_secret_name}
+    return {field: {"name": name} for field, name in names.items() if name}
+
+
+def _build_verification(verify: VerifySpec) -> dict[str, Any]:
+    identities = [{"issuer": identity.issuer, "subject": identity.subject} for identity in verify.identities]
+    return {
+        "provider": verify.provider,
+        **({"secretRef": {"name": verify.secret_name}} if verify.secret_name else {}),
+        **({"matchOIDCIdentity": identities} if identities else {}),
+    }
