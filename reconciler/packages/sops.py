@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import zip_longest
 from typing import Any
 
 from reconciler.krm.patterns import PatternError, compile_pattern
@@ -61,10 +60,11 @@ def check_sops_edit(document: Document, data: Any) -> None:
         return
     scope = SopsScope(document)
     before, after = list(_iterate_leaves(document.data)), list(_iterate_leaves(data))
-    if _format_leaves(before) == _format_leaves(after):
+    difference = _find_first_difference(before, after)
+    if difference is None:
         return
     if not scope.is_mac_only_encrypted:
-        raise SopsMacError(_find_first_difference(before, after), _COVERED)
+        raise SopsMacError(difference, _COVERED)
     if path := scope.find_refused_change(before, after):
         raise SopsMacError(path, _ENCRYPTED)
 
@@ -103,10 +103,7 @@ class SopsScope:
         """Return the first field that an edit changes although it must stay unchanged, or None."""
         if self._uses_comments:
             return self._find_change_near_comment(before, after)
-        protected, changed = self.list_protected(before), self.list_protected(after)
-        if _format_leaves(protected) == _format_leaves(changed):
-            return None
-        return _find_first_difference(protected, changed)
+        return _find_first_difference(self.list_protected(before), self.list_protected(after))
 
     def _find_change_near_comment(self, before: list[_Leaf], after: list[_Leaf]) -> DataPath | None:
         """Return the first refused change of a document in which comments select the encrypted fields.
@@ -122,8 +119,9 @@ class SopsScope:
             is_far = self._rule[0].startswith("encrypted") and not self._has_comment_in_section(path)
             if path[0] == SOPS or not (is_far or (is_plaintext and not _is_container(old[path]))):
                 return path
-        same = [path for path in old if path in new], [path for path in new if path in old]
-        return None if same[0] == same[1] else _find_first_difference(before, after)
+        # Compare the order of the fields that exist before and after the edit.
+        remaining = [(path, None) for path in old if path in new]
+        return _find_first_difference(remaining, [(path, None) for path in new if path in old])
 
     def _must_be_encrypted(self, path: DataPath) -> bool:
         """Return whether SOPS encrypts a field. If comments decide, return True only if the result is certain."""
@@ -207,7 +205,7 @@ def find_stale_mac(old: Document, new: Document) -> DataPath | None:
     )
     if scope.is_mac_only_encrypted:
         before, after = scope.list_protected(before), scope.list_protected(after)
-    return _find_first_difference(before, after) if _format_leaves(before) != _format_leaves(after) else None
+    return _find_first_difference(before, after)
 
 
 def _iterate_leaves(data: Any, path: DataPath = ()) -> Iterator[_Leaf]:
@@ -222,18 +220,14 @@ def _iterate_leaves(data: Any, path: DataPath = ()) -> Iterator[_Leaf]:
         yield path, data
 
 
-def _format_leaves(leaves: list[_Leaf]) -> str:
-    # Compare texts, because 1 == True == 1.0 in Python.
-    return repr(leaves)
-
-
-def _find_first_difference(before: list[_Leaf], after: list[_Leaf]) -> DataPath:
+def _find_first_difference(before: list[_Leaf], after: list[_Leaf]) -> DataPath | None:
+    """Return the path of the first leaf that differs in its value or in its position. Return None if all are equal."""
     old, new = dict(before), dict(after)
     for path in dict.fromkeys((*old, *new)):
+        # Compare texts, because 1 == True == 1.0 in Python.
         if path not in old or path not in new or repr(old[path]) != repr(new[path]):
             return path
-    pairs = zip_longest(before, after, fillvalue=((), None))
-    return next((second or first for (first, _), (second, _) in pairs if first != second), ())
+    return next((path for path, other in zip(new, old, strict=True) if path != other), None)
 
 
 def _is_container(value: Any) -> bool:

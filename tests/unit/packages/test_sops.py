@@ -18,6 +18,7 @@ kind: Secret
 metadata:
   name: db
   labels: {{app: shop, tier: "2"}}
+  note: {ciphertext("note")}
 data:
   user: {ciphertext("user")}
   empty: ""
@@ -90,6 +91,9 @@ EDITS: dict[str, Callable[[Any], object]] = {
     "values-swapped": lambda data: data["data"]["keys"].reverse(),
     "sops": lambda data: data["sops"].update(version="3.12.0"),
     "nothing": lambda data: data.update(type="Opaque"),
+    "empty-map": lambda data: data.update(more={}),
+    "empty-list-in-data": lambda data: data["data"].update(more=[]),
+    "ciphertext-in-plaintext": lambda data: data["metadata"].update(note="x"),
 }
 
 
@@ -108,6 +112,9 @@ EDITS: dict[str, Callable[[Any], object]] = {
         ("values-swapped", "/data/keys/0", "/data/keys/0"),
         ("sops", "/sops/version", "/sops/version"),
         ("nothing", "", ""),
+        ("empty-map", "/more", ""),
+        ("empty-list-in-data", "/data/more", ""),
+        ("ciphertext-in-plaintext", "/metadata/note", "/metadata/note"),
     ],
     ids=lambda value: str(value),
 )
@@ -131,10 +138,14 @@ def test_edits(edit: str, plain_mac: str, mac_only: str) -> None:
         ((DATA_ONLY, "unencrypted_suffix: labels"), False),
         (("encrypted_regex: '('",), False),
         (("unencrypted_regex: '('",), False),
+        (("encrypted_suffix: .",), True),
+        (("encrypted_suffix: '('",), True),
+        (("encrypted_comment_regex: x", DATA_ONLY), False),
     ],
     ids=[
         "regex", "regex-search", "unencrypted-regex", "other-field", "suffix", "other-suffix", "unencrypted-suffix",
         "other-unencrypted-suffix", "default", "two-rules", "invalid", "invalid-unencrypted",
+        "suffix-is-no-pattern", "any-suffix", "comments-and-regex",
     ],
 )  # fmt: skip
 def test_rules_that_select_encrypted_fields(rules: tuple[str, ...], is_allowed: bool) -> None:
@@ -149,6 +160,7 @@ metadata:
 data:
   host: example.com
   empty: ""
+  list: []
   # sops:enc
   password: {ciphertext("password")}
 """
@@ -163,8 +175,25 @@ data:
         (lambda data: data["data"].update(empty="80"), "/data/empty"),
         (lambda data: data["data"].update(password="x"), "/data/password"),
         (lambda data: data["data"].pop("password"), "/data/password"),
+        (lambda data: data["data"].pop("host"), "/data/host"),
+        (lambda data: data["data"].update(list="x"), "/data/list"),
+        (lambda data: data["sops"].update(version="4"), "/sops/version"),
+        (lambda data: data.update(data=dict(reversed(data["data"].items()))), "/data/password"),
+        (lambda data: data.update(metadata=dict(reversed(data["metadata"].items()))), "/metadata/labels/app"),
     ],
-    ids=["other-section", "plaintext", "new", "empty", "encrypted", "removed"],
+    ids=[
+        "other-section",
+        "plaintext",
+        "new",
+        "empty",
+        "encrypted",
+        "removed",
+        "plaintext-removed",
+        "list",
+        "sops",
+        "order",
+        "order-in-other-section",
+    ],
 )
 def test_comments_that_select_encrypted_fields(edit: Callable[[Any], object], refused: str) -> None:
     assert refused_pointer(seal_text(COMMENTED, MAC_ONLY, "encrypted_comment_regex: sops:enc"), edit) == refused
@@ -177,6 +206,7 @@ def test_comments_that_select_plaintext_fields() -> None:
     assert refused_pointer(sealed, lambda data: data["metadata"].update(name="cache")) == ""
     assert refused_pointer(sealed, lambda data: data["metadata"].update(more="x")) == "/metadata/more"
     assert refused_pointer(sealed, lambda data: data["metadata"].update(token="x")) == "/metadata/token"
+    assert refused_pointer(sealed, lambda data: data.update(type="Opaque")) == "/type"
 
 
 @pytest.mark.parametrize(
@@ -191,8 +221,24 @@ def test_comments_that_select_plaintext_fields() -> None:
         (COMMENTED, ("encrypted_comment_regex: sops:enc",), []),
         (COMMENTED.replace(ciphertext("password"), "x"), ("encrypted_comment_regex: sops:enc",), ["/data/password"]),
         ("a:\n  # plain\n  b: 1\nc: 2\n", ("unencrypted_comment_regex: plain",), ["/c"]),
+        ("data: {}\nlist: []\n", (), []),
+        ("data: {a: x}\n", ("encrypted_regex: '('",), []),
+        ("data: {a: x}\n", ("encrypted_regex: a", "encrypted_suffix: a"), []),
     ],
-    ids=["sealed", "value", "item", "null", "prefix", "default", "comment", "plain-comment", "unencrypted-comment"],
+    ids=[
+        "sealed",
+        "value",
+        "item",
+        "null",
+        "prefix",
+        "default",
+        "comment",
+        "plain-comment",
+        "unencrypted-comment",
+        "containers",
+        "invalid-pattern",
+        "two-rules",
+    ],
 )
 def test_plaintext(text: str, rules: tuple[str, ...], plaintext: list[str]) -> None:
     assert [*map(format_pointer, SopsScope(parse(seal_text(text, *rules))).iterate_plaintext())] == plaintext
@@ -212,10 +258,36 @@ def test_plaintext(text: str, rules: tuple[str, ...], plaintext: list[str]) -> N
         ),
         (seal_text(BODY, DATA_ONLY), seal_text(BODY.replace("  name", "  # text\n  name"), DATA_ONLY), None),
         (seal_text("b: 1\na: 1\n"), seal_text("a: 1\nb: 1\n"), "/a"),
+        (seal_text(BODY, DATA_ONLY), seal_text(BODY, DATA_ONLY).replace("age: []", "age: [{enc: x}]"), None),
+        (seal_text(BODY, DATA_ONLY), seal_text(f"{BODY}more: {{}}\n", DATA_ONLY), None),
+        (
+            seal_text(COMMENTED, MAC_ONLY, "encrypted_comment_regex: sops:enc"),
+            seal_text(COMMENTED.replace(".com", ".org"), MAC_ONLY, "encrypted_comment_regex: sops:enc"),
+            None,
+        ),
+        (
+            seal_text(COMMENTED, MAC_ONLY, "unencrypted_comment_regex: plain"),
+            seal_text(COMMENTED.replace(".com", ".org"), MAC_ONLY, "unencrypted_comment_regex: plain"),
+            None,
+        ),
         (BODY, seal_text(BODY, DATA_ONLY), None),
         (seal_text(BODY, DATA_ONLY), BODY, None),
     ],
-    ids=["equal", "label", "encrypted-again", "mac-only", "value", "comment", "order", "sealed-now", "plain-now"],
+    ids=[
+        "equal",
+        "label",
+        "encrypted-again",
+        "mac-only",
+        "value",
+        "comment",
+        "order",
+        "new-recipient",
+        "empty-map",
+        "comment-rule",
+        "unencrypted-comment-rule",
+        "sealed-now",
+        "plain-now",
+    ],
 )
 def test_stale_mac(old: str, new: str, expected: str | None) -> None:
     path = find_stale_mac(parse(old), parse(new))
