@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.command_line import CommandResult, run_in
 from tests.support.daemon import ENVIRONMENT
-from tests.support.git_repositories import commit_files, git, list_paths, make_bare
+from tests.support.git_repositories import commit_files, git, list_paths, make_bare, read_file
 
 REGIONS = {
     "eu": ("oslo", "berlin", "bonn", "lyon", "paris", "rome"),
@@ -117,6 +117,7 @@ def test_packages_become_sets_and_the_sync_changes_no_resource_file(tmp_path: Pa
         assert {change.rpartition("/")[2].partition("\t")[0] for change in changes if ".reconciler/" not in change} == {
             "Kptfile", "package-context.yaml",
         }  # fmt: skip
+    assert "PolicyNoEffect" not in synced.stdout
     assert "no changes" in run(tmp_path / "platform", "sync").stdout
 
 
@@ -133,6 +134,26 @@ def test_the_packages_stay_in_the_folders_of_the_source_repository(tmp_path: Pat
     changes = list_changes(source, "oslo", "main")
     assert {change[0] for change in changes} == {"A"}
     assert "A\tfleet/eu/oslo/web/Kptfile" in changes
+
+
+def test_the_values_of_policies_are_no_local_changes(tmp_path: Path) -> None:
+    write_fleet(tmp_path, {path: text.replace("# per zone", "# own text") if "oslo" in path else text
+                           for path, text in build_files(2).items()})  # fmt: skip
+    assert adopt(tmp_path, "source", "-O", "platform", *LAYOUT, "--fleet", "fleet.git").returncode == 0
+    assert run(tmp_path / "platform", "sync").returncode == 0
+    assert run(tmp_path / "platform", "approve", "--all", "--propose").returncode == 0
+    policy = tmp_path / "platform/config/packages/web.yaml"
+    policy.write_text(policy.read_text().replace("value: 7", "value: 9"))
+    assert run(tmp_path / "platform", "sync").returncode == 0
+
+    changed = read_file(tmp_path / "fleet.git", "refs/heads/drafts/oslo", "web/app.yaml")
+    assert "    replicas: 9   # own text\n" in changed
+
+    policy.write_text(policy.read_text().partition("---\n")[0])
+    assert run(tmp_path / "platform", "sync").returncode == 0
+    restored = read_file(tmp_path / "fleet.git", "refs/heads/drafts/oslo", "web/app.yaml")
+    base = read_file(tmp_path / "platform/catalog.git", "refs/heads/main", "web/app.yaml")
+    assert restored == base.replace("# per zone", "# own text")
 
 
 def test_equal_input_gives_equal_output(fleet: Path) -> None:

@@ -145,6 +145,8 @@ class BranchPackage:
         plain: The source like `merged`, but without the local changes of the draft.
         base: The source of the rendered version without local changes.
         conflicts: The conflicts that were recorded for the rendered version.
+        is_foreign: Whether the reconciler did not render the package, and the package has no Kptfile. The renderer then
+            determines the local changes.
     """
 
     files: FileTree
@@ -153,6 +155,7 @@ class BranchPackage:
     plain: FileTree
     base: FileTree
     conflicts: tuple[Conflict, ...] = ()
+    is_foreign: bool = False
 
     @property
     def follows_upstream(self) -> bool:
@@ -594,7 +597,10 @@ def _read_branch_package(
             files, trees[version.rendered], trees[version.merged], trees[version.plain], trees[version.base]
         )
     base = FileTree() if isinstance(source, GeneratedSource) else _read_base(files, source, source_files, contents)
-    return BranchPackage(files, files, files, base, base) if base is not None else None
+    if base is None:
+        return None
+    is_foreign = KPTFILE not in files and not isinstance(source, GeneratedSource)
+    return BranchPackage(files, files, files, base, base, is_foreign=is_foreign)
 
 
 def _read_base(

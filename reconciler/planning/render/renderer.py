@@ -47,6 +47,7 @@ from reconciler.packages.pipeline import FunctionProvider, RenderFailure, Render
 from reconciler.packages.pipeline import render_pipelines as run_pipeline
 from reconciler.packages.sops_files import check_sops_files
 from reconciler.packages.update.options import MergeOptions
+from reconciler.planning.model.adoption import build_adopted_package
 from reconciler.planning.model.cluster_overrides import ClusterOverrides, PreviousOverrides, build_overridden_condition
 from reconciler.planning.model.codes import PlanningCodes
 from reconciler.planning.model.outcomes import FilesStage, FunctionStage, PackageRender, PolicyStage, RenderStage
@@ -198,6 +199,12 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
     Raises:
         InterruptedFunctionError: A function was interrupted from outside.
     """
+    if inputs.published and inputs.published.is_foreign:
+        clean = render_package(variant, replace(inputs, published=None), renderer)
+        if select_errors(clean.findings):
+            return clean
+        adopted = build_adopted_package(inputs.published.files, inputs.source_files, clean.files)
+        inputs = replace(inputs, published=adopted)
     renderer = renderer.for_tenant(variant.tenant)
     tenant = renderer.catalog.tenants.by_name.get(variant.tenant)
     prefix = (TENANT_DEPENDENCY, tenant.name) if tenant else ()
