@@ -38,7 +38,7 @@ _EXAMPLE_TARGET, _EXAMPLE_PACKAGE = "boston", "gateway"
 _INTRODUCTION = """Created a demo platform in {folder}:
 
   config/      the configuration of four clusters: berlin and lisbon (eu-west), boston and chicago (us-east)
-  catalog.git  a package repository with two versions of the package "gateway"
+  catalog.git  a package repository with two versions of the package "gateway", and the Helm chart "dashboard"
   fleet.git    one target branch and one draft branch for each cluster
 """
 _NEXT_COMMANDS = """Commands to try next, in {folder}:
@@ -56,6 +56,11 @@ Change an input of two clusters, then show the plan and push it:
 Install the next version of the gateway on all clusters:
 
   sed -i.bak 's/revision: v1/revision: v2/' config/gateway.yaml && rm config/gateway.yaml.bak
+  reconciler plan config --fleet fleet.git
+
+Install the Helm chart on all clusters (this requires the program helm):
+
+  mv dashboard.yaml config/
   reconciler plan config --fleet fleet.git
 """
 
@@ -76,9 +81,13 @@ def command(folder: Path) -> int:
 def _build(folder: Path) -> None:
     fixtures = _find_fixtures()
     shutil.copytree(fixtures / "config", folder / "config")
+    # The config does not contain the chart, because the demo must also run without the program helm.
+    shutil.copy(fixtures / "dashboard.yaml", folder)
     local_repository.create_repository(folder / "catalog.git")
     local_repository.create_repository(folder / "fleet.git")
-    first, second = (git_folder.read_folder(fixtures / name).files for name in ("catalog", "catalog-v2"))
+    first, second, chart = (
+        git_folder.read_folder(fixtures / name).files for name in ("catalog", "catalog-v2", "catalog-chart")
+    )
     mirror = git_mirror.Mirror.open(folder / ".cache", str(folder / "catalog.git"))
     commits = mirror.write_commits(
         [
@@ -86,9 +95,10 @@ def _build(folder: Path) -> None:
             object_writer.NewCommit(
                 (0,), _build_puts(second), "gateway: run one replica per zone, image 1.5.1", _COMMIT_SECONDS + 86_400
             ),
+            object_writer.NewCommit((1,), _build_puts(chart), "dashboard: add version 1", _COMMIT_SECONDS + 172_800),
         ]
     )
-    refs = {"heads/main": 1, "tags/gateway/v1": 0, "tags/gateway/v2": 1}
+    refs = {"heads/main": 2, "tags/gateway/v1": 0, "tags/gateway/v2": 1, "tags/dashboard/v1": 2}
     updates = tuple(push_outcomes.RefUpdate(f"refs/{name}", commits[index], None) for name, index in refs.items())
     assert mirror.push([push_outcomes.PushUnit("catalog", updates)]).is_complete
 

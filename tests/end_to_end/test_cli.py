@@ -18,6 +18,7 @@ from reconciler.krm.schema.validation import list_installed_releases
 from tests.support.command_line import CommandResult, run_in
 from tests.support.daemon import ENVIRONMENT, run_program, start_program, wait_for_event
 from tests.support.git_repositories import git, read_file, read_refs, write_hook
+from tests.support.programs import find_program
 from tests.support.showcase_environment import build_showcase
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -93,6 +94,22 @@ def test_the_commands_that_the_demo_suggests_succeed(demo: tuple[Path, str], tmp
 
     assert suggested
     assert set(statuses) <= {0, 2}
+
+
+@pytest.mark.slow
+def test_the_demo_has_a_chart(demo: tuple[Path, str], tmp_path: Path) -> None:
+    helm = find_program("helm")
+    folder = tmp_path / "demo"
+    subprocess.run(["cp", "-r", demo[0], folder], check=True)
+    (folder / "dashboard.yaml").rename(folder / "config/dashboard.yaml")
+    (folder / "settings.yaml").write_text(json.dumps({"sources": {"helm": {"program": helm}}}))
+    options = ("--fleet", "fleet.git", "--cache", ".cache", "--settings", "settings.yaml")
+    result = run(folder, "sync", "config", *options)
+
+    assert result.returncode == 0, result.stderr
+    text = read_file(folder / "fleet.git", "drafts/boston", "dashboard/deployment-dashboard.yaml")
+    assert 'value: "Metrics of boston"' in text
+    assert run(folder, "plan", "config", *options).stdout.startswith("Plan: no changes")
 
 
 def test_a_draft_records_the_changes_of_override_policies(world: Path) -> None:
