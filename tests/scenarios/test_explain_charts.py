@@ -163,7 +163,18 @@ def test_package_without_a_chart(world: World) -> None:
     options = ("--config", str(world.config), "--cache", str(world.folder / "cache"))
     result = run_in(world.folder, {"PATH": os.environ["PATH"]}, "explain", "berlin/metrics", "--values", *options)
     assert result.returncode == 3
-    assert "berlin/metrics: the package has no chart, or its upstream cannot be used" in result.stderr
+    assert "berlin/metrics: the values of the package are unknown, because it has no chart" in result.stderr
+
+
+def test_package_with_missing_values(world: World) -> None:
+    """If values do not exist, the error contains the reason."""
+    world.write({"maps.yaml": None})
+    result = explain(world, "--values")
+    assert result.returncode == 3
+    message = (
+        "because the package is blocked: ValuesNotFound: spec.helm.valuesFrom[0]: the config contains no ConfigMap"
+    )
+    assert message in result.stderr
 
 
 def test_values_without_the_program(world: World) -> None:

@@ -29,9 +29,8 @@ from reconciler.krm.json_text import compute_digest, has_finite_numbers
 from reconciler.krm.yaml import emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.packages.charts.helm_release import HELM_RELEASE_API_VERSION, HELM_RELEASE_KIND
 
-HELM_RELEASE_API_VERSION: Final = "helm.toolkit.fluxcd.io/v2"
-HELM_RELEASE_KIND: Final = "HelmRelease"
 CHARTS_NAMESPACE: Final = "greenhouse"
 """Namespace that contains the HelmCharts of ClusterPluginDefinitions."""
 

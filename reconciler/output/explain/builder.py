@@ -46,8 +46,12 @@ _MAX_NAMES = 20
 
 
 def list_provenance_entries(variant: Variant | None) -> list[dict[str, Any]]:
-    """Return the provenance that the controller recorded for the values of a generated package."""
-    return variant.provenance.list_layers() if variant and variant.provenance else []
+    """Return the provenance that the controller recorded for the values of a package.
+
+    The values of a chart belong to no resource. Their file and resource are "".
+    """
+    layers = variant.provenance.list_layers() if variant and variant.provenance else []
+    return [{"file": "", "resource": "", **layer} for layer in layers]
 
 
 def build_recorded_value(entry: ProvenanceEntry, step_builder: StepBuilder) -> ExplainedValue:

@@ -52,7 +52,8 @@ def explain_chart_values(package: ReRenderedPackage, location: str) -> PackageEx
 
 def _read_layers(package: ReRenderedPackage) -> tuple[ValuesLayer, ...]:
     if package.chart is None:
-        raise ValueNotFoundError(f"{package.target}: the package has no chart, or its upstream cannot be used")
+        reason = f"the package is blocked: {package.blocked_reason}" if package.blocked_reason else "it has no chart"
+        raise ValueNotFoundError(f"{package.target}: the values of the package are unknown, because {reason}")
     try:
         return package.chart.layers
     except SourceFailedError as error:

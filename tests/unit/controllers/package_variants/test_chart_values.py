@@ -10,13 +10,19 @@ import pytest
 
 from reconciler.api.base import read_model
 from reconciler.api.helm_options import HelmOptions
-from reconciler.api.porch import PORCH_TEMPLATES
+from reconciler.api.porch import PORCH_TEMPLATES, UpstreamSpec
 from reconciler.api.tenancy import TenantSpec
 from reconciler.catalog.catalog import ConfigObject, read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.tenants import Tenant, Tenants
 from reconciler.controllers.nested_values import get_value
-from reconciler.controllers.package_variants.chart_values import CollectedValues, OptionSource, collect_values
+from reconciler.controllers.package_variants.chart_values import (
+    CollectedValues,
+    OptionSource,
+    collect_values,
+    find_option_source,
+)
+from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Severity, SourceLocation
 from reconciler.lazy_dataclasses import replace
 from reconciler.packages.charts.helm_release import SecretValues
@@ -450,3 +456,50 @@ def test_values_can_be_sent_to_workers() -> None:
     copy = pickle.loads(pickle.dumps(values))
     assert copy == values
     assert [layer.find_line(()) for layer in copy.config_layers] == [7, 9]
+
+
+SET = """\
+apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: ksm}
+spec:
+  upstreams:
+    - {repo: charts, chart: other, version: 1.0.0}
+    - repo: charts
+      chart: ksm
+      version: 1.0.0
+      template:
+        helm:
+          values: {a: 1}
+          parameterExprs: [{name: c, valueExpr: "2"}]
+  targets:
+    - repositories: [{name: paris}]
+    - repositories: [{name: berlin}]
+      template:
+        helm:
+          namespace: shop
+          values: {b: 1}
+          parameters: [{name: d, value: 1}]
+          valuesFiles: [a.yaml]
+"""
+
+
+@pytest.mark.parametrize(
+    ("option", "path", "expression"),
+    [
+        pytest.param(("values",), "spec.upstreams[1].template.helm.values", "", id="template-of-the-upstream"),
+        pytest.param(
+            ("valuesFiles", 0), "spec.targets[1].template.helm.valuesFiles[0]", "", id="template-of-the-target"
+        ),
+        pytest.param(("parameters", 0), "spec.targets[1].template.helm.parameters[0]", "", id="literal-parameter"),
+        pytest.param(("parameters", 1), "spec.upstreams[1].template.helm.parameterExprs[0]", "2", id="expression"),
+        pytest.param(("valuesFrom", 0), "spec.targets[1].template.helm.valuesFrom[0]", "", id="unknown"),
+    ],
+)
+def test_location_of_an_option_of_a_set(option: tuple[str | int, ...], path: str, expression: str) -> None:
+    """An option of a set is in the template of the upstream or of the target, and can be an expression."""
+    catalog = read_catalog(FileTree({"ksm.yaml": File(SET.encode())}))
+    (manifest,) = catalog.objects_of_kind("config.porch.kpt.dev", "PackageVariantSet")
+    source = find_option_source(manifest, UpstreamSpec(repo="charts", chart="ksm", version="1.0.0"), (1,))
+    assert format_path(source.find_path(option)) == path
+    assert source.get_expression(option) == expression
