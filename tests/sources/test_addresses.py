@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from reconciler.packages.artifacts import SourceProblem
+from reconciler.packages.artifacts import ArtifactVersion, SourceProblem
 from reconciler.sources.addresses import AddressPolicy, resolve_host
 from reconciler.sources.errors import SourceError
 from tests.sources.conftest import World
-from tests.support.archives import pack_chart
+from tests.support.archives import pack_chart, pack_files
 from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServer, helm_repository, oci_repository
 
 
@@ -138,6 +138,21 @@ def test_every_url_must_be_allowed(world: World, charts: ArtifactServer, other_r
         for version in versions.versions:
             result = world.artifacts.read(repository, "web", version)
             assert (result.code if isinstance(result, SourceProblem) else "") == code
+
+
+def test_redirect_does_not_match_with_the_oci_url(
+    world: World, registry: RegistryServer, other_registry: RegistryServer
+) -> None:
+    """The pattern of a registry allows requests to it, and not the redirects of these requests."""
+    archive = pack_files({"a.yaml": "a: 1\n"})
+    digest = registry.push("team/app", "v1", archive)
+    registry.overrides["/blobs/"] = Answer(307, {"Location": f"{other_registry.url}/storage"})
+    other_registry.overrides["/storage"] = Answer(body=archive)
+    oci_url = f"oci://{registry.host}/team"
+    for allowed, code in (((oci_url,), "SourceAddressRefused"), ((oci_url, other_registry.url), "")):
+        world.restart(policy=AddressPolicy(allowed))
+        result = world.artifacts.read(oci_repository(registry), "app", ArtifactVersion("v1", digest))
+        assert (result.code if isinstance(result, SourceProblem) else "") == code
 
 
 def test_registry_matches_with_its_oci_url(world: World, registry: RegistryServer) -> None:

@@ -141,6 +141,13 @@ def test_total_size_is_limited() -> None:
         read_archive(archive, replace(LIMITS, compression_ratio=100_000))
 
 
+def test_total_size_does_not_include_headers() -> None:
+    archive = pack_files({"a": "x" * 600, "b": "y" * 600})
+    assert len(read_archive(archive, replace(LIMITS, unpacked_bytes=1_200)).files) == 2
+    with pytest.raises(SourceError, match="unpacked_bytes"):
+        read_archive(archive, replace(LIMITS, unpacked_bytes=1_199))
+
+
 @pytest.mark.parametrize("files", [{}, {"Chart.yaml": ""}, {"web/Chart.yaml": "", "db/Chart.yaml": ""}])
 def test_chart_has_one_top_folder(files: dict[str, str]) -> None:
     with pytest.raises(SourceError, match="exactly one top folder"):

@@ -184,8 +184,9 @@ def test_slow_response_is_ended(behavior: str, world: World, charts: ArtifactSer
     assert problem.message.endswith("it took too long to respond")
 
 
-def test_failures_delay_the_next_requests(world: World, charts: ArtifactServer) -> None:
-    charts.overrides["index.yaml"] = Answer(500)
+@pytest.mark.parametrize("status", [500, 401, 404])
+def test_failures_delay_the_next_requests(status: int, world: World, charts: ArtifactServer) -> None:
+    charts.overrides["index.yaml"] = Answer(status)
     repository = helm_repository(charts)
     first = world.artifacts.list_versions(repository, "web")
     assert world.artifacts.list_versions(repository, "web") == first

@@ -234,6 +234,15 @@ def test_hostile_urls_in_an_index(url: str, world: World, charts: ArtifactServer
     assert "hunter2" not in problem.message
 
 
+def test_host_that_parsers_read_differently(world: World, charts: ArtifactServer) -> None:
+    """The list of allowed URLs would be compared with another name than that of the connection."""
+    charts.add_chart("web", "1.0.0", WEB, urls=["https://b\u00fccher.example/x.tgz"])
+    versions = world.artifacts.list_versions(helm_repository(charts), "web")
+    assert isinstance(versions, VersionList)
+    problem = world.artifacts.read(helm_repository(charts), "web", versions.versions[0])
+    assert get_code(problem) == "SourceAddressRefused"
+
+
 @pytest.fixture
 def public(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the name public.example lead to a server of the test, which is then not a loopback address by its name."""

@@ -5,18 +5,21 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reconciler.packages.artifacts import Artifact, ArtifactRepository, ResolvedTag, SourceProblem, VersionList
 from reconciler.redaction import redact
+from reconciler.sources import artifacts
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.errors import SourceError
 from reconciler.sources.mirrors import Mirror
 from tests.sources.conftest import World
 from tests.support.archives import pack_chart, pack_files
 from tests.support.artifact_servers import (
+    CHART_LAYER,
     Answer,
     ArtifactServer,
     RegistryServer,
@@ -298,6 +301,60 @@ def test_certificates(tmp_path: Path, world: World) -> None:
         assert isinstance(stale, VersionList)
         assert stale.problem is not None
         assert "both tls.crt and tls.key" in stale.problem.message
+
+
+@pytest.mark.parametrize("passes", [False, True])
+def test_registry_in_an_index(
+    passes: bool,
+    tmp_path: Path,
+    world: World,
+    charts: ArtifactServer,
+    registry: RegistryServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # A registry in an index has TLS. The registry of the test has none.
+    monkeypatch.setattr(artifacts, "rewrite_repository", lambda given, _: replace(given, insecure=True))
+    charts.login = (USER, PASSWORD)
+    charts.add_chart("web", "1.0.0", WEB, urls=[f"oci://localhost:{registry.port}/team/web:1.0.0"])
+    registry.push("team/web", "1.0.0", WEB, CHART_LAYER)
+    registry.scheme, registry.login = "basic", (USER, PASSWORD)
+    world.credentials, secret = create_credentials(tmp_path, "secret", charts.host)
+    world.restart()
+    repository = helm_repository(charts, secret_name=secret, pass_credentials=passes)
+    versions = world.artifacts.list_versions(repository, "web")
+    assert isinstance(versions, VersionList)
+    result = world.artifacts.read(repository, "web", versions.versions[0])
+    assert isinstance(result, Artifact if passes else SourceProblem), result
+    assert any("authorization" in request.headers for request in registry.requests) == passes
+
+
+def test_certificate_is_sent_only_to_the_repository(tmp_path: Path, world: World) -> None:
+    """Neither a redirect nor the URL of a chart sends the certificate of the client to another server."""
+    server_files, client_files = write_certificate(tmp_path, "server"), write_certificate(tmp_path, "client")
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(client_files[0]))
+    tls.load_cert_chain(*map(str, server_files))
+    tls.verify_mode = ssl.CERT_OPTIONAL
+    secret = tmp_path / "default/tls"
+    secret.mkdir(parents=True)
+    for key, file in {"ca.crt": server_files[0], "tls.crt": client_files[0], "tls.key": client_files[1]}.items():
+        (secret / key).write_bytes(file.read_bytes())
+    world.credentials = SourceCredentials(secrets_directory=str(tmp_path))
+    world.restart()
+    with serve(ArtifactServer(), tls) as server, serve(ArtifactServer(), tls) as other:
+        other_url = f"https://127.0.0.1:{other.port}/web.tgz"
+        other.files["/web.tgz"] = WEB
+        server.add_chart("web", "1.0.0", WEB, urls=[other_url])
+        server.add_chart("web", "1.1.0", WEB, urls=["moved.tgz"], digest=None)
+        server.overrides["moved.tgz"] = Answer(302, {"Location": other_url})
+        url = f"https://127.0.0.1:{server.port}/charts"
+        repository = helm_repository(server, url=url, cert_secret_name="tls")
+        versions = world.artifacts.list_versions(repository, "web")
+        assert isinstance(versions, VersionList), versions
+        for version in versions.versions:
+            assert isinstance(world.artifacts.read(repository, "web", version), Artifact)
+        world.artifacts.close()
+    assert {request.has_certificate for request in server.requests} == {True}
+    assert [request.has_certificate for request in other.requests] == [False, False]
 
 
 def test_mirror(tmp_path: Path, world: World, charts: ArtifactServer, registry: RegistryServer) -> None:

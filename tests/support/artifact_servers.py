@@ -42,11 +42,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Received:
-    """A request: its method, its path with the query, and its headers with lower-case names."""
+    """A request: its method, its path with the query, and its headers with lower-case names.
+
+    `has_certificate` states whether the client has sent a certificate.
+    """
 
     method: str
     path: str
     headers: Mapping[str, str]
+    has_certificate: bool = False
 
 
 @dataclass
@@ -204,7 +208,8 @@ def serve(server: ArtifactServer, tls: ssl.SSLContext | None = None) -> Iterator
 
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
-            request = Received(self.command, self.path, headers)
+            has_certificate = isinstance(self.connection, ssl.SSLSocket) and bool(self.connection.getpeercert())
+            request = Received(self.command, self.path, headers, has_certificate)
             server.requests.append(request)
             # A client can close the connection at any time.
             with suppress(BrokenPipeError, ConnectionResetError):
