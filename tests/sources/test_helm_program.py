@@ -71,7 +71,7 @@ def test_values_schema(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("template", "message"),
     [
-        pytest.param("a: {{ .Values.x.y }}", "template: templates/a.yaml:1:13", id="nil-pointer"),
+        pytest.param("a: {{ .Values.x.y }}", "templates/a.yaml:1:13", id="nil-pointer"),
         pytest.param("a: {{ fail .Release.Name }}", "(templates/a.yaml:1:6): web", id="fail"),
         pytest.param("a: b: c", "YAML parse error on templates/a.yaml", id="yaml"),
         pytest.param(

@@ -11,7 +11,8 @@ _PREFIX = re.compile(r"^(?:.*\n)*?Error: ")
 _DEBUG_HINT = "Use --debug flag to render out invalid YAML"
 _SCHEMA_ERROR = "values don't meet the specifications of the schema(s) in the following chart(s)"
 _SCHEMA_VIOLATION = re.compile(r"^\s*- (?:at '(?P<pointer>[^']*)'|(?P<field>[^:\s]+)): (?P<problem>.*)$")
-_CALL_CHAIN = re.compile(r": error calling \w+: template: ")
+# Helm 4 writes each call on its own lines and without the word "template".
+_CALL_CHAIN = re.compile(r":\s+error calling \w+:\s+(?:template: )?(?=\S+:\d+:)")
 _OUT_OF_MEMORY = re.compile(r"^(?:fatal error|runtime): .*(?:out of memory|cannot allocate memory)", re.MULTILINE)
 _MAX_CHARACTERS = 1_200
 

@@ -1,4 +1,5 @@
-"""Tests of the conversion of helm's error output to findings. The texts are the output of helm 3.22 and 3.14."""
+"""Tests of the conversion of helm's error output to findings. The texts are the output of helm 3.14, 3.22 and
+4.3."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from reconciler.packages.charts.helm_errors import convert_helm_error, is_out_of
 DEBUG = "\n\nUse --debug flag to render out invalid YAML\n"
 SCHEMA = "values don't meet the specifications of the schema(s) in the following chart(s):\n"
 CALL = ': error calling include: template: web/templates/a.yaml:1:35: executing "f" at <include "f" .>'
+CALL_4 = '    error calling include:\nweb/templates/a.yaml:1:61\n  executing "g" at <include "f" .>:\n'
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,13 @@ CALL = ': error calling include: template: web/templates/a.yaml:1:35: executing 
             'chart web 1: template: web/templates/a.yaml:1:3: … web/templates/a.yaml:1:35: executing "f" at <include'
             ' "f" .>: nested reference'.replace("web/templates", "templates"),
             id="endless-include",
+        ),
+        pytest.param(
+            f'Error: web/templates/a.yaml:1:92\n  executing "web/templates/a.yaml" at <include "g" .>:\n{CALL_4}{CALL_4}'
+            f"    nil pointer{DEBUG}",
+            'chart web 1: templates/a.yaml:1:92 executing "templates/a.yaml" at <include "g" .>: … templates/a.yaml:1:61'
+            ' executing "g" at <include "f" .>: nil pointer',
+            id="chain-of-helm-4",
         ),
         pytest.param("", "chart web 1: the program gave no reason", id="no-output"),
         pytest.param(f"Error: {'x' * 5000}", f"chart web 1: {'x' * 1200}…", id="long-text"),
