@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from reconciler.adopt.expressions import CLUSTER_NAME, format_expression, generalize, quote
 from reconciler.adopt.generated import Documents
 from reconciler.adopt.requests import HelmRequest, PackageRequest
 from reconciler.adopt.rules import MIN_CLUSTERS_PER_LABEL
@@ -19,7 +20,6 @@ from reconciler.lazy_dataclasses import dataclass
 
 Labels = Mapping[str, Mapping[str, str]]
 ValuesPath = tuple[str, ...]
-_NAME = "repository.name"
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class ChartOptions:
         return encode_canonical_json([[*map(self.generalize, texts)], dict(self.request.flags)]).decode()
 
     def generalize(self, text: str) -> list[str]:
-        """Return the parts of a text, as `_generalize` does."""
-        return _generalize(text, self.cluster, self.labels)
+        """Return the parts of a text, as `generalize` does."""
+        return generalize(text, self.cluster, self.labels)
 
 
 @dataclass(frozen=True)
@@ -54,20 +54,6 @@ class SharedOptions:
     helm: Mapping[str, Any]
     config_maps: Documents
     choices: tuple[Choice, ...]
-
-
-def _generalize(text: str, cluster: str, labels: Mapping[str, str]) -> list[str]:
-    """Return the parts of a text. A part such as `repository.name` is a CEL expression, others are literals.
-
-    Expressions have the odd indexes.
-    """
-    variables = {cluster: _NAME}
-    for key, value in sorted(labels.items()):
-        variables.setdefault(value, f"repository.labels[{_quote(key)}]")
-    words = sorted(filter(None, variables), key=len, reverse=True)
-    pattern = "|".join(map(re.escape, words))
-    parts = re.split(rf"(?<![A-Za-z0-9])({pattern})(?![A-Za-z0-9])", text)
-    return [variables[part] if index % 2 else part for index, part in enumerate(parts)]
 
 
 def build_literal_options(request: HelmRequest) -> dict[str, Any]:
@@ -119,7 +105,7 @@ def _build_text(field: str, options: Sequence[ChartOptions], get: Callable[[Helm
     first = get(options[0].request)
     if all(get(option.request) == first for option in options):
         return {field: first}
-    return {f"{field}Expr": _format_expression(options[0].generalize(first))}
+    return {f"{field}Expr": format_expression(options[0].generalize(first))}
 
 
 def _build_values_files(options: Sequence[ChartOptions]) -> dict[str, list[str]]:
@@ -132,19 +118,8 @@ def _build_values_files(options: Sequence[ChartOptions]) -> dict[str, list[str]]
         if is_equal and not expressions:
             files.append(file)
         else:
-            expressions.append(_quote(file) if is_equal else _format_expression(first.generalize(file)))
+            expressions.append(quote(file) if is_equal else format_expression(first.generalize(file)))
     return {**({"valuesFiles": files} if files else {}), **({"valuesFilesExprs": expressions} if expressions else {})}
-
-
-def _format_expression(parts: Sequence[str]) -> str:
-    texts = [part if index % 2 else _quote(part) for index, part in enumerate(parts) if part]
-    return " + ".join(texts)
-
-
-def _quote(text: str) -> str:
-    """Return a CEL literal."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return f"'{escaped}'"
 
 
 def _list_leaves(values: Mapping[str, Any], path: ValuesPath = ()) -> dict[ValuesPath, str]:
@@ -219,8 +194,8 @@ def _find_expression(values: Mapping[str, str | None], labels: Labels) -> str:
     texts = {cluster: json.loads(value or "null") for cluster, value in values.items()}
     if not all(isinstance(text, str) for text in texts.values()):
         return ""
-    found = {tuple(_generalize(text, cluster, labels[cluster])) for cluster, text in texts.items()}
-    return _format_expression(found.pop()) if len(found) == 1 else ""
+    found = {tuple(generalize(text, cluster, labels[cluster])) for cluster, text in texts.items()}
+    return format_expression(found.pop()) if len(found) == 1 else ""
 
 
 def _format_choice(values: Mapping[str, str | None]) -> str:
@@ -232,7 +207,7 @@ def _format_choice(values: Mapping[str, str | None]) -> str:
     *others, last = sorted(groups.items(), key=lambda pair: (len(pair[1]), pair[0]))
     text = _format_literal(last[0])
     for value, names in others:
-        text = f"{_NAME} in [{', '.join(map(_quote, names))}] ? {_format_literal(value)} : {text}"
+        text = f"{CLUSTER_NAME} in [{', '.join(map(quote, names))}] ? {_format_literal(value)} : {text}"
     return text
 
 
@@ -244,11 +219,11 @@ def _format_literal(value: str) -> str:
 def _format_cel(value: Any) -> str:
     match value:
         case str():
-            return _quote(value)
+            return quote(value)
         case list():
             return f"[{', '.join(map(_format_cel, value))}]"
         case dict():
-            return "{" + ", ".join(f"{_quote(key)}: {_format_cel(item)}" for key, item in value.items()) + "}"
+            return "{" + ", ".join(f"{quote(key)}: {_format_cel(item)}" for key, item in value.items()) + "}"
         case _:
             return json.dumps(value)
 
@@ -264,9 +239,9 @@ def _nest(leaves: Mapping[ValuesPath, str]) -> dict[str, Any]:
 
 
 def _build_reference(prefix: str, key: str) -> dict[str, Any]:
-    variable = f"repository.labels[{_quote(key)}]" if key else _NAME
+    variable = f"repository.labels[{quote(key)}]" if key else CLUSTER_NAME
     start = _name_config_map(prefix, key, "")
-    return {"kind": "ConfigMap", "nameExpr": f"{_quote(start)} + {variable}", "optional": True}
+    return {"kind": "ConfigMap", "nameExpr": f"{quote(start)} + {variable}", "optional": True}
 
 
 def _name_config_map(prefix: str, key: str, value: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.adopt.chart_options import ChartOptions, build_literal_options, build_shared_options, count_differences
+from reconciler.adopt.expressions import format_expression, generalize
 from reconciler.adopt.generated import (
     Documents,
     GeneratedConfig,
@@ -18,7 +19,7 @@ from reconciler.adopt.generated import (
 )
 from reconciler.adopt.requests import PackageRequest, RepositoryReference
 from reconciler.adopt.units import MAX_DIFFERENT_LEAVES, Choice, Cluster
-from reconciler.krm.json_text import compute_digest
+from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.scaffold.documents import build_repository
 
@@ -73,7 +74,7 @@ def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[C
     names = _name_repositories(ordered)
     packages = []
     for number, request in enumerate(ordered):
-        options = {"helm": build_literal_options(request.helm)} if request.helm else {}
+        options = _build_literal_options(request)
         upstream = _build_upstream(request, names)
         variant = build_variant(f"request-{number}", upstream, request.cluster, request.package, options)
         packages.append(GeneratedPackage(f"request-{number}", (request.package,), (request.cluster,), (variant,)))
@@ -85,8 +86,7 @@ def _divide(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> 
     labels = {cluster.name: cluster.labels for cluster in clusters}
     by_key: dict[tuple[Any, ...], list[PackageRequest]] = {}
     for request in requests:
-        options = ChartOptions.from_request(request, labels[request.cluster]).shape if request.helm else ""
-        key = (request.set_name, request.package, request.upstream, options)
+        key = (request.set_name, request.package, request.upstream, _build_shape(request, labels[request.cluster]))
         by_key.setdefault(key, []).append(request)
     for remaining in by_key.values():
         while remaining:
@@ -94,6 +94,16 @@ def _divide(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> 
             near = [request for request in remaining if count_differences(first, request) <= MAX_DIFFERENT_LEAVES]
             yield _Group(tuple(near))
             remaining = [request for request in remaining if request not in near]
+
+
+def _build_shape(request: PackageRequest, labels: Mapping[str, str]) -> str:
+    """Return a text that is equal for requests that one template can have."""
+    if request.helm:
+        return ChartOptions.from_request(request, labels).shape
+    if request.kustomize:
+        parts = generalize(request.kustomize.path, request.cluster, labels)
+        return encode_canonical_json([parts, dict(request.kustomize.fields)]).decode()
+    return ""
 
 
 def _combine(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
@@ -118,12 +128,14 @@ def _build_package(
             template["helm"] = shared.helm
             documents += shared.config_maps
             choices += (Choice(name, choice.subject, choice.reason) for choice in shared.choices)
+        if request.kustomize and (options := _build_overlay_template(group, clusters)):
+            template["kustomize"] = options
         upstreams.append({**upstream, "template": template})
     packages = tuple(group.first.package for group in groups)
     names_of_clusters = groups[0].clusters
     first = groups[0].first
     if len(groups) == 1 and len(groups[0].requests) == 1:
-        options = {"helm": build_literal_options(first.helm)} if first.helm else {}
+        options = _build_literal_options(first)
         variant = build_variant(name, _build_upstream(first, names), first.cluster, first.package, options)
         choices = [Choice(name, f"PackageVariant {name}", "only one cluster has this source with these options")]
         return GeneratedPackage(name, packages, names_of_clusters, (variant,)), choices
@@ -137,6 +149,27 @@ def _build_package(
         owner["spec"] = {"upstreams": upstreams, "targets": targets}
     choices.insert(0, Choice(name, f"PackageVariantSet {name}", reason))
     return GeneratedPackage(name, packages, names_of_clusters, (owner, *documents)), choices
+
+
+def _build_literal_options(request: PackageRequest) -> dict[str, Any]:
+    options = {"helm": build_literal_options(request.helm)} if request.helm else {}
+    if request.kustomize:
+        path = {"path": request.kustomize.path} if request.kustomize.path else {}
+        if kustomize := {**path, **request.kustomize.fields}:
+            options["kustomize"] = kustomize
+    return options
+
+
+def _build_overlay_template(group: _Group, clusters: Sequence[Cluster]) -> dict[str, Any]:
+    labels = next(cluster.labels for cluster in clusters if cluster.name == group.first.cluster)
+    paths = {request.kustomize.path for request in group.requests if request.kustomize}
+    assert group.first.kustomize
+    path = group.first.kustomize.path
+    if len(paths) > 1:
+        fields = {"pathExpr": format_expression(generalize(path, group.first.cluster, labels))}
+    else:
+        fields = {"path": path} if path else {}
+    return {**fields, **group.first.kustomize.fields}
 
 
 def _build_upstream(request: PackageRequest, names: Mapping[RepositoryReference, str]) -> dict[str, Any]:

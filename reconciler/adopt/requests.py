@@ -52,6 +52,19 @@ class HelmRequest:
 
 
 @dataclass(frozen=True)
+class KustomizeRequest:
+    """The options of a Kustomize build.
+
+    Attributes:
+        path: The folder of the overlay, relative to the upstream package, or "".
+        fields: Other fields of `spec.kustomize`, such as `images`.
+    """
+
+    path: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class PackageRequest:
     """A package that another tool installs on a cluster.
 
@@ -73,6 +86,7 @@ class PackageRequest:
     config_files: Mapping[str, bytes] = field(default_factory=dict)
     file: str = ""
     line: int = 0
+    kustomize: KustomizeRequest | None = None
 
 
 class RepositoryReader(Protocol):

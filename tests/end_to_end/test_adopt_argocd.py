@@ -166,6 +166,43 @@ def test_the_fleet_repository_is_required(folder: Path) -> None:
     assert "--fleet must name the repository for the branches of the clusters" in result.stderr
 
 
+OVERLAY_SET = """\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: overlays}
+spec:
+  goTemplate: true
+  generators: [{clusters: {selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster}}}}]
+  template:
+    metadata: {name: 'site-{{.name}}'}
+    spec:
+      source: {repoURL: APPS, path: 'site/overlays/{{.name}}', kustomize: {commonAnnotations: {team: web}}}
+      destination: {server: '{{.server}}'}
+"""
+
+
+def test_overlays_of_a_set_are_built(tmp_path: Path) -> None:
+    program = find_program("kustomize")
+    files = {
+        **build_files(), "sets/overlays.yaml": OVERLAY_SET.replace("APPS", URL),
+        "site/base/kustomization.yaml": "resources: [app.yaml]\n", "site/base/app.yaml": MANIFEST.format(name="site"),
+    }  # fmt: skip
+    for cluster in REGIONS:
+        files[f"site/overlays/{cluster}/kustomization.yaml"] = f"resources: [../../base]\nnameSuffix: -{cluster}\n"
+        manifest = MANIFEST.format(name=f"site-{cluster}")
+        annotated = manifest.replace("namespace: shop", "namespace: shop, annotations: {team: web}")
+        write_rendered(tmp_path, {f"{cluster}/site.yaml": annotated})
+        write_rendered(tmp_path, {f"{cluster}/{name}.yaml": MANIFEST.format(name=name) for name in ("web", "db")})
+    write_repository(tmp_path, files)
+    (tmp_path / "settings.yaml").write_text(f"sources: {{kustomize: {{program: {program}}}}}\n")
+
+    result = adopt(tmp_path, "--rendered", "rendered", "--settings", "settings.yaml")
+
+    assert "12 packages on 4 clusters: 12 Equal, 0 Different, 0 NotVerified; 1 not imported" in result.stdout
+    text = (tmp_path / "out/config/packages/overlays.yaml").read_text()
+    assert "pathExpr: \"'overlays/' + repository.name\"" in text
+
+
 CHART = {
     "charts/ksm/Chart.yaml": "apiVersion: v2\nname: ksm\nversion: 1.0.0\n",
     "charts/ksm/values.yaml": "size: 1\nzone: none\nlevel: info\nhost: none\nlimits: {cpu: 1, memory: 2}\n",

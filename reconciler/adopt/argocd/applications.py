@@ -169,6 +169,7 @@ def _convert(
         converted.config_files,
         document.file,
         document.document.line,
+        converted.kustomize,
     )
     return replace(request, helm=_set_create_namespace(request, spec))
 

@@ -9,10 +9,17 @@ from typing import Any
 
 from reconciler.adopt.documents import SourceDocument, get_list, get_mapping, get_text
 from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
-from reconciler.adopt.requests import HelmRequest, RepositoryReader, RepositoryReference, UpstreamReference
+from reconciler.adopt.overlays import OverlayError, find_build_root, read_options
+from reconciler.adopt.requests import (
+    HelmRequest,
+    KustomizeRequest,
+    RepositoryReader,
+    RepositoryReference,
+    UpstreamReference,
+)
 from reconciler.adopt.units import NotImported
 from reconciler.catalog.files import FileTree
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.charts.values import ValuesLayer, merge_layers
 from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
@@ -57,6 +64,7 @@ class ConvertedSource:
 
     upstream: UpstreamReference
     helm: HelmRequest | None = None
+    kustomize: KustomizeRequest | None = None
     config_files: Mapping[str, bytes] = field(default_factory=dict)
     not_imported: tuple[NotImported, ...] = ()
 
@@ -85,8 +93,7 @@ def convert_source(source: ApplicationSource, read_repository: RepositoryReader)
     files = _read_folder(upstream, read_repository)
     kind = _detect_kind(content, upstream, files)
     if kind == "kustomize":
-        reason = "the folder is a Kustomize overlay"
-        return source.report((*place, "path"), reason, "Build it with kubectl kustomize, and adopt the output.")
+        return _convert_overlay(source, content, place, upstream, read_repository)
     if kind == "manifests":
         return ConvertedSource(upstream)
     return _convert_chart(source, content, place, upstream, references, read_repository)
@@ -134,6 +141,29 @@ def _detect_kind(content: Mapping[str, Any], upstream: UpstreamReference, files:
     if "kustomize" in content or any(name in files for name in KUSTOMIZATION_FILES):
         return "kustomize"
     return "manifests"
+
+
+def _convert_overlay(
+    source: ApplicationSource,
+    content: Mapping[str, Any],
+    place: Sequence[str | int],
+    upstream: UpstreamReference,
+    read_repository: RepositoryReader,
+) -> ConvertedSource | NotImported:
+    read = read_repository(upstream.repository.url, upstream.repository.branch)
+    files = FileTree() if isinstance(read, str) else read
+    root = find_build_root(files, upstream.package)
+    if not root:
+        reason = "the overlay reads files of the whole repository"
+        return source.report((*place, "path"), reason, "Move the overlay and its bases to one folder.")
+    options = {name: value for name, value in get_mapping(content, "kustomize").items() if name != "version"}
+    try:
+        kustomize = read_options(options, posixpath.relpath(upstream.package, root))
+    except OverlayError as error:
+        return source.report((*place, "kustomize", error.field), str(error), "Write it into the overlay.")
+    return ConvertedSource(
+        replace(upstream, package=root, fields=(("package", root), ("revision", -1))), None, kustomize
+    )
 
 
 def _convert_chart(

@@ -6,11 +6,11 @@ import posixpath
 from collections.abc import Iterator, Mapping
 
 from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
+from reconciler.adopt.overlays import find_kustomization
 from reconciler.adopt.resources import YAML_SUFFIXES
 from reconciler.adopt.units import NotImported
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 FLUX_SUFFIX = "toolkit.fluxcd.io"
@@ -91,20 +91,15 @@ def read_folder(files: FileTree, folder: str) -> FolderContent:
             for document in parsed.documents
             if isinstance(document.data, Mapping) and isinstance(document.data.get("kind"), str)
         )
-    has_kustomization = _find_kustomization(files, folder) is not None
+    has_kustomization = find_kustomization(files, folder) is not None
     return FolderContent(tuple(documents), tuple(unreadable), next(iter(overlays), ""), has_kustomization)
-
-
-def _find_kustomization(files: FileTree, folder: str) -> str | None:
-    names = (posixpath.join(folder, name) for name in KUSTOMIZATION_FILES)
-    return next((name for name in names if name in files), None)
 
 
 def _list_paths(files: FileTree, folder: str, overlays: list[str], visited: set[str]) -> Iterator[str]:
     if folder in visited:
         return
     visited.add(folder)
-    kustomization = _find_kustomization(files, folder)
+    kustomization = find_kustomization(files, folder)
     if kustomization is None:
         start = f"{folder}/" if folder else ""
         yield from (path for path in files if path.startswith(start) and path.endswith(YAML_SUFFIXES))

@@ -8,16 +8,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
-from reconciler.adopt.flux.objects import FLUX_SUFFIX, ClusterObjects, get_namespace, is_flux_object, read_folder
+from reconciler.adopt.flux.objects import (
+    FLUX_SUFFIX,
+    ClusterObjects,
+    FolderContent,
+    get_namespace,
+    is_flux_object,
+    read_folder,
+)
 from reconciler.adopt.flux.releases import convert_release
 from reconciler.adopt.flux.sources import build_folder_upstream
 from reconciler.adopt.layout import Layout
-from reconciler.adopt.requests import PackageRequest, ReadRequests, RepositoryReader
+from reconciler.adopt.overlays import OverlayError, find_build_root, read_options
+from reconciler.adopt.requests import KustomizeRequest, PackageRequest, ReadRequests, RepositoryReader
 from reconciler.adopt.resources import YAML_SUFFIXES
 from reconciler.adopt.units import NotImported
 from reconciler.catalog.files import FileTree
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 
 FLUX_SYSTEM = "flux-system"
 _SUBSTITUTION = re.compile(rb"\$\{[A-Za-z_]")
@@ -27,12 +35,12 @@ _REPORTED = {
     "healthChecks": "health checks are a property of the agent",
     "healthCheckExprs": "health checks are a property of the agent",
 }
-_KUSTOMIZE_FIELDS = (
-    "patches", "images", "components", "targetNamespace", "namePrefix", "nameSuffix", "commonMetadata",
-)  # fmt: skip
-_KUSTOMIZE = ("the field changes resources with Kustomize", "Build the folder with flux build, and adopt the output.")
+_OVERLAY_FIELDS = {
+    "images": "images", "patches": "patches", "targetNamespace": "namespace", "namePrefix": "namePrefix",
+    "nameSuffix": "nameSuffix", "components": "components", "commonMetadata": "commonMetadata",
+}  # fmt: skip
+_BUILD_SUGGESTION = "Build the folder with flux build, and adopt the output."
 _KUBE_CONFIG = ("the cluster is in a Secret, which is not read", "Move the object to the folder of its cluster.")
-_REFUSED = {**dict.fromkeys(_KUSTOMIZE_FIELDS, _KUSTOMIZE), "kubeConfig": _KUBE_CONFIG}
 
 
 def is_flux(files: FileTree) -> bool:
@@ -127,11 +135,11 @@ class _ClusterReader:
             if spec.get(name):
                 text = f"Kustomization {document.name}: {reason}"
                 self.not_imported.append(document.report(("spec", name), text, _AGENT_SUGGESTION))
-        for name, (reason, suggestion) in _REFUSED.items():
-            if spec.get(name):
-                text = f"Kustomization {document.name}: {reason}"
-                self.not_imported.append(document.report(("spec", name), text, suggestion))
-                return
+        if spec.get("kubeConfig"):
+            reason, suggestion = _KUBE_CONFIG
+            text = f"Kustomization {document.name}: {reason}"
+            self.not_imported.append(document.report(("spec", "kubeConfig"), text, suggestion))
+            return
         if spec.get("suspend"):
             self.not_imported.append(document.report(("spec", "suspend"), "the object is suspended", "Resume it."))
             return
@@ -149,47 +157,71 @@ class _ClusterReader:
         upstream = build_folder_upstream(source, path)
         if isinstance(upstream, NotImported):
             return upstream
-        files = FileTree()
+        files, kustomize = FileTree(), None
         if upstream.repository.type == "git":
             read = self.read_repository(upstream.repository.url, upstream.repository.branch)
             if isinstance(read, str):
                 suggestion = "Make the repository readable, or name the source with --repo-url."
                 return document.report(("spec", "sourceRef"), f"the repository cannot be read: {read}", suggestion)
             files = read
-            if problem := self._read_flux_objects(document, files, upstream.package):
-                return problem if isinstance(problem, NotImported) else None
+            content = self._read_folder(document, files, upstream.package)
+            if content is None or isinstance(content, NotImported):
+                return content
+            if content.has_kustomization:
+                root = find_build_root(files, upstream.package)
+                built = self._read_overlay(document, upstream.package, root)
+                if isinstance(built, NotImported):
+                    return built
+                kustomize = built
+                upstream = replace(upstream, package=root, fields=(("package", root), ("revision", -1)))
         if variables := self._find_substitutions(document, files, upstream.package):
             return variables
         return PackageRequest(
             document.name, document.name, self.objects.cluster, document.name, upstream, None, "", {}, document.file,
-            document.document.line,
+            document.document.line, kustomize,
         )  # fmt: skip
 
-    def _read_flux_objects(self, document: SourceDocument, files: FileTree, folder: str) -> NotImported | bool:
-        """Add the Flux objects of a folder. Return whether it contains only such objects, or why it is not imported."""
+    def _read_folder(
+        self, document: SourceDocument, files: FileTree, folder: str
+    ) -> FolderContent | NotImported | None:
+        """Return the content of a folder of resources, or the reason why it is not imported.
+
+        If the folder contains only Flux objects, add them to the objects of the cluster, and return None.
+        """
         folder = posixpath.normpath(folder)
         if folder in self.visited:
-            return True
+            return None
         self.visited.add(folder)
         content = read_folder(files, folder)
         self.not_imported.extend(content.unreadable)
-        if content.overlay:
-            reason = f"Kustomization {document.name}: {content.overlay} changes resources with Kustomize"
-            suggestion = "Build the folder with flux build, and adopt the output."
-            return document.report(("spec", "path"), reason, suggestion)
         flux_objects = [entry for entry in content.documents if is_flux_object(entry)]
         others = [
             entry for entry in content.documents if not is_flux_object(entry) and entry.data["kind"] != "ConfigMap"
         ]
-        if flux_objects and not others:
+        options = [name for name in _OVERLAY_FIELDS if document.spec.get(name)]
+        if flux_objects and not others and not content.overlay and not options:
             for entry in content.documents:
                 self.objects.add(entry)
-            return True
-        if flux_objects or content.has_kustomization:
-            what = "Flux objects and other resources" if flux_objects else "a kustomization file"
-            reason = f"Kustomization {document.name}: the folder {folder} contains {what}"
+            return None
+        if content.has_kustomization:
+            return content
+        if options:
+            reason = f"Kustomization {document.name}: the folder {folder} has no kustomization file"
+            return document.report(("spec", options[0]), reason, "Add a kustomization file to the folder.")
+        if flux_objects:
+            reason = f"Kustomization {document.name}: the folder {folder} contains Flux objects and other resources"
             return document.report(("spec", "path"), reason, "Move the resources to a folder of their own.")
-        return False
+        return content
+
+    def _read_overlay(self, document: SourceDocument, folder: str, root: str) -> KustomizeRequest | NotImported:
+        if not root:
+            reason = f"Kustomization {document.name}: the overlay reads files of the whole repository"
+            return document.report(("spec", "path"), reason, "Move the overlay and its bases to one folder.")
+        options = {target: document.spec.get(name) for name, target in _OVERLAY_FIELDS.items()}
+        try:
+            return read_options(options, posixpath.relpath(folder, root))
+        except OverlayError as error:
+            return document.report(("spec", error.field), str(error), _BUILD_SUGGESTION)
 
     def _find_substitutions(self, document: SourceDocument, files: FileTree, folder: str) -> NotImported | None:
         if not get_mapping(document.spec, "postBuild"):

@@ -153,12 +153,13 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
         ([release(suspend=True)], {}, "spec.suspend", "is suspended"),
         ([release({"sourceRef": {"kind": "HelmRepository", "name": "x"}})], {}, "spec.chart.spec",
          "the source HelmRepository x is not in the source"),
-        ([kustomization("./apps/web", patches=[{}])], {}, "spec.patches", "with Kustomize"),
+        ([kustomization("./apps/web", patches=[{}])], {"apps/web/app.yaml": MANIFEST}, "spec.patches",
+         "has no kustomization file"),
+        ([kustomization("./apps/web", components=["../x"])], OVERLAY, "spec.components", "has no equivalent"),
         ([kustomization("./apps/web", kubeConfig={"secretRef": {}})], {}, "spec.kubeConfig", "is in a Secret"),
-        ([kustomization("./apps/web")], OVERLAY, "spec.path", "apps/web/kustomization.yaml changes resources"),
-        ([kustomization("./apps/web")],
-         {"apps/web/kustomization.yaml": b"resources: [app.yaml]\n", "apps/web/app.yaml": MANIFEST},
-         "spec.path", "contains a kustomization file"),
+        ([kustomization("./wide")], {"wide/kustomization.yaml": b"resources: [../apps]\nnamePrefix: x\n",
+                                     "apps/kustomization.yaml": b"resources: []\n"},
+         "spec.path", "reads files of the whole repository"),
         ([kustomization("./apps/web")],
          {"apps/web/app.yaml": MANIFEST, "apps/web/r.yaml": emit(release()).encode()},
          "spec.path", "contains Flux objects and other resources"),
@@ -181,6 +182,22 @@ def test_an_object_that_cannot_be_imported_is_reported(
 
     assert result.requests == ()
     assert [(entry.field, reason in entry.reason) for entry in result.not_imported] == [(field, True)]
+
+
+@pytest.mark.parametrize("prefix", [b"", b"namePrefix: x\n"], ids=["list", "overlay"])
+def test_an_overlay_becomes_an_upstream_with_its_bases(prefix: bytes) -> None:
+    files = {
+        "apps/web/base/kustomization.yaml": b"resources: [app.yaml]\n",
+        "apps/web/base/app.yaml": MANIFEST,
+        "apps/web/prod/kustomization.yaml": b"resources: [../base]\n" + prefix,
+    }
+    result = read(git_repository(), kustomization("./apps/web/prod", targetNamespace="shop"), files=files)
+
+    assert result.not_imported == ()
+    (request,) = result.requests
+    assert request.upstream.package == "apps/web"
+    assert request.kustomize is not None
+    assert (request.kustomize.path, request.kustomize.fields) == ("prod", {"namespace": "shop"})
 
 
 def test_fields_of_the_agent_are_reported_and_the_objects_are_imported() -> None:

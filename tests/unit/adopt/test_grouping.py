@@ -9,8 +9,15 @@ import pytest
 
 from reconciler.adopt.generated import GeneratedConfig
 from reconciler.adopt.grouping import generate_from_requests, generate_separately
-from reconciler.adopt.requests import HelmRequest, PackageRequest, RepositoryReference, UpstreamReference
+from reconciler.adopt.requests import (
+    HelmRequest,
+    KustomizeRequest,
+    PackageRequest,
+    RepositoryReference,
+    UpstreamReference,
+)
 from reconciler.adopt.units import Cluster
+from reconciler.lazy_dataclasses import replace
 
 REGIONS = {"berlin": "eu", "lyon": "eu", "ohio": "us", "utah": "us"}
 CLUSTERS = tuple(Cluster(name, {"region": region}) for name, region in REGIONS.items())
@@ -164,6 +171,24 @@ def test_other_options_are_never_shared() -> None:
     generated = generate(chart("berlin"), chart("lyon", flags={"includeCRDs": False}), chart("ohio"))
 
     assert [package.clusters for package in generated.packages] == [("berlin", "ohio"), ("lyon",)]
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        (["prod", "prod"], {"path": "prod", "namePrefix": "a-"}),
+        (["overlays/berlin", "overlays/ohio"], {"pathExpr": "'overlays/' + repository.name", "namePrefix": "a-"}),
+        (["", ""], {"namePrefix": "a-"}),
+    ],
+)
+def test_overlays_per_cluster(paths: list[str], expected: dict[str, Any]) -> None:
+    requests = [
+        replace(request(cluster), kustomize=KustomizeRequest(path, {"namePrefix": "a-"}))
+        for cluster, path in zip(("berlin", "ohio"), paths, strict=True)
+    ]
+    (package,) = generate(*requests).packages
+
+    assert package.documents[0]["spec"]["targets"][0]["template"]["kustomize"] == expected
 
 
 def test_repositories_have_unique_names() -> None:

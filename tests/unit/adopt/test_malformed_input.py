@@ -70,6 +70,22 @@ ARGOCD = [
         },
     },
     {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "Application",
+        "metadata": {"name": "overlay"},
+        "spec": {
+            "source": {
+                "repoURL": URL,
+                "path": "overlays/prod",
+                "kustomize": {
+                    "images": ["a=b:1", {"name": "c"}], "replicas": [{"name": "a", "count": 1}], "patches": [{"patch": "x"}],
+                    "namePrefix": "a", "commonAnnotations": {"a": "b"},
+                },
+            },
+            "destination": {"name": "c"},
+        },
+    },
+    {
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": {"name": "c", "labels": {"argocd.argoproj.io/secret-type": "cluster", "a": "b"}},
@@ -88,7 +104,9 @@ FLUX = [
         "kind": "Kustomization",
         "metadata": {"name": "k"},
         "spec": {
-            "path": "./apps/web",
+            "path": "./overlays/prod",
+            "images": [{"name": "a", "newTag": "1"}],
+            "targetNamespace": "n",
             "sourceRef": {"kind": "GitRepository", "name": "g"},
             "postBuild": {"substitute": {"a": "b"}},
         },
@@ -130,7 +148,9 @@ def change(data: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 def build_files(documents: list[Any], folder: str) -> FileTree:
     text = "---\n".join(emit(document) for document in documents)
-    others = {"apps/web/c.yaml": b"name: web\n", "apps/web/Chart.yaml": b"name: web\n", "b.yaml": b"a: 1\n"}
+    others = {"apps/web/c.yaml": b"name: web\n", "apps/web/Chart.yaml": b"name: web\n", "b.yaml": b"a: 1\n",
+        "overlays/prod/kustomization.yaml": b"resources: [../base]\n", "overlays/base/kustomization.yaml": b"a: b\n",
+    }  # fmt: skip
     return FileTree({f"{folder}/all.yaml": File(text.encode()), **{path: File(data) for path, data in others.items()}})
 
 

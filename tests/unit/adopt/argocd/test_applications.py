@@ -17,9 +17,13 @@ CHART = {"charts/web/Chart.yaml": b"name: web\n", "charts/web/eu.yaml": b"a: 1\n
 REPOSITORY = FileTree(
     {
         path: File(data)
-        for path, data in {**CHART, "plain/app.yaml": b"a: 1\n", "k/kustomization.yaml": b"a: 1\n"}.items()
+        for path, data in {
+            **CHART, "plain/app.yaml": b"a: 1\n", "k/kustomization.yaml": b"a: 1\n",
+            "wide/kustomization.yaml": b"resources: [../k]\n", "o/base/kustomization.yaml": b"a: 1\n",
+            "o/prod/kustomization.yaml": b"resources: [../base]\n",
+        }.items()
     }
-)
+)  # fmt: skip
 
 
 def read_repository(url: str, revision: str) -> FileTree | str:
@@ -118,6 +122,18 @@ def test_the_options_of_a_chart(
     assert request.config_files == copied
 
 
+def test_an_overlay_becomes_an_upstream_with_its_bases() -> None:
+    result = read(application({"path": "o/prod", "kustomize": {"images": ["web:2"], "namePrefix": "a-"}}))
+
+    assert result.not_imported == ()
+    (request,) = result.requests
+    assert request.upstream.package == "o"
+    assert dict(request.upstream.fields) == {"package": "o", "revision": -1}
+    assert request.kustomize is not None
+    assert request.kustomize.path == "prod"
+    assert request.kustomize.fields == {"images": [{"name": "web", "newTag": "2"}], "namePrefix": "a-"}
+
+
 def test_values_of_another_source_are_copied_into_the_config() -> None:
     sources = [
         {"repoURL": URL, "path": "charts/web", "helm": {"valueFiles": ["$v/values/berlin.yaml"], "releaseName": "w"}},
@@ -138,7 +154,9 @@ def test_values_of_another_source_are_copied_into_the_config() -> None:
         (application({"path": "plain", "directory": {"jsonnet": {"x": 1}}}), "spec.source.directory.jsonnet", "Jsonnet"),
         (application({"path": "plain", "targetRevision": "v1.2.3"}), "spec.source.targetRevision", "a commit or tag"),
         (application({"path": "."}), "spec.source.path", "must be in a folder"),
-        (application({"path": "k"}), "spec.source.path", "is a Kustomize overlay"),
+        (application({"path": "k", "kustomize": {"commonLabels": {"a": "b"}}}), "spec.source.kustomize.commonLabels",
+         "has no equivalent"),
+        (application({"path": "wide"}), "spec.source.path", "reads files of the whole repository"),
         (application({"repoURL": "https://a:b@example.com/x", "path": "x"}), "spec.source.repoURL", "credentials"),
         (application(sources=[{"repoURL": URL, "path": "a"}, {"repoURL": URL, "path": "b"}]), "spec.sources",
          "has 2 sources with resources"),
