@@ -21,14 +21,14 @@ from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.nested_values import get_value
-from reconciler.krm.field_text import format_path, suggest_name
+from reconciler.krm.field_text import format_path, quote_value, suggest_name
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.helm_paths import check_option_name, parse_option_name
 from reconciler.krm.json_pointer import PointerError, parse_pointer, resolve_pointer
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath, YamlError, read_core_yaml
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.packages.charts.helm_release import SecretValues, find_shadowed_secrets
+from reconciler.packages.charts.helm_release import SecretValues, check_reference, find_overlaps, find_shadowed_secrets
 from reconciler.packages.charts.value_sources import (
     ENCRYPTED_VALUES,
     ChartValues,
@@ -136,7 +136,7 @@ def collect_values(options: HelmOptions, source: OptionSource, catalog: Catalog,
     """
     collector = _Collector(options, source, catalog, namespace or DEFAULT_NAMESPACE)
     values = ChartValues(tuple(collector.iterate_entries()))
-    findings = (*collector.findings, *collector.find_shadowed_secrets(values))
+    findings = (*collector.findings, *collector.check_secrets(), *collector.find_shadowed_secrets(values))
     return CollectedValues(
         values, collector.dependencies, findings, tuple(collector.objects), tuple(collector.secrets.values())
     )
@@ -244,6 +244,17 @@ class _Collector:
             return ""
         names = [known for *kind, known in self.catalog.objects_by_name if kind == [*key[:3]]]
         return suggest_name(reference.name, names)
+
+    def check_secrets(self) -> Iterator[Finding]:
+        """Yield an error for each reference to a Secret that Flux would reject."""
+        overlaps = dict(find_overlaps(tuple(self.secrets.values())))
+        for option, secret in self.secrets.items():
+            field_path, location = self._describe(option)
+            for name, value, requirement in check_reference(secret):
+                message = f"{field_path}.{name}: {quote_value(value)} must have {requirement} in a HelmRelease"
+                yield SourceCodes.VALUES_INVALID.finding(message, location)
+            if secret in overlaps:
+                yield SourceCodes.VALUES_INVALID.finding(f"{field_path}: {overlaps[secret]}", location)
 
     def find_shadowed_secrets(self, values: ChartValues) -> Iterator[Finding]:
         """Yield a warning for each Secret whose value another value of the HelmRelease replaces."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -29,7 +28,12 @@ from reconciler.krm.json_text import compute_digest, has_finite_numbers
 from reconciler.krm.yaml import emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.packages.charts.helm_release import HELM_RELEASE_API_VERSION, HELM_RELEASE_KIND
+from reconciler.packages.charts.helm_release import (
+    HELM_RELEASE_API_VERSION,
+    HELM_RELEASE_KIND,
+    SecretValues,
+    check_reference,
+)
 
 CHARTS_NAMESPACE: Final = "greenhouse"
 """Namespace that contains the HelmCharts of ClusterPluginDefinitions."""
@@ -37,9 +41,6 @@ CHARTS_NAMESPACE: Final = "greenhouse"
 _KUBE_CONFIG_KEY: Final = "greenhousekubeconfig"
 _MAX_NAME_LENGTH: Final = 253
 _MAX_NAMESPACE_LENGTH: Final = 63
-_MAX_TARGET_PATH_LENGTH: Final = 250
-_TARGET_PATH = re.compile(r"([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\])+", re.ASCII)
-_VALUES_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 
 Secrets = Sequence[tuple[ResolvedOption, SecretKeyReference]]
 """Options that refer to Secrets and that no other option replaces, in the order in which Flux sets the values."""
@@ -106,7 +107,7 @@ def check_helm_release(
             )
             yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
     for option, ref in secrets:
-        for field_name, value, requirement in _check_reference(option.name, ref):
+        for field_name, value, requirement in check_reference(SecretValues(ref.name, ref.key, option.name)):
             message = (
                 f"{option.winner} sets {quote_value(option.name)} from a secret, and the {HELM_RELEASE_KIND} has"
                 f" {quote_value(value)} as {field_name}, which must have {requirement}"
@@ -129,18 +130,6 @@ def _check_lengths(request: PluginRequest, spec: Mapping[str, Any]) -> Iterator[
             )
             location = request.manifest.location_of((*request.requester.plugin_path, source_field))
             yield PluginCodes.HELM_RELEASE_INVALID.finding(message, location)
-
-
-def _check_reference(name: str, ref: SecretKeyReference) -> Iterator[tuple[str, str, str]]:
-    if len(name) > _MAX_TARGET_PATH_LENGTH:
-        yield "targetPath", name, f"at most {_MAX_TARGET_PATH_LENGTH} characters, not {len(name)}"
-    if not _TARGET_PATH.fullmatch(name):
-        yield "targetPath", name, "only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets"
-    for field_name, value in (("name", ref.name), ("valuesKey", ref.key)):
-        if len(value) > _MAX_NAME_LENGTH:
-            yield field_name, value, f"at most {_MAX_NAME_LENGTH} characters, not {len(value)}"
-    if not _VALUES_KEY.fullmatch(ref.key):
-        yield "valuesKey", ref.key, "only ASCII letters, digits, -, _ and ."
 
 
 def _check_secret_overlaps(secrets: Iterable[ResolvedOption]) -> Iterator[Finding]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.helm_paths import parse_option_name
 from reconciler.krm.objects import ObjectKey, split_api_version
-from reconciler.krm.values_tree import is_free
+from reconciler.krm.values_tree import PlaceError, ValuesTree, is_free
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, VerifySpec
@@ -20,6 +21,10 @@ HELM_RELEASE_KIND: Final = "HelmRelease"
 _SOURCE_API_VERSION: Final = "source.toolkit.fluxcd.io/v1"
 _CHART_LAYER: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _INTERVAL: Final = "5m"
+_MAX_NAME_LENGTH: Final = 253
+_MAX_TARGET_PATH_LENGTH: Final = 250
+_TARGET_PATH = re.compile(r"([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\])+", re.ASCII)
+_VALUES_KEY = re.compile(r"[-._a-zA-Z0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,31 @@ def find_shadowed_secrets(values: Mapping[str, Any], secrets: Sequence[SecretVal
     for secret in secrets:
         if secret.target_path and not is_free(values, parse_option_name(secret.target_path)):
             yield secret
+
+
+def check_reference(secret: SecretValues) -> Iterator[tuple[str, str, str]]:
+    """Yield each field of a reference that the schema of HelmReleases rejects: name, value and requirement."""
+    path = secret.target_path
+    if len(path) > _MAX_TARGET_PATH_LENGTH:
+        yield "targetPath", path, f"at most {_MAX_TARGET_PATH_LENGTH} characters, not {len(path)}"
+    if path and not _TARGET_PATH.fullmatch(path):
+        yield "targetPath", path, "only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets"
+    for field_name, value in (("name", secret.name), ("valuesKey", secret.values_key)):
+        if len(value) > _MAX_NAME_LENGTH:
+            yield field_name, value, f"at most {_MAX_NAME_LENGTH} characters, not {len(value)}"
+    if not _VALUES_KEY.fullmatch(secret.values_key):
+        yield "valuesKey", secret.values_key, "only ASCII letters, digits, -, _ and ."
+
+
+def find_overlaps(secrets: Sequence[SecretValues]) -> Iterator[tuple[SecretValues, str]]:
+    """Yield each Secret whose path continues below the value of another Secret, which Flux rejects, with the reason."""
+    tree = ValuesTree()
+    for secret in secrets:
+        if secret.target_path:
+            try:
+                tree.place(parse_option_name(secret.target_path), f"Secret {secret.name}", "")
+            except PlaceError as error:
+                yield secret, error.message
 
 
 def _get_key(resource: Mapping[str, Any]) -> ObjectKey:

@@ -323,6 +323,39 @@ def test_secret_of_a_helm_release_is_not_read() -> None:
     assert collected.values.entries == ()
 
 
+@pytest.mark.parametrize(
+    ("secrets", "message"),
+    [
+        pytest.param(
+            ["targetPath: 'a:b'"],
+            '[0].targetPath: "a:b" must have only ASCII letters, digits, -, _, ., / and \\, and up to 5 digits in brackets in'
+            " a HelmRelease",
+            id="character-of-a-path",
+        ),
+        pytest.param(
+            [f"targetPath: {'a' * 251}"],
+            f'[0].targetPath: "{"a" * 78}… must have at most 250 characters, not 251 in a HelmRelease',
+            id="length-of-a-path",
+        ),
+        pytest.param(
+            ["valuesKey: 'a b'"],
+            '[0].valuesKey: "a b" must have only ASCII letters, digits, -, _ and . in a HelmRelease',
+            id="key",
+        ),
+        pytest.param(
+            ["targetPath: a", "targetPath: a.b"],
+            "[1]: requires a map at a, where Secret db sets a string",
+            id="overlap",
+        ),
+    ],
+)
+def test_secret_that_flux_rejects(secrets: list[str], message: str) -> None:
+    """A reference that the schema of HelmReleases or the merge of Flux rejects is an error."""
+    references = ", ".join(f"{{kind: Secret, name: db, {fields}}}" for fields in secrets)
+    (finding,) = collect(f"output: helmRelease\nvaluesFrom: [{references}]").findings
+    assert (finding.code, finding.message) == (INVALID, f"spec.helm.valuesFrom{message}")
+
+
 def test_values_file_of_another_tenant() -> None:
     """A tenant can read its own values files and those of the platform team, but not those of another tenant."""
     paths = ("red/a.yaml", "blue/a.yaml", "values/berlin.yaml")
