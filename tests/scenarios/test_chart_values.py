@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,24 @@ def test_distinct_values_of_a_set_are_rendered_once(world: World, helm: FakeHelm
 
     assert [name for name in NAMES if result.outcomes[f"{name}/web"] == "draft"] == ["c0"]
     assert len(helm.calls()) == 6
+
+
+@pytest.mark.slow  # The pass writes 200 branches.
+def test_two_hundred_clusters_with_five_distinct_values_need_five_renders(world: World, helm: FakeHelm) -> None:
+    """The number of renders is the number of distinct values, also after a restart, and without a cache."""
+    names = [f"c{number}" for number in range(200)]
+    write_fleet(world, names, [f"t{number % 5}" for number in range(200)])
+    expression = "parameterExprs: [{name: replicas, valueExpr: \"repository.labels['tier']\"}]"
+    world.write({"web.yaml": request_set(expression)})
+
+    result = world.sync()
+
+    assert sum(outcome == "draft" for outcome in result.outcomes.values()) == 200
+    assert len(helm.calls()) == 5
+    world.sync_until_unchanged()
+    shutil.rmtree(world.folder / "cache")
+    world.sync()
+    assert len(helm.calls()) == 5
 
 
 def test_failed_expression_blocks_its_target(world: World) -> None:
