@@ -7,6 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
+from reconciler.api.manifest import read_manifest
+from reconciler.api.porch import PackageVariantSet, Repository
+from reconciler.krm.yaml import parse_yaml
 from reconciler.output.scaffold.entries import (
     CatalogEntry,
     ClusterEntry,
@@ -196,3 +199,29 @@ def test_equal_content_gives_equal_files_with_only_the_changed_settings() -> Non
         f"config:\n  # The config.\n  url: config\nfleet:\n  # The fleet.\n  url: {FLEET}\n"
     )
     assert files["README.md"].data.decode().count("\nreconciler ") == 5
+
+
+@pytest.mark.parametrize("version", ["", "1.0.0", "^1"])
+@pytest.mark.parametrize(
+    ("kind", "url"),
+    [
+        ("git", "https://git.example.com/c.git"),
+        ("helm", "https://charts.example.com"),
+        ("helm", "oci://example.com/charts"),
+        ("oci", "oci://example.com/apps"),
+    ],
+)
+def test_the_objects_of_each_type_are_valid(kind: str, url: str, version: str) -> None:
+    catalog = CatalogEntry("c", url, "", kind)  # type: ignore[arg-type]
+    packages = (PackageEntry("c", "ksm", "" if kind == "git" else version),)
+    files = build_files(scaffold(catalogs=(catalog,), packages=packages), DESCRIPTIONS)
+
+    models = {"Repository": Repository, "PackageVariantSet": PackageVariantSet}
+    documents = [
+        document.data
+        for path, file in files.items()
+        if path.startswith("config/")
+        for document in parse_yaml(file.data).documents
+    ]
+    assert [document["kind"] for document in documents] == ["Repository", "PackageVariantSet", "Repository"]
+    assert [read_manifest(models[document["kind"]], document).errors for document in documents] == [()] * 3
