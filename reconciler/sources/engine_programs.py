@@ -100,7 +100,10 @@ class EngineProgram:
         program = self._finder.find()
         if program is None:
             return EngineProblem(self._kind.unavailable, self._describe_missing_program())
-        version = self._get_version(program)
+        try:
+            version = self._get_version(program)
+        except SandboxUnavailableError as error:
+            return EngineProblem(self._kind.unavailable, f"cannot be rendered with {self._kind.engine}: {error}")
         parsed = parse_version(version)
         if parsed and self._supported.matches(parsed):
             return EngineVersion(self._kind, program, version)
@@ -110,7 +113,11 @@ class EngineProgram:
         return EngineProblem(SourceCodes.ENGINE_UNSUPPORTED, text)
 
     def _get_version(self, program: Program) -> str:
-        """Return the version, or "" if the program does not print it. A failed request has a back-off."""
+        """Return the version, or "" if the program does not print it. A failed request has a back-off.
+
+        Raises:
+            SandboxUnavailableError: The settings require a sandbox that this machine does not support.
+        """
         with self._lock:
             version = self._versions.get(program.digest, "")
             if not version and not self._backoff.is_waiting(program.digest):
@@ -130,7 +137,7 @@ class EngineProgram:
     def _request_version(self, program: Program) -> str:
         try:
             result = self._runner.run(program.path, self._kind.version_arguments, {}, self._limits)
-        except (OSError, ProcessTimeoutError, SandboxUnavailableError):
+        except (OSError, ProcessTimeoutError):
             return ""
         match = self._kind.version_pattern.search(result.output.decode(errors="replace"))
         return f"{match[1]}.{match[2]}" if match and result.exit_code == 0 else ""

@@ -232,6 +232,21 @@ def test_program_that_cannot_start(engine: HelmEngine, helm: FakeHelm) -> None:
     assert list_errors(engine.render(CHART, REQUEST)) == []
 
 
+def test_required_sandbox_that_is_missing(
+    tmp_path: Path, helm: FakeHelm, engine: HelmEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shutil.which", lambda name, path: None)
+    isolated = build_engine(helm.path, tmp_path / "renders", sandbox="require")
+    message = "the setting `sources.sandbox` is require, and `unshare --user --net` does not work on this machine"
+
+    for reason in ("cannot be rendered with helm", f"{helm.path} cannot run"):
+        (finding,) = isolated.render(CHART, REQUEST).findings
+        assert finding.code == "HelmUnavailable"
+        assert f"{reason}: {message}" in finding.message
+        # The second render finds the version of the program in the cache.
+        assert list_errors(engine.render(CHART, replace(REQUEST, values='{"a":1}'))) == []
+
+
 def test_failed_request_for_the_version_is_repeated_after_its_backoff(tmp_path: Path, helm: FakeHelm) -> None:
     clock = Clock()
     engine = build_engine(helm.path, tmp_path / "renders", clock=clock)

@@ -17,7 +17,7 @@ from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.sources.helm import HelmEngine, HelmOptions
 from reconciler.sources.helm_program import HelmProgram
 from reconciler.sources.limits import SourceLimits
-from reconciler.sources.programs import ProgramFinder, ProgramRunner
+from reconciler.sources.programs import ProgramFinder, ProgramRunner, SandboxMode
 from reconciler.sources.render_cache import RenderCache
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/sources"
@@ -115,9 +115,10 @@ def build_engine(
     limits: ProcessLimits = LIMITS,
     clock: Clock | None = None,
     rules: OutputRules = RULES,
+    sandbox: SandboxMode = "auto",
 ) -> HelmEngine:
     """Return an engine that uses a program file and a cache folder."""
-    runner, renders = ProgramRunner("auto"), RenderCache(cache, 1 << 30, 1 << 24)
+    runner, renders = ProgramRunner(sandbox), RenderCache(cache, 1 << 30, 1 << 24)
     finder = ProgramFinder("helm", Path(program), "")
     backoff = Backoff(BACKOFF_SECONDS, BACKOFF_SECONDS, clock or Clock())
     helm = HelmProgram(read_range(">=3.14 <5"), finder, runner, renders, limits, backoff)
