@@ -82,6 +82,10 @@ def import_fleet(settings: Settings, options: ImportOptions, report_progress: Pr
         found = import_folders(read.files, parse_layout(options.layout or DEFAULT_LAYOUT), options.labels)
     else:
         found = runner.import_applications(read, source_format)
+    if not found.fleet.units and not found.fleet.not_imported:
+        raise AdoptionError(
+            f"{options.source} contains nothing to import as {source_format}: check --path, --from and --layout"
+        )
     locations = _choose_locations(read, options, found)
     return runner.write(found, runner.import_units(found), locations)
 

@@ -235,6 +235,8 @@ def test_only_equal_leaves_other_packages_to_the_old_tool(fleet: Path) -> None:
         (("source", "-O", "out", "--fleet", "fleet.git", "--layout", "{cluster}"), "must contain {package}"),
         (("source", "-O", "out", "--fleet", "fleet.git", "--ignore", "metadata"), "--ignore: a JSON pointer"),
         (("fleet.git#clusters/oslo", "-O", "out", "--layout", "{package}/{cluster}"), "give --fleet"),
+        (("source", "-O", "out", "--fleet", "fleet.git", "--from", "flux"), "contains nothing to import as flux"),
+        (("source", "-O", "out", "--fleet", "fleet.git", "--path", "eu/x"), "must contain files in the folder 'eu/x'"),
     ],
 )
 def test_an_invalid_call_writes_nothing(fleet: Path, arguments: tuple[str, ...], message: str) -> None:
