@@ -197,6 +197,49 @@ def is_hidden(side: object) -> bool:
     return side is ABSENT or "ENC[" not in str(side)
 
 
+MAC_ONLY = "mac_only_encrypted: true"
+RENDERED, SOURCE = secret("one", "b", MAC_ONLY), secret("one", "a", MAC_ONLY)
+ROTATED = secret("two", "b", MAC_ONLY, version=2)
+
+
+@pytest.mark.parametrize(
+    ("rendered", "source", "local", "expected"),
+    [
+        (RENDERED, SOURCE, ROTATED, secret("two", "a", MAC_ONLY, version=2)),
+        (RENDERED, SOURCE, RENDERED, SOURCE),
+        (RENDERED, RENDERED, ROTATED, ROTATED),
+        (RENDERED, SOURCE, ROTATED.replace("l: b", "l: c"), ROTATED.replace("l: b", "l: c")),
+        (
+            f"{RENDERED}---\n{PLAIN}".replace("value: 1", "value: 2"),
+            f"{SOURCE}---\n{PLAIN}",
+            f"{ROTATED}---\n{PLAIN}# end\n".replace("value: 1", "value: 2"),
+            f"{secret('two', 'a', MAC_ONLY, version=2)}---\n{PLAIN}# end\n",
+        ),
+        (secret("one", "b"), secret("one", "a"), secret("two", "b", version=2), None),
+        (RENDERED, SOURCE, f"{ROTATED}---\n{PLAIN}", None),
+        (RENDERED, SOURCE, PLAIN_SECRET, None),
+        (RENDERED, PLAIN_SECRET, ROTATED, None),
+        (RENDERED, SOURCE, f"{ROTATED}---\n[", None),
+    ],
+    ids=[
+        "rotated", "unchanged", "no-rule", "same-field", "two-documents", "whole-mac", "more-documents",
+        "decrypted", "encrypted-by-a-rule", "unparsable",
+    ],
+)  # fmt: skip
+def test_changes_of_rules_are_separated_from_local_changes(
+    rendered: str, source: str, local: str, expected: str | None
+) -> None:
+    rules = replace(SAFE.rules, winner="local")
+    options = replace(SAFE, rules=rules, merges_sops_documents=True)
+    result = merge_packages(*(build_package({"s.yaml": text}) for text in (rendered, source, local)), options)
+
+    assert read_texts(result.files)["s.yaml"] == (expected or local)
+    whole_files = [conflict.rule for conflict in result.conflicts if conflict.kind == "file"]
+    assert whole_files == ([] if expected else ["sops"])
+    fields = [(conflict.file, conflict.pointer) for conflict in result.conflicts if conflict.kind == "field"]
+    assert fields == ([("s.yaml", "/metadata/labels/l")] if "l: c" in local else [])
+
+
 def test_merge_of_json() -> None:
     sides = [build_package({"s.json": SOPS_JSON.replace("json", value)}) for value in ("one", "two", "six")]
     upstream = replace(SAFE, rules=replace(SAFE.rules, winner="upstream"))
