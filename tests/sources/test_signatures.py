@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -390,7 +391,10 @@ def test_keyless_signature(sigstore: Sigstore, world: World, registry: RegistryS
 
 def test_wrong_keyless_signatures(sigstore: Sigstore, world: World, registry: RegistryServer) -> None:
     digest = registry.push("team/app", "v1", APP)
-    repository, version = oci_repository(registry, verify=KEYLESS), ArtifactVersion("v1", digest)
+    repository, version = (
+        oci_repository(registry, verify=replace(KEYLESS, identities=KEYLESS.identities[1:])),
+        ArtifactVersion("v1", digest),
+    )
     other_signature = Sigstore().sign(make_payload(digest), SUBJECT, ISSUER)
     wrong: dict[str, dict[str, str]] = {
         "subject": {"subject": "robot@example.com.evil"},
