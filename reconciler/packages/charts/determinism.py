@@ -221,6 +221,7 @@ def _copy_rewritten_texts(fixed: Iterable[OutputText], compared: Iterable[Output
 def _report_lookups(calls: ChartCalls, label: str) -> Iterable[Finding]:
     if calls.lookups:
         first, *others = calls.lookups
-        more = f" and {len(others)} more calls" if others else ""
-        message = f"{label}: {first}{more} returns nothing, because no cluster is read during a render"
+        more = f" and {len(others)} other call{'s' if len(others) > 1 else ''}" if others else ""
+        verb = "return" if others else "returns"
+        message = f"{label}: {first}{more} {verb} nothing, because no cluster is read during a render"
         yield SourceCodes.LOOKUP_RETURNS_NOTHING.finding(message)
