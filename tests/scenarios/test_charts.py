@@ -8,7 +8,7 @@ import pytest
 from reconciler.krm.yaml import parse_yaml
 from tests.support.charts import FakeHelm
 from tests.support.programs import find_program
-from tests.support.world import World, repository, small_world, variant
+from tests.support.world import World, small_world, variant
 
 CHART = "apiVersion: v2\nname: web\nversion: {version}\nappVersion: '{version}'\ndescription: A small web server\n"
 DEPLOYMENT = """apiVersion: apps/v1
@@ -198,27 +198,3 @@ def test_chart_in_the_config_is_no_config_and_deletes_nothing(world: World) -> N
     result = world.sync()
     assert result.changed_branches == set()
     assert result.outcomes["berlin/web"] != "draft"
-
-
-@pytest.mark.slow
-def test_distinct_values_are_rendered_once_each(tmp_path: Path) -> None:
-    helm = FakeHelm(tmp_path / "bin")
-    helm.behave(output="---\n# Source: web/templates/service.yaml\n" + SERVICE.replace("{{ .Release.Name }}", "web"))
-    world = create_world(tmp_path, str(helm.path))
-    names = [f"site-{number:03}" for number in range(200)]
-    world.write({"web.yaml": None, **{f"clusters/{name}.yaml": repository(name) for name in names}})
-    world.write(
-        {
-            f"apps/{name}.yaml": request(
-                extra=f"helm: {{namespace: shop, values: {{replicas: {number % 5}}}}}", name=name, cluster=name
-            )
-            for number, name in enumerate(names)
-        }
-    )
-
-    result = world.sync()
-
-    assert sum(outcome == "draft" for outcome in result.outcomes.values()) >= len(names)
-    assert len(helm.calls()) == 5
-    assert world.sync().report.render_count == 0
-    assert len(helm.calls()) == 5
