@@ -20,7 +20,6 @@ from reconciler.sources.limits import SourceLimits
 from reconciler.sources.programs import ProgramFinder, ProgramRunner, SandboxMode
 from reconciler.sources.render_cache import RenderCache
 
-FIXTURES = Path(__file__).resolve().parents[2] / "fixtures/sources"
 REQUEST = ChartRequest("web", "shop", "1.34.0")
 RULES = OutputRules(max_resources=100, is_strict=False)
 LIMITS = ProcessLimits(30, 1 << 30, 1_000_000)
