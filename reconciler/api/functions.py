@@ -1,6 +1,6 @@
 """Models of KRM function configurations with their own kind, e.g. SetLabels. Other functions use a ConfigMap."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StrictBool, WithJsonSchema
 
@@ -113,6 +113,65 @@ class StarlarkRun(FunctionConfigObject):
     source: str = Field("", description="Starlark script.")
 
 
+class HelmGlobals(ApiModel):
+    """Options for all charts of the function render-helm-chart."""
+
+    chart_home: str = Field("tmp/charts", description="Folder of the package that contains the folders of the charts.")
+    config_home: str = Field("", description="Not supported: Helm gets an empty configuration.")
+
+
+class ChartArguments(ApiModel):
+    """The chart that the function render-helm-chart renders."""
+
+    name: str = Field(min_length=1, description="Name of the folder of the chart in chartHome.")
+    version: str = Field("", description="Version of the chart. It must be the version in Chart.yaml.")
+    repo: str = Field("", description="Not supported: the function downloads nothing.")
+    registry: str = Field("", description="Not supported: the function downloads nothing.")
+    auth: dict[str, Any] | None = Field(None, description="Not supported: the function downloads nothing.")
+
+
+class ChartValueOptions(ApiModel):
+    """The values for a chart of the function render-helm-chart."""
+
+    values_files: tuple[str, ...] = Field((), description="Files of the package with values. A later file overrides.")
+    values_inline: dict[str, Any] = Field({}, description="Values of the chart.")
+    values_merge: Literal["override", "merge", "replace"] = Field(
+        "override",
+        description=(
+            "override: valuesInline override the files. merge: the files override valuesInline. replace: the files are "
+            "not used."
+        ),
+    )
+
+
+class ChartTemplateOptions(ApiModel):
+    """How the function render-helm-chart renders a chart."""
+
+    api_versions: tuple[str, ...] = Field((), description="APIs that are added to `.Capabilities.APIVersions`.")
+    release_name: str = Field("", description="Name of the release. It is required.")
+    namespace: str = Field("default", description="Namespace of the release.")
+    name_template: str = Field("", description="Not supported: use releaseName.")
+    include_crds: StrictBool = Field(
+        False, alias="includeCRDs", description="Whether the resources in the folder crds/ of the chart are included."
+    )
+    skip_tests: StrictBool = Field(False, description="Whether resources with a test hook are left out.")
+    values: ChartValueOptions = ChartValueOptions()
+
+
+class HelmChartEntry(ApiModel):
+    """One chart of the function render-helm-chart."""
+
+    chart_args: ChartArguments
+    template_options: ChartTemplateOptions = ChartTemplateOptions()
+
+
+class RenderHelmChart(FunctionConfigObject):
+    """Configuration of the function render-helm-chart."""
+
+    helm_globals: HelmGlobals = HelmGlobals()
+    helm_charts: tuple[HelmChartEntry, ...] = Field((), description="The charts that the function renders.")
+
+
 KINDS: tuple[type[FunctionConfigObject], ...] = (
-    SetLabels, SetAnnotations, SetNamespace, SetImage, EnsureNameSubstring, StarlarkRun,
+    SetLabels, SetAnnotations, SetNamespace, SetImage, EnsureNameSubstring, StarlarkRun, RenderHelmChart,
 )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from reconciler.api.porch import ConflictPolicy
 from reconciler.krm.schema import read_list_key_table
@@ -24,6 +25,10 @@ from reconciler.runners.scripts import BackoffScriptRunner, get_shared_script_pr
 from reconciler.settings import Settings
 from reconciler.tenancy.config_rules import TenancyOptions
 
+if TYPE_CHECKING:
+    from reconciler.packages.functions.render_helm_chart import ChartFunctions
+    from reconciler.sources.helm import HelmEngine
+
 
 def read_merge_options(settings: Settings) -> MergeOptions:
     """Convert the settings group `merge` to MergeOptions."""
@@ -38,11 +43,15 @@ def get_conflict_policy(settings: Settings) -> ConflictPolicy:
 
 
 def build_functions(
-    settings: Settings, backoff: Backoff, programs: Mapping[str, Callable[[], str]] | None = None
+    settings: Settings,
+    backoff: Backoff,
+    get_helm: Callable[[], HelmEngine],
+    programs: Mapping[str, Callable[[], str]] | None = None,
 ) -> CombinedFunctionProvider:
     """Build the provider of functions: built-in functions, and the programs and containers that the settings list.
 
     Args:
+        get_helm: Function that returns the engine for charts. It is called if a pipeline renders charts.
         programs: Functions that return the identity of a program that renders sources, by the key in traces.
     """
     options = settings.functions
@@ -53,9 +62,17 @@ def build_functions(
     limits = FunctionLimits(**settings.limits.functions.model_dump())
     commands = CommandFunctions(options.exec, process_limits, interrupted)
     scripts = BackoffScriptRunner(get_shared_script_process(float(options.timeout_seconds)), interrupted)
+
+    def build_charts() -> ChartFunctions:
+        # Import the module here, because most pipelines render no charts.
+        from reconciler.packages.functions.render_helm_chart import ChartFunctions
+
+        return ChartFunctions(get_helm, settings.sources.helm.kube_version)
+
     return CombinedFunctionProvider(
-        replace(BUILTIN_FUNCTIONS, limits=limits), commands, containers, options.image_prefix, scripts, programs
-    )
+        replace(BUILTIN_FUNCTIONS, limits=limits), commands, containers, options.image_prefix, scripts, build_charts,
+        programs,
+    )  # fmt: skip
 
 
 def build_render_engine(settings: Settings, functions: CombinedFunctionProvider) -> RenderEngine:

@@ -106,9 +106,11 @@ class SettingsInputs:
         self.clock = clock
         self.report_progress = report_progress
         self.state_ref = settings.state_ref
-        self._search_path = search_path
+        self.search_path = search_path
         self.functions = DeferredFunctions(
-            lambda: engine.build_functions(settings, backoff, self.source_renderers.programs)
+            lambda: engine.build_functions(
+                settings, backoff, lambda: self.source_renderers.packages.helm, self.source_renderers.programs
+            )
         )
         self._settings = settings
         self._rate_limiters = rate_limiters
@@ -168,7 +170,7 @@ class SettingsInputs:
         """The renderers of sources."""
         from reconciler.bootstrap.source_renderers import build_source_renderers
 
-        return build_source_renderers(self._settings, self.artifacts, self._search_path)
+        return build_source_renderers(self._settings, self.artifacts, self.search_path)
 
     @cached_property
     def _config_mirror(self) -> Mirror:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from reconciler.bootstrap.engine import build_functions, get_conflict_policy, read_merge_options
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS, build_git_options
+from reconciler.bootstrap.source_renderers import build_helm_engine
 from reconciler.git.mirror import Mirror
 from reconciler.git.source import RepositorySource, resolve_repository
 from reconciler.git.upstream_packages import UpstreamPackages
@@ -56,4 +59,5 @@ def build_package_services(
     winner: Winner = "local" if (policy or get_conflict_policy(settings)) == "local" else "upstream"
     merge = replace(merge, rules=replace(merge.rules, winner=winner))
     backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
-    return PackageServices(UpstreamPackages(open_mirror), merge, build_functions(settings, backoff))
+    get_helm = partial(build_helm_engine, settings, os.environ.get("PATH", ""))
+    return PackageServices(UpstreamPackages(open_mirror), merge, build_functions(settings, backoff, get_helm))

@@ -80,7 +80,7 @@ def build_pass_services(
         input_verifier=inputs.input_verifier,
         has_annotation_approvals=settings.approvals.by_annotation,
         should_date_actions=settings.review.clock == "real",
-        executor=build_executor(settings),
+        executor=build_executor(settings, inputs.search_path),
         shard=parse_shard(settings.shard),
         max_pushes=settings.git.max_pushes,
         max_delete_percent=settings.guards.max_delete_percent,

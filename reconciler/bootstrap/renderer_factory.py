@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from reconciler.bootstrap.catalog_reader import CatalogReader
 from reconciler.bootstrap.engine import (
@@ -11,6 +12,7 @@ from reconciler.bootstrap.engine import (
     count_available_cores,
 )
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS
+from reconciler.bootstrap.source_renderers import build_helm_engine
 from reconciler.catalog.catalog import Catalog
 from reconciler.executors.dask_cluster import DaskExecutor
 from reconciler.executors.executor import Executor, RenderContext
@@ -21,28 +23,34 @@ from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
 from reconciler.planning.render.templates import TemplateMerger
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
+from reconciler.settings.sources import SourceSettings
 
 
 @dataclass(frozen=True)
 class SettingsRendererFactory:
-    """Creates package renderers. `settings` contains the settings as JSON.
+    """Creates package renderers. `settings` contains the settings as JSON, and `search_path` folders for programs.
 
     In one process, factories with equal settings share one cache of parsed config files.
     """
 
     settings: str
+    search_path: str
 
     def __call__(self, context: RenderContext) -> PackageRenderer:
         """Create a package renderer for a render context."""
-        state = _get_worker_state(self.settings)
+        state = _get_worker_state(self.settings, self.search_path)
         templates = TemplateMerger(context.merge_rules, context.template_options)
         return PackageRenderer(state.read_catalog(context), context.cluster_overrides, state.engine, templates)
 
 
-def build_executor(settings: Settings) -> Executor | None:
-    """Build the executor that the settings configure. Return None if this process renders all packages."""
+def build_executor(settings: Settings, search_path: str) -> Executor | None:
+    """Build the executor that the settings configure. Return None if this process renders all packages.
+
+    Args:
+        search_path: More folders for programs, separated by ":".
+    """
     options = settings.rendering
-    factory = SettingsRendererFactory(_select_render_settings(settings).model_dump_json())
+    factory = SettingsRendererFactory(_select_render_settings(settings).model_dump_json(), search_path)
     if options.dask:
         return DaskExecutor(options.dask, factory, options.timeout_seconds)
     workers = options.workers or count_available_cores()
@@ -51,19 +59,24 @@ def build_executor(settings: Settings) -> Executor | None:
 
 def _select_render_settings(settings: Settings) -> Settings:
     """Return only the settings that a render requires, because workers must not receive secrets and URLs."""
+    sources = settings.sources
     return Settings(
         merge=settings.merge, rules=settings.rules, functions=settings.functions, limits=settings.limits,
-        tenancy=settings.tenancy,
+        tenancy=settings.tenancy, cache=settings.cache,
+        sources=SourceSettings(
+            helm=sources.helm, sandbox=sources.sandbox, limits=sources.limits, cache_bytes=sources.cache_bytes
+        ),
     )  # fmt: skip
 
 
 class _WorkerState:
     """The render engine and the parsed config files of a worker process. All renders in the process share them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, search_path: str) -> None:
         relax_gc()
         backoff = Backoff(INITIAL_BACKOFF_SECONDS, settings.max_backoff_seconds, time.monotonic)
-        self.engine: RenderEngine = build_render_engine(settings, build_functions(settings, backoff))
+        functions = build_functions(settings, backoff, partial(build_helm_engine, settings, search_path))
+        self.engine: RenderEngine = build_render_engine(settings, functions)
         self._reader = CatalogReader(settings)
 
     def read_catalog(self, context: RenderContext) -> Catalog:
@@ -75,5 +88,5 @@ class _WorkerState:
 
 
 @cached(2)
-def _get_worker_state(settings: str) -> _WorkerState:
-    return _WorkerState(Settings.model_validate_json(settings))
+def _get_worker_state(settings: str, search_path: str) -> _WorkerState:
+    return _WorkerState(Settings.model_validate_json(settings), search_path)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 KRMIGNORE = ".krmignore"
+CHART_FUNCTION = "render-helm-chart"
+"""The base name of the image of the function that renders charts of the package."""
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 # The rules of SOPS for new files. The file contains no resources.
 _SOPS_CONFIG = ".sops.yaml"
@@ -35,10 +37,14 @@ _MAX_CACHED_TREES = 1024
 
 @dataclass(frozen=True)
 class PackageTree:
-    """The packages in a file tree, computed from the sorted `paths` and from the contents of the `.krmignore` files."""
+    """The packages in a file tree, computed from the sorted `paths` and from the contents of the `.krmignore` files.
+
+    `charts` are the folders of the charts that the function `render-helm-chart` renders. Their files are templates.
+    """
 
     paths: tuple[str, ...]
     ignores: tuple[tuple[str, bytes], ...] = ()
+    charts: tuple[str, ...] = ()
 
     @cached_property
     def subpackages(self) -> tuple[str, ...]:
@@ -53,10 +59,12 @@ class PackageTree:
         return folder
 
     def is_ignored(self, path: str) -> bool:
-        """Return whether a `.krmignore` file excludes the file `path` from renders.
+        """Return whether a `.krmignore` file excludes the file `path` from renders, or whether a chart contains it.
 
         Only the `.krmignore` files of the package that contains the file have an effect.
         """
+        if any(path.startswith(f"{chart}/") for chart in self.charts):
+            return True
         owner, ignored = self.find_owning_package(path), False
         for folder, spec in self._ignores.get(owner, ()):
             relative_path = path.removeprefix(f"{folder}/" if folder else "")
@@ -90,7 +98,7 @@ class PackageTree:
 
 def build_package_tree(files: FileTree) -> PackageTree:
     """Return the package tree of `files`. The result is cached by paths and ignore files."""
-    return _package_tree(tuple(files), tuple(_iterate_ignore_files(files)))
+    return _package_tree(tuple(files), tuple(_iterate_ignore_files(files)), _find_charts(files))
 
 
 def is_krm_file(path: str) -> bool:
@@ -104,6 +112,15 @@ _package_tree = cached(_MAX_CACHED_TREES)(PackageTree)
 
 def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
     return ((path, files[path].data) for path in files if path.endswith(KRMIGNORE) and basename(path) == KRMIGNORE)
+
+
+def _find_charts(files: FileTree) -> tuple[str, ...]:
+    charts = tuple(dirname(path) for path in files if path.endswith("/Chart.yaml"))
+    # A package without the function can contain resources in such a folder.
+    has_function = charts and any(
+        CHART_FUNCTION.encode() in file.data for path, file in files.items() if basename(path) == KPTFILE
+    )
+    return charts if has_function else ()
 
 
 # Maximum number of files whose resources are cached. This number equals the number of cached parsed files in
@@ -177,7 +194,7 @@ class Package:
         return self._package_tree.find_owning_package(path)
 
     def is_ignored(self, path: str) -> bool:
-        """Return whether a `.krmignore` file excludes the file `path` from renders.
+        """Return whether a `.krmignore` file excludes the file `path` from renders, or whether a chart contains it.
 
         Only the `.krmignore` files of the package that contains the file have an effect.
         """

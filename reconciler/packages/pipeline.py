@@ -318,7 +318,7 @@ class _RenderRun:
         if not isinstance(match, FunctionMatch):
             message = f'the function "{spec.display_name}" of package "{path or "."}" is not available'
             self._stop_render("unavailable", path, message + (f": {match.reason}" if match else ""), call)
-        context = FunctionContext(self._profile, match.version, path, self._budget)
+        context = FunctionContext(self._profile, match.version, path, self._budget, self._package.files)
         try:
             self._budget.charge_steps(_CALL_STEPS + len(items))
             with isolation_boundary(f'the function "{spec.display_name}" of package "{path or "."}"'):

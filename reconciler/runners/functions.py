@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from reconciler.api.kpt import FunctionSpec
 from reconciler.catalog.trace import ABSENT_FINGERPRINT
@@ -23,12 +25,17 @@ from reconciler.packages.functions.registry import (
     FunctionUnavailable,
     format_function_trace_key,
     parse_function_trace_key,
+    split_image,
 )
 from reconciler.packages.functions.starlark import ScriptRunner, create_starlark_function, run_starlark
+from reconciler.packages.package import CHART_FUNCTION
 from reconciler.packages.pipeline import FunctionProvider
 from reconciler.runners.commands import CommandFunctions
 from reconciler.runners.containers import ContainerFunctions
 from reconciler.telemetry.render_metrics import FunctionCall, record_function_calls
+
+if TYPE_CHECKING:
+    from reconciler.packages.functions.render_helm_chart import ChartFunctions
 
 # Registries of function catalogs. Built-in functions replace images from these registries.
 _CATALOGS = ("ghcr.io/kptdev/krm-functions-catalog", "gcr.io/kpt-fn", "gcr.io/kpt-fn-contrib", "builtins")
@@ -53,14 +60,17 @@ class CombinedFunctionProvider:
         containers: ContainerFunctions,
         prefix: str,
         scripts: ScriptRunner,
+        build_charts: Callable[[], ChartFunctions],
         programs: Mapping[str, Callable[[], str]] | None = None,
     ) -> None:
         """Combine the providers.
 
         Args:
+            build_charts: Function that builds the provider of the function that renders charts.
             programs: Functions that return the identity of a program that renders sources, by the key in traces.
         """
         self._programs = programs or {}
+        self._build_charts = build_charts
         self._builtin = builtin
         self._starlark = create_starlark_function(scripts)
         self._commands = commands
@@ -85,6 +95,10 @@ class CombinedFunctionProvider:
         if isinstance(match, FunctionMatch):
             return replace(match, function=_measure_calls(match.function, self._get_runtime(spec, match), spec))
         return match
+
+    @cached_property
+    def _charts(self) -> ChartFunctions:
+        return self._build_charts()
 
     def _get_runtime(self, spec: FunctionSpec, match: FunctionMatch) -> str:
         if spec.exec:
@@ -124,12 +138,15 @@ class CombinedFunctionProvider:
     def _find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
         if spec.exec:
             return self._commands.find(spec)
-        match = self._builtin.find(spec)
+        is_chart_function = split_image(spec.image)[0] == CHART_FUNCTION
+        match = self._charts.find() if is_chart_function else self._builtin.find(spec)
         if isinstance(match, FunctionMatch) and match.function is run_starlark:
             match = replace(match, function=self._starlark)
         if isinstance(match, FunctionMatch) and not (
             self._containers.is_allowed(spec) and self._prefers_container(spec, match)
         ):
+            return match
+        if isinstance(match, FunctionUnavailable) and not self._containers.is_allowed(spec):
             return match
         return self._containers.find(spec)
 

@@ -94,11 +94,11 @@ class Refusing:
 
 
 def build_factory(world: World) -> SettingsRendererFactory:
-    return SettingsRendererFactory(Settings(merge=world._read_settings().merge).model_dump_json())
+    return SettingsRendererFactory(Settings(merge=world._read_settings().merge).model_dump_json(), "")
 
 
 def use(monkeypatch: pytest.MonkeyPatch, executor: Executor | None) -> None:
-    monkeypatch.setattr(parts, "build_executor", lambda settings: executor)
+    monkeypatch.setattr(parts, "build_executor", lambda settings, search_path: executor)
 
 
 def run_scenario(world: World) -> list[Mapping[str, str]]:
@@ -233,7 +233,7 @@ world = small_world(Path(sys.argv[1]))
 executor = ProcessExecutor(
     2, EndlessRenderer(build_factory(world), "berlin/gateway", sys.argv[2], once=False), min_jobs=1
 )
-services.build_executor = lambda settings: executor
+services.build_executor = lambda settings, search_path: executor
 world.sync()
 """
 
@@ -307,7 +307,7 @@ def test_what_cannot_run_elsewhere_runs_here(
     ],
 )
 def test_settings_choose_the_executor(settings: dict[str, object], kind: type) -> None:
-    assert isinstance(build_executor(Settings.model_validate({"rendering": settings})), kind)
+    assert isinstance(build_executor(Settings.model_validate({"rendering": settings}), ""), kind)
 
 
 def test_few_renders_stay_in_this_process(tmp_path: Path) -> None:
@@ -336,7 +336,7 @@ def test_what_leaves_this_process_has_no_credentials() -> None:
         "merge": {"conflict_policy": "local"},
     })  # fmt: skip
 
-    executor = build_executor(settings)
+    executor = build_executor(settings, "")
 
     assert isinstance(executor, DaskExecutor)
     result = str(executor._renderer_factory)

@@ -44,7 +44,7 @@ def scheduler(tmp_path: Path) -> Iterator[str]:
 
 
 def test_a_certificate_of_the_same_authority_connects(scheduler: str) -> None:
-    executor = DaskExecutor(scheduler, SettingsRendererFactory("{}"))
+    executor = DaskExecutor(scheduler, SettingsRendererFactory("{}", ""))
     executor.connection_error = "the last connection failed"
     client = executor._connect()
 
@@ -53,7 +53,7 @@ def test_a_certificate_of_the_same_authority_connects(scheduler: str) -> None:
 
 
 def test_a_certificate_of_another_authority_does_not(scheduler: str, tmp_path: Path) -> None:
-    executor = DaskExecutor(scheduler, SettingsRendererFactory("{}"))
+    executor = DaskExecutor(scheduler, SettingsRendererFactory("{}", ""))
     with (
         dask.config.set(dask_settings(tmp_path, "theirs")),
         pytest.raises(ExecutorUnusableError, match="does not respond"),

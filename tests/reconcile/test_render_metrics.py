@@ -69,7 +69,7 @@ def interrupt(*_: object) -> NoReturn:
 def test_function_calls_are_measured(
     spec: FunctionSpec, function: KrmFunction | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    provider = build_functions(Settings(), Backoff(1, 1, lambda: 0.0))
+    provider = build_functions(Settings(), Backoff(1, 1, lambda: 0.0), lambda: pytest.fail("no chart is rendered"))
     if function:
         monkeypatch.setattr(provider, "_starlark", function)
     match = provider.find(spec)

@@ -175,17 +175,24 @@ def test_options_are_applied_to_the_built_resources(world: World) -> None:
 
 
 def test_kptfile_names_the_overlay(world: World) -> None:
-    world.release("apps/web", "v1", {"kustomization.yaml": "resources: [service.yaml]\n", "service.yaml": BUILT})
-    world.write({"web.yaml": request(extra="")})
-
     world.sync()
 
     kptfile = parse_yaml(world.text("drafts/berlin", "web/Kptfile")).documents[0].data
     lock = kptfile["upstreamLock"]
     assert lock["type"] == "generic"
     assert lock["generic"]["storeID"] == "kustomize"
-    assert lock["generic"]["resourceID"].endswith("/catalog.git/apps/web")
+    assert lock["generic"]["resourceID"].endswith("/catalog.git/apps/web/overlays/berlin")
     assert "upstream" not in kptfile
+
+
+def test_package_with_a_kustomization_is_built_without_options(world: World) -> None:
+    world.release("apps/web", "v1", {"kustomization.yaml": "resources: [service.yaml]\n", "service.yaml": BUILT})
+    world.write({"web.yaml": request(extra="")})
+
+    world.sync()
+
+    assert world.paths(world.fleet, "drafts/berlin", "web") == ["Kptfile", "package-context.yaml", "service-web.yaml"]
+    assert "/catalog.git/apps/web\n" in world.text("drafts/berlin", "web/Kptfile")
 
 
 def test_url_is_refused_without_a_connection(world: World) -> None:

@@ -117,8 +117,10 @@ def test_a_process_executor_reports_the_same_line(tmp_path: Path, monkeypatch: p
     files = {"web.yaml": variant("web", "berlin", "web"), "policies.yaml": policy("site", [replicas("many")])}
     build_world(tmp_path, files)
     expected = format_findings(validate_rendered_config(tmp_path))
-    renderer_factory = SettingsRendererFactory(Settings().model_dump_json())
-    monkeypatch.setattr(parts, "build_executor", lambda settings: ProcessExecutor(2, renderer_factory, min_jobs=1))
+    renderer_factory = SettingsRendererFactory(Settings().model_dump_json(), "")
+    monkeypatch.setattr(
+        parts, "build_executor", lambda settings, search_path: ProcessExecutor(2, renderer_factory, min_jobs=1)
+    )
 
     assert format_findings(validate_rendered_config(tmp_path)) == expected
 

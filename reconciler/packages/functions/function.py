@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from reconciler.api.base import read_model
 from reconciler.api.functions import FunctionConfigObject
 from reconciler.api.profile import Profile
+from reconciler.catalog.files import FileTree
 from reconciler.krm.field_text import format_path
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.yaml import DataPath, Document
@@ -200,6 +201,8 @@ class FunctionContext:
     """The path of the package whose pipeline runs, relative to the root package."""
     budget: FunctionBudget = field(default_factory=FunctionBudget, compare=False, repr=False)
     """The remaining budget of this render. A function must also subtract the cost of results from its cache."""
+    files: FileTree = field(default_factory=FileTree, compare=False, repr=False)
+    """The files of the root package before the render, including files without resources, such as charts."""
 
 
 class KrmFunction(Protocol):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
@@ -511,7 +512,8 @@ def _build_lock(upstream: UpstreamPackage) -> UpstreamLock:
     if upstream.is_git_package:
         return ResolvedUpstream(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
     store = upstream.kind if upstream.kind in ("helm", "kustomize") else "oci"
-    return StoredUpstream(store, f"{upstream.repo}/{upstream.directory}", f"{upstream.ref}@{upstream.commit}")
+    directory = posixpath.join(upstream.directory, upstream.overlay.path) if upstream.overlay else upstream.directory
+    return StoredUpstream(store, f"{upstream.repo}/{directory.rstrip('/')}", f"{upstream.ref}@{upstream.commit}")
 
 
 def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, tuple[Finding, ...]]:

@@ -1,0 +1,239 @@
+"""The function `render-helm-chart`: adds the resources of charts whose files are in the package.
+
+The function of the kpt catalog can also download charts. This function uses only files of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from posixpath import join, normpath
+from typing import Any, Final, Protocol
+
+from reconciler.api.functions import ChartTemplateOptions, HelmChartEntry, RenderHelmChart
+from reconciler.catalog.files import FileTree
+from reconciler.krm.findings import Finding, Severity, join_messages, select_errors
+from reconciler.krm.json_text import encode_canonical_json
+from reconciler.krm.objects import ObjectKey
+from reconciler.krm.values_tree import merge_maps
+from reconciler.krm.yaml import Document, YamlError, parse_yaml
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.packages.charts.metadata import read_chart_manifest
+from reconciler.packages.charts.request import ChartRequest, RenderedSource
+from reconciler.packages.functions.function import (
+    FieldError,
+    FunctionConfig,
+    FunctionContext,
+    FunctionOutput,
+    FunctionResult,
+    InterruptedFunctionError,
+    Item,
+    create_failure,
+    read_config_object,
+    read_config_strings,
+    report_errors_as_failure,
+)
+from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
+from reconciler.packages.source_codes import TEMPORARY_CODES
+from reconciler.packages.source_kinds import CHART_FILE
+
+_NO_PROGRAM: Final = "the program helm is not available"
+_INSTEAD = "use the chart as an upstream, with spec.upstream.chart of a PackageVariant"
+_BOOLEANS = {"true": True, "false": False}
+
+
+class ChartRenderer(Protocol):
+    """Renders charts with the program helm."""
+
+    def identity(self) -> str:
+        """Return the identity of the program. Return "" if the program is not available now."""
+        ...
+
+    def render(self, chart: FileTree, request: ChartRequest) -> RenderedSource:
+        """Return the resources of a chart, or findings with errors."""
+        ...
+
+
+class ChartFunctions:
+    """Provides the function `render-helm-chart`.
+
+    Args:
+        get_renderer: Function that returns the renderer of charts. It is called when a pipeline uses the function.
+        kube_version: The Kubernetes version for charts, e.g. "1.34.0".
+    """
+
+    def __init__(self, get_renderer: Callable[[], ChartRenderer], kube_version: str) -> None:
+        self._get_renderer = get_renderer
+        self._kube_version = kube_version
+
+    @cached_property
+    def _renderer(self) -> ChartRenderer:
+        return self._get_renderer()
+
+    def find(self) -> FunctionMatch | FunctionUnavailable:
+        """Return the function. Return the reason if the program is not available now."""
+        identity = self._renderer.identity()
+        if not identity:
+            return FunctionUnavailable(f"{_NO_PROGRAM}; install it, or set `sources.helm.program`", _NO_PROGRAM)
+        function = _RenderHelmChart(self._renderer, self._kube_version)
+        return FunctionMatch(report_errors_as_failure(function), (0, 0, 0), identity=f"{identity} {self._kube_version}")
+
+
+@dataclass(frozen=True)
+class _RenderHelmChart:
+    renderer: ChartRenderer
+    kube_version: str
+
+    def __call__(
+        self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
+    ) -> FunctionOutput:
+        settings = _read_config(config)
+        current = {item.key: item for item in items if item.package == context.package}
+        changed: dict[ObjectKey, Item] = {}
+        results: list[FunctionResult] = []
+        for index, entry in enumerate(settings.helm_charts):
+            chart = _find_chart(settings, index, context)
+            request = self._build_request(entry, index, chart, context)
+            rendered = self.renderer.render(chart, request)
+            if errors := select_errors(rendered.findings):
+                return _create_failure(items, errors)
+            results += map(_create_result, rendered.findings)
+            for document in (parse_yaml(file.data).documents[0] for file in rendered.files.values()):
+                item = _create_item(document, context.package)
+                if item.key in changed:
+                    raise FieldError(f"helmCharts[{index}]: {item.kind} {item.name} is also in another chart")
+                changed[item.key] = current[item.key].with_data(item.data) if item.key in current else item
+        remaining = [
+            changed.pop(item.key) if item.key in changed and item is current.get(item.key) else item for item in items
+        ]
+        return FunctionOutput((*remaining, *changed.values()), tuple(results))
+
+    def _build_request(
+        self, entry: HelmChartEntry, index: int, chart: FileTree, context: FunctionContext
+    ) -> ChartRequest:
+        options = entry.template_options
+        if not options.release_name:
+            raise FieldError(f"helmCharts[{index}].templateOptions.releaseName must be set")
+        return ChartRequest(
+            release_name=options.release_name,
+            namespace=options.namespace,
+            kube_version=self.kube_version,
+            values=encode_canonical_json(_merge_values(options, index, chart, context)).decode(errors="surrogatepass"),
+            api_versions=options.api_versions,
+            set_namespace="none",
+            include_crds=options.include_crds,
+            skip_tests=options.skip_tests,
+        )
+
+
+def _read_config(config: FunctionConfig | None) -> RenderHelmChart:
+    """Return the configuration. Raises FieldError."""
+    kind, api_version = (config or {}).get("kind"), str((config or {}).get("apiVersion", ""))
+    if config and (api_version, kind) == ("v1", "ConfigMap"):
+        config = _convert_config_map(read_config_strings(config.get("data"), "data"))
+    elif not config or (api_version.partition("/")[0], kind) != ("fn.kpt.dev", "RenderHelmChart"):
+        raise FieldError(
+            f'the configuration must be a ConfigMap or a RenderHelmChart of fn.kpt.dev, not "{kind or ""}"'
+        )
+    settings = read_config_object(RenderHelmChart, config)
+    if not settings.helm_charts:
+        raise FieldError("the configuration's helmCharts must contain a chart")
+    for field, value in _iterate_unsupported(settings):
+        if value:
+            raise FieldError(f"the configuration's {field} is not supported: {_INSTEAD}")
+    return settings
+
+
+def _convert_config_map(data: Mapping[str, str]) -> dict[str, Any]:
+    globals_ = {name: data[name] for name in ("chartHome", "configHome") if name in data}
+    arguments = {name: data[name] for name in ("name", "version", "repo", "registry") if name in data}
+    options: dict[str, Any] = {
+        name: data[name] for name in ("releaseName", "namespace", "nameTemplate") if name in data
+    }
+    for name in ("includeCRDs", "skipTests"):
+        if name in data:
+            options[name] = _BOOLEANS.get(data[name], data[name])
+    if "valuesFile" in data:
+        options["values"] = {"valuesFiles": [data["valuesFile"]]}
+    entry = {"chartArgs": arguments, "templateOptions": options}
+    return {
+        "apiVersion": "fn.kpt.dev/v1alpha1", "kind": "RenderHelmChart", "helmGlobals": globals_, "helmCharts": [entry],
+    }  # fmt: skip
+
+
+def _iterate_unsupported(settings: RenderHelmChart) -> Iterator[tuple[str, object]]:
+    yield "helmGlobals.configHome", settings.helm_globals.config_home
+    for index, entry in enumerate(settings.helm_charts):
+        for name in ("repo", "registry", "auth"):
+            yield f"helmCharts[{index}].chartArgs.{name}", getattr(entry.chart_args, name)
+        yield f"helmCharts[{index}].templateOptions.nameTemplate", entry.template_options.name_template
+
+
+def _find_chart(settings: RenderHelmChart, index: int, context: FunctionContext) -> FileTree:
+    """Return the files of a chart. Raises FieldError."""
+    arguments = settings.helm_charts[index].chart_args
+    folder = _resolve(join(settings.helm_globals.chart_home, arguments.name), "helmGlobals.chartHome", context)
+    chart = context.files.subtree(folder)
+    if CHART_FILE not in chart:
+        raise FieldError(
+            f"helmCharts[{index}].chartArgs.name: the package contains no chart {folder}: add its files, or {_INSTEAD}"
+        )
+    manifest = read_chart_manifest(chart)
+    if arguments.version and not isinstance(manifest, Finding) and manifest.version != arguments.version:
+        raise FieldError(
+            f"helmCharts[{index}].chartArgs.version is {arguments.version}, and {folder} has version {manifest.version}"
+        )
+    return chart
+
+
+def _merge_values(options: ChartTemplateOptions, index: int, chart: FileTree, context: FunctionContext) -> Any:
+    """Return the values above the defaults of the chart. Raises FieldError."""
+    inline = options.values.values_inline
+    if options.values.values_merge == "replace":
+        return inline
+    field = f"helmCharts[{index}].templateOptions.values.valuesFiles"
+    files: dict[str, Any] = {}
+    for path in options.values.values_files:
+        files = merge_maps(files, _read_values(context.files, _resolve(path, field, context), field))
+    if options.values.values_merge == "override":
+        return merge_maps(files, inline)
+    if not options.values.values_files and "values.yaml" in chart:
+        # kpt: the defaults of the chart are the values file if no file is set.
+        files = _read_values(chart, "values.yaml", field)
+    return merge_maps(inline, files)
+
+
+def _read_values(files: FileTree, path: str, field: str) -> dict[str, Any]:
+    if path not in files:
+        raise FieldError(f"{field}: the package contains no file {path}")
+    try:
+        documents = parse_yaml(files[path].data).documents
+    except YamlError as error:
+        raise FieldError(f"{path}: {error}") from error
+    data = documents[0].data if documents else {}
+    if not isinstance(data, dict):
+        raise FieldError(f"{path} must contain a map")
+    return data
+
+
+def _resolve(path: str, field: str, context: FunctionContext) -> str:
+    """Return a path from the root package. Raises FieldError for a URL and for a path outside of the package."""
+    normalized = normpath(path)
+    if "://" in path or path.startswith("/") or normalized.split("/")[0] == "..":
+        raise FieldError(f'{field} must be a path in the package, not "{path}": {_INSTEAD}')
+    return normpath(join(context.package, path))
+
+
+def _create_item(document: Document, package: str) -> Item:
+    return Item(package, "", -1, document.data)
+
+
+def _create_result(finding: Finding) -> FunctionResult:
+    return FunctionResult(finding.message, "warning" if finding.severity == Severity.WARNING else "info")
+
+
+def _create_failure(items: Sequence[Item], errors: Sequence[Finding]) -> FunctionOutput:
+    message = join_messages(error.message for error in errors)
+    if any(error.code in TEMPORARY_CODES for error in errors):
+        raise InterruptedFunctionError(message)
+    return create_failure(items, message)

@@ -1,0 +1,201 @@
+"""Tests of the function render-helm-chart in pipelines: a package contains a chart and gets its resources."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.test_charts import chart
+from tests.support.charts import FakeHelm
+from tests.support.programs import find_program
+from tests.support.world import World, small_world, variant
+
+KPTFILE = """apiVersion: kpt.dev/v1
+kind: Kptfile
+metadata: {name: shop}
+pipeline:
+  mutators:
+    - image: ghcr.io/kptdev/krm-functions-catalog/render-helm-chart:v0.2.3
+      configPath: charts.yaml
+"""
+CONFIG = """apiVersion: fn.kpt.dev/v1alpha1
+kind: RenderHelmChart
+metadata:
+  name: charts
+  annotations: {config.kubernetes.io/local-config: "true"}
+helmGlobals: {chartHome: charts}
+helmCharts:
+  - chartArgs: {name: web, version: 1.0.0}
+    templateOptions:
+      releaseName: web
+      namespace: shop
+      values:
+        valuesInline: {replicas: 3}
+"""
+CONFIG_MAP = """apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: charts
+  annotations: {config.kubernetes.io/local-config: "true"}
+data: {chartHome: charts, name: web, releaseName: web, valuesFile: charts/web/values.yaml}
+"""
+
+
+def package(config: str = CONFIG, version: str = "1.0.0") -> dict[str, str]:
+    files = {f"charts/web/{path}": text for path, text in chart(version).items()}
+    return {"Kptfile": KPTFILE, "charts.yaml": config, **files}
+
+
+def create_world(tmp_path: Path, program: str, config: str = CONFIG) -> World:
+    world = small_world(tmp_path, sources={"helm": {"program": program}})
+    world.release("shop", "v1", package(config))
+    world.write({"shop.yaml": variant("shop", "berlin", "shop")})
+    return world
+
+
+@pytest.fixture
+def fake(tmp_path: Path) -> FakeHelm:
+    helm = FakeHelm(tmp_path / "bin")
+    helm.behave(output="---\n# Source: web/templates/a.yaml\napiVersion: v1\nkind: Service\nmetadata: {name: web}\n")
+    return helm
+
+
+@pytest.mark.parametrize(
+    ("config", "replicas"), [pytest.param(CONFIG, 3, id="RenderHelmChart"), pytest.param(CONFIG_MAP, 1, id="ConfigMap")]
+)
+def test_package_contains_the_resources_and_the_chart(tmp_path: Path, config: str, replicas: int) -> None:
+    world = create_world(tmp_path, find_program("helm"), config)
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/shop"] == "draft", result.findings
+    files = world.files(world.fleet, "drafts/berlin", "shop")
+    assert f"replicas: {replicas}" in files["deployment_web.yaml"]
+    assert "kind: Service" in files["service_web.yaml"]
+    assert files["charts/web/templates/deployment.yaml"].strip() == chart("1.0.0")["templates/deployment.yaml"].strip()
+    assert world.sync_until_unchanged().report.render_count == 0
+
+
+def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> None:
+    world = create_world(tmp_path, find_program("helm"))
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync()
+    world.edit("clusters/berlin", "shop/deployment_web.yaml", "replicas: 3", "replicas: 7")
+    updated = package(CONFIG.replace("version: 1.0.0", "version: 2.0.0"), "2.0.0")
+    del updated["charts/web/templates/service.yaml"]
+    world.release("shop", "v2", updated)
+    world.write({"shop.yaml": variant("shop", "berlin", "shop", "v2")})
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/shop"] == "draft", result.findings
+    files = world.files(world.fleet, "drafts/berlin", "shop")
+    assert "example.com/web:2.0.0" in files["deployment_web.yaml"]
+    assert "service_web.yaml" not in files
+    assert world.sync_until_unchanged().report.render_count == 0
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        pytest.param(
+            "version: 1.0.0}", "auth: {kind: Secret, name: a}}",
+            "the configuration's helmCharts[0].chartArgs.auth is not supported: use the chart as an upstream, with "
+            "spec.upstream.chart of a PackageVariant",
+            id="auth",
+        ),
+        pytest.param("version: 1.0.0}", "repo: 'https://a.example'}", "helmCharts[0].chartArgs.repo", id="repo"),
+        pytest.param("version: 1.0.0}", "registry: 'oci://a.example'}", "chartArgs.registry", id="registry"),
+        pytest.param("chartHome: charts", "configHome: x", "helmGlobals.configHome", id="configHome"),
+        pytest.param("releaseName: web", "nameTemplate: web", "templateOptions.nameTemplate", id="nameTemplate"),
+        pytest.param(
+            "releaseName: web", "skipTests: true", "helmCharts[0].templateOptions.releaseName must be set",
+            id="no-release-name",
+        ),
+        pytest.param(
+            "name: web,", "name: absent,",
+            "helmCharts[0].chartArgs.name: the package contains no chart charts/absent", id="no-chart",
+        ),
+        pytest.param(
+            "version: 1.0.0", "version: 9.0.0", "chartArgs.version is 9.0.0, and charts/web has version 1.0.0",
+            id="other-version",
+        ),
+        pytest.param(
+            "chartHome: charts", "chartHome: ../charts",
+            'helmGlobals.chartHome must be a path in the package, not "../charts/web"', id="path-outside",
+        ),
+        pytest.param(
+            "valuesInline: {replicas: 3}", "valuesFiles: ['https://a.example/v.yaml']",
+            'valuesFiles must be a path in the package, not "https://a.example/v.yaml"', id="values-url",
+        ),
+        pytest.param(
+            "valuesInline: {replicas: 3}", "valuesFiles: [absent.yaml]", "the package contains no file absent.yaml",
+            id="no-values-file",
+        ),
+        pytest.param(
+            "kind: RenderHelmChart", "kind: Other",
+            'the configuration must be a ConfigMap or a RenderHelmChart of fn.kpt.dev, not "Other"', id="kind",
+        ),
+    ],
+)  # fmt: skip
+def test_invalid_configuration_is_an_error_result(
+    tmp_path: Path, fake: FakeHelm, old: str, new: str, message: str
+) -> None:
+    assert old in CONFIG
+    world = create_world(tmp_path, str(fake.path), CONFIG.replace(old, new))
+
+    result = world.sync()
+
+    (finding,) = (finding for finding in result.findings if finding.code == "RenderFailed")
+    assert message in finding.message
+    assert not fake.calls()
+
+
+FILE_VALUES = "replicas: 2\nname: file\n"
+
+
+@pytest.mark.parametrize(
+    ("mode", "files", "values"),
+    [
+        pytest.param("override", "[charts/values.yaml]", {"replicas": 3, "name": "file"}, id="override"),
+        pytest.param("merge", "[charts/values.yaml]", {"replicas": 2, "name": "file"}, id="merge"),
+        pytest.param("replace", "[charts/values.yaml]", {"replicas": 3}, id="replace"),
+        pytest.param("merge", "[]", {"replicas": 1}, id="merge-with-the-defaults-of-the-chart"),
+    ],
+)
+def test_values(tmp_path: Path, fake: FakeHelm, mode: str, files: str, values: dict[str, object]) -> None:
+    inline = "valuesInline: {replicas: 3}\n"
+    config = CONFIG.replace(inline, f"{inline}        valuesMerge: {mode}\n        valuesFiles: {files}\n")
+    world = create_world(tmp_path, str(fake.path), config)
+    world.release(
+        "shop", "v2", {**package(config), "charts/values.yaml": FILE_VALUES, ".krmignore": "charts/values.yaml\n"}
+    )
+    world.write({"shop.yaml": variant("shop", "berlin", "shop", "v2")})
+
+    assert world.sync().outcomes["berlin/shop"] == "draft"
+
+    assert json.loads(fake.inputs()["files"]["values.json"]) == values
+
+
+def test_missing_program_is_reported_until_it_is_installed(tmp_path: Path, fake: FakeHelm) -> None:
+    world = create_world(tmp_path, str(fake.path))
+    fake.path.unlink()
+
+    result = world.sync()
+
+    (finding,) = (finding for finding in result.findings if finding.code == "FunctionUnavailable")
+    assert "the program helm is not available; install it, or set `sources.helm.program`" in finding.message
+    assert world.sync_until_unchanged().report.render_count == 0
+    fake.install()
+    world.sync()
+    assert "service_web.yaml" in world.paths(world.fleet, "drafts/berlin", "shop")
+
+
+def test_chart_folder_of_a_package_without_the_function_is_not_ignored(tmp_path: Path, fake: FakeHelm) -> None:
+    world = create_world(tmp_path, str(fake.path))
+    kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata: {name: shop}\n"
+    world.release("shop", "v2", {**package(), "Kptfile": kptfile})
+    world.write({"shop.yaml": variant("shop", "berlin", "shop", "v2")})
+
+    assert "MergeCommentsSkipped" in world.sync().codes
