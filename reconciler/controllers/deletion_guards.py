@@ -27,7 +27,12 @@ def compute_deletion_hash(locations: Iterable[PackageLocation]) -> str:
 
 def read_acknowledged_hashes(annotations: Mapping[str, str]) -> frozenset[str]:
     """Return the deletion hashes in the annotation `reconciler.dev/ack-deletions`, which are separated by commas."""
-    return frozenset(part.strip() for part in annotations.get(ACK_DELETIONS, "").split(",")) - {""}
+    return read_annotation(annotations, ACK_DELETIONS)
+
+
+def read_annotation(annotations: Mapping[str, str], name: str) -> frozenset[str]:
+    """Return the entries of an annotation, which are separated by commas."""
+    return frozenset(part.strip() for part in annotations.get(name, "").split(",")) - {""}
 
 
 def count_existing(

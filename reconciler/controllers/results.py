@@ -26,6 +26,9 @@ from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.kustomize.request import KustomizeRequest
 
+ACCEPT_BASE = "reconciler.dev/accept-base"
+"""The annotation of an owner with the trees that are accepted as merge bases after the state was lost."""
+
 
 @dataclass(frozen=True, slots=True)
 class PackageOwner:
@@ -342,6 +345,7 @@ class Variant:
         sources: The config files that request the package. The state stores these files, so that a later pass can check
             whether the request was deleted.
         acknowledged_hashes: The deletions of resources of a chart that a person confirmed with an annotation.
+        accepted_bases: The trees that a person accepted with an annotation as merge bases after the state was lost.
     """
 
     owner: PackageOwner
@@ -363,6 +367,7 @@ class Variant:
     sources: ConfigSources = field(default_factory=dict)
     tenant: str = ""
     acknowledged_hashes: frozenset[str] = frozenset()
+    accepted_bases: frozenset[str] = frozenset()
 
     @property
     def upstream(self) -> UpstreamPackage | None:

@@ -13,6 +13,10 @@ class SourceCodes(CodeTable):
     ARCHIVE_INVALID = error(
         "The archive of a chart or artifact is damaged, or contains an entry that is not allowed.", PACKAGE
     )
+    BASE_UNAVAILABLE = error(
+        "The recorded state of a package is lost, and the files from which it was created cannot be rendered again.",
+        PACKAGE,
+    )
     CHART_ENTRY_INVALID = info("An entry in the index of a chart repository is invalid, and is ignored.")
     CHART_KUBE_VERSION = error("A chart does not support the Kubernetes version of the cluster.", PACKAGE)
     CHART_NOT_INSTALLABLE = error("A library chart cannot be rendered.", PACKAGE)

@@ -556,7 +556,7 @@ class PassContext:
         context = PlanningContext(
             self._renderer.dependency_reader, self._create_contents(remote), self._render_and_count, self._text_writer,
             self._services.draft_template, self.config.seconds, self._services.removal_template,
-            self._renderer.template_merger, self._origin,
+            self._renderer.template_merger, self._origin, self._renderer.engine.hold_kinds,
         )  # fmt: skip
         promoter_branch = find_promoter_branch(target, self._services.draft_template)
         metadata_path = find_metadata_path(target, promoter_branch) if promoter_branch else None

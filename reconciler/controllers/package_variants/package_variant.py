@@ -12,7 +12,7 @@ from reconciler.api.manifest import read_manifest
 from reconciler.api.porch import PackageVariant, PackageVariantSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.codes import ControllerCodes
-from reconciler.controllers.deletion_guards import read_acknowledged_hashes
+from reconciler.controllers.deletion_guards import read_acknowledged_hashes, read_annotation
 from reconciler.controllers.package_variants import status
 from reconciler.controllers.package_variants.chart_provenance import ChartProvenance
 from reconciler.controllers.package_variants.chart_requests import (
@@ -32,6 +32,7 @@ from reconciler.controllers.package_variants.upstream_resolution import (
 )
 from reconciler.controllers.repositories import Repositories, explain_missing_repository, format_kptfile_url
 from reconciler.controllers.results import (
+    ACCEPT_BASE,
     ConfigStatus,
     ControllerResult,
     PackageOwner,
@@ -201,7 +202,7 @@ def _build_variant(
         deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations,
         _create_warnings(revision, manifest.location),
         check_settling(spec.upstream, revision, inputs.now_seconds), spec.update_strategy, spec.conflict_policy,
-        sources=collect_config_sources([manifest]),
+        sources=collect_config_sources([manifest]), accepted_bases=read_annotation(manifest.annotations, ACCEPT_BASE),
     )  # fmt: skip
 
 

@@ -38,6 +38,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import is_function_trace_key
+from reconciler.packages.source_codes import SourceCodes
 from reconciler.planning.decide.repeated_definitions import list_definitions
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY
 from reconciler.planning.model.codes import PlanningCodes
@@ -52,6 +53,7 @@ from reconciler.planning.model.sources import (
     serialize_conflict,
 )
 from reconciler.planning.model.state import MAX_REVISIONS, ObservedPackage, PackageRecord, RenderedVersion
+from reconciler.planning.observe.base_recovery import UnavailableBase
 from reconciler.planning.render.templates import remove_template_dependencies
 
 DOWNGRADE_CAUSE = "downgrade"
@@ -153,6 +155,7 @@ class DecisionInput:
         nested_packages: The packages that contain the package, or are inside the package.
         is_owner_gone: Whether the recorded owner was deleted from the config, or does not request the package any more.
         obstacle: A local file that occupies the path of the package, as `<branch>:<path>`.
+        unavailable_base: The reason why the merge base of a package without a recorded state is unknown.
     """
 
     variant: Variant
@@ -161,6 +164,7 @@ class DecisionInput:
     nested_packages: tuple[str, ...] = ()
     is_owner_gone: bool = False
     obstacle: str | None = None
+    unavailable_base: UnavailableBase | None = None
 
     @property
     def own_record(self) -> PackageRecord | None:
@@ -213,6 +217,8 @@ def _decide(
     inputs: DecisionInput, reader: DependencyReader, contents: PackageContentStore, render: RenderFunction
 ) -> PackageOutcome:
     record = inputs.own_record
+    if inputs.unavailable_base:
+        return _block_unavailable_base(inputs, inputs.unavailable_base)
     if (record is None or not record.is_owned) and (refusal := _refuse_new_package(inputs)):
         return refusal
     if inputs.obstacle:
@@ -461,6 +467,13 @@ def _block_unwritable_draft(inputs: DecisionInput, trace: Trace) -> Blocked | No
 
 
 def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) -> Blocked:
+    if not upstream.is_git_package:
+        message = (
+            f"package {inputs.variant.target} has no recorded state and no valid status file, so that its base is"
+            " unknown (next step: restore the status file, or delete the Kptfile of the package and set"
+            " adoptionPolicy: adoptExisting, which treats all differences from the source as local changes)"
+        )
+        return _block_unavailable_base(inputs, UnavailableBase(message))
     message = (
         f"package {inputs.variant.target} was not rendered by the reconciler, and its upstreamLock names a commit that"
         " no Repository has (next step: correct the upstreamLock; without an upstreamLock, the package is not updated"
@@ -469,6 +482,14 @@ def _block_missing_merge_base(inputs: DecisionInput, upstream: UpstreamPackage) 
     return block_failed(
         inputs, (_create_finding(inputs, PlanningCodes.MERGE_BASE_MISSING, message),), inputs.variant.dependencies
     )
+
+
+def _block_unavailable_base(inputs: DecisionInput, base: UnavailableBase) -> Blocked:
+    # Record no outcome, so that the next pass tries to recover the base again.
+    if failure := base.failure:
+        return block_unexpected_failure(inputs, failure)
+    finding = _create_finding(inputs, SourceCodes.BASE_UNAVAILABLE, base.message)
+    return replace(block_failed(inputs, (finding,), {}, finding.code), should_retry=True)
 
 
 def list_edited_branches(record: PackageRecord, observed: ObservedPackage) -> tuple[str, ...]:

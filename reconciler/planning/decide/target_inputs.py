@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from enum import IntEnum
 from functools import cached_property
 
@@ -337,8 +337,9 @@ def build_decision_input(variant: Variant, claims: TargetClaims, snapshot: Targe
         and claims.select_for(record).is_released_by(record.owner, variant.target)
     )
     return DecisionInput(
-        variant, record, snapshot.observe_package(package), nested, is_owner_gone, snapshot.find_obstacle(package)
-    )
+        variant, record, snapshot.observe_package(package), nested, is_owner_gone, snapshot.find_obstacle(package),
+        snapshot.unavailable_bases.get(package),
+    )  # fmt: skip
 
 
 def _find_nested_packages(package: str, snapshot: TargetSnapshot) -> tuple[str, ...]:
@@ -393,6 +394,7 @@ class PlanningContext:
     removal_template: str = "removals/{repository}"
     template_merger: TemplateMerger = field(default_factory=TemplateMerger)
     config_origin: ConfigOrigin = field(default_factory=ConfigOrigin)
+    hold_kinds: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -431,7 +433,8 @@ def prepare_target(
     moved = replace(state, url=target.display_url) if has_other_url(target, state) else state
     current = track_drafts(track_publications(moved, target, heads, objects), target, heads, objects)
     snapshot = TargetSnapshot(target, current, heads, objects, context.draft_template, context.removal_template)
-    return PreparedTarget(target, claims, state, recover_state(snapshot, claims.variants, context.contents), context)
+    recovered = recover_state(snapshot, claims.variants, context.contents, context.hold_kinds)
+    return PreparedTarget(target, claims, state, recovered, context)
 
 
 def find_missing_target(

@@ -7,7 +7,7 @@ its ownership is recovered. Tags show which revision numbers are in use.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -22,9 +22,10 @@ from reconciler.planning.model.outcomes import (
     APPROVAL_POLICY_ANNOTATION,
     compute_review_digest,
 )
-from reconciler.planning.model.sources import PackageContentStore, SourceFailedError
+from reconciler.planning.model.sources import PackageContentStore
 from reconciler.planning.model.state import PackageRecord, PublishedRevision, RenderedVersion
 from reconciler.planning.model.targets import STATUS_FOLDER
+from reconciler.planning.observe.base_recovery import UnavailableBase, recover_base
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
 
 _WORKSPACE_PREFIX = "packagevariant-"
@@ -76,12 +77,18 @@ class _UnrecordedPackage:
 
 
 def recover_state(
-    snapshot: TargetSnapshot, variants: Iterable[Variant], contents: PackageContentStore
+    snapshot: TargetSnapshot,
+    variants: Iterable[Variant],
+    contents: PackageContentStore,
+    hold_kinds: Collection[str] = (),
 ) -> TargetSnapshot:
     """Return the snapshot with a record for every requested package whose status file names the requesting owner.
 
     If the state is empty, revision numbers are also recovered from tags, because a number must never be used again.
     The tags of deleted packages are also read.
+
+    Args:
+        hold_kinds: The kinds of resources that stay in a package until a person confirms their deletion.
     """
     packages = [
         _read_statuses(snapshot, variant)
@@ -94,15 +101,20 @@ def recover_state(
         return snapshot
     tagged = snapshot.objects.list_tagged_revisions({candidate.package for candidate in candidates})
     records: dict[str, PackageRecord] = {}
+    unavailable: dict[str, UnavailableBase] = {}
     # Start with packages that have a status file. If several variants request a package without a status file, the
     # first owner in alphabetical order gets the package.
     for candidate in sorted(candidates, key=lambda entry: (not entry.has_status, entry.variant.owner.key)):
-        if candidate.package not in records and (
-            record := _recover_record(snapshot, candidate, contents, tagged.get(candidate.package, ()))
-        ):
+        if candidate.package in records:
+            continue
+        record = _recover_record(snapshot, candidate, contents, hold_kinds, tagged.get(candidate.package, ()))
+        if isinstance(record, UnavailableBase):
+            unavailable[candidate.package] = record
+        elif record:
             records[candidate.package] = record
     all_records = dict(sorted({**snapshot.state.packages, **records}.items()))
-    return replace(snapshot, state=replace(snapshot.state, packages=all_records))
+    state = replace(snapshot.state, packages=all_records)
+    return replace(snapshot, state=state, unavailable_bases=unavailable)
 
 
 def _read_statuses(snapshot: TargetSnapshot, variant: Variant) -> _UnrecordedPackage:
@@ -118,8 +130,9 @@ def _recover_record(
     snapshot: TargetSnapshot,
     candidate: _UnrecordedPackage,
     contents: PackageContentStore,
+    hold_kinds: Collection[str],
     tagged: Sequence[TaggedRevision],
-) -> PackageRecord | None:
+) -> PackageRecord | UnavailableBase | None:
     if not candidate.has_status and not tagged:
         return None
     variant = candidate.variant
@@ -132,11 +145,19 @@ def _recover_record(
         last_revision=max((tag.number for tag in tagged), default=0),
     )
     if candidate.published is not None:
-        published = _recover_version(snapshot, variant, snapshot.heads.target_branch, candidate.published, contents)
+        published = _recover_version(
+            snapshot, variant, snapshot.heads.target_branch, candidate.published, contents, hold_kinds
+        )
+        if isinstance(published, UnavailableBase):
+            return published
         record = _add_published_version(snapshot, candidate.package, record, published, tagged)
     if candidate.drafted is not None and snapshot.observe_package(candidate.package).drafted:
         branch = snapshot.find_draft_branch(candidate.package)
-        drafted = _recover_version(snapshot, variant, snapshot.heads.drafts.get(branch), candidate.drafted, contents)
+        drafted = _recover_version(
+            snapshot, variant, snapshot.heads.drafts.get(branch), candidate.drafted, contents, hold_kinds
+        )
+        if isinstance(drafted, UnavailableBase):
+            return drafted
         record = record.with_draft_version(drafted, branch) if drafted else record
     return record
 
@@ -198,10 +219,12 @@ def _recover_version(
     commit: CommitId | None,
     status: Mapping[str, Any],
     contents: PackageContentStore,
-) -> RenderedVersion | None:
+    hold_kinds: Collection[str],
+) -> RenderedVersion | UnavailableBase | None:
     """Return the version that a status file describes.
 
-    Return None if the package has local changes, or if its source cannot be read.
+    Return None if the status file is not valid, or if the package has local changes, or if its source cannot be read.
+    The local changes of a downloaded or rendered source are kept in the version.
     """
     tree, blob = snapshot.find_package_at(commit, variant.target.package)
     published, _ = snapshot.find_package_at(snapshot.heads.target_branch, variant.target.package)
@@ -210,6 +233,15 @@ def _recover_version(
     try:
         base = TreeId(status["trees"]["base"])
         digest = _compute_review_digest(status)
+        against = None if tree == published else published
+        if variant.upstream and not variant.upstream.is_git_package:
+            recovered = recover_base(variant, variant.upstream, status, tree, contents, hold_kinds)
+            if isinstance(recovered, UnavailableBase):
+                return recovered
+            merged = recovered.merged
+            # All local changes of a draft count as its own changes, because those of the target branch are unknown.
+            plain = recovered.base if against else merged
+            return RenderedVersion(tree, blob, recovered.base, merged, plain, digest, against, recovered.upstream)
         is_unchanged = status["trees"] == {"base": base, "merged": base, "rendered": tree}
         summary = _build_source_summary(variant, status, tree, base, contents)
     except (KeyError, TypeError, AttributeError):
@@ -217,7 +249,6 @@ def _recover_version(
         return None
     if not is_unchanged or summary is None:
         return None
-    against = None if tree == published else published
     return RenderedVersion(tree, blob, base, base, base, digest, against, summary)
 
 
@@ -235,15 +266,9 @@ def _build_source_summary(
     upstream = replace(source, **read_upstream_status(status["upstream"]["to"]))
     if upstream.repo != source.repo:
         return None
-    if source.is_git_package and contents.find_locked_tree(contents.read_tree(tree)) != upstream.tree:
+    if contents.find_locked_tree(contents.read_tree(tree)) != upstream.tree:
         return None
-    try:
-        # Render a chart again with the current request. If the request has changed, the trees differ.
-        content = contents.read_source(upstream)
-    except SourceFailedError:
-        # The decision about the package reads the source again and reports the error.
-        return None
-    return upstream.summary if content.files.id == base else None
+    return upstream.summary if contents.read_source(upstream).files.id == base else None
 
 
 def _compute_review_digest(status: Mapping[str, Any]) -> str:

@@ -23,6 +23,7 @@ from reconciler.planning.model.state import (
     TargetState,
 )
 from reconciler.planning.model.targets import PackagePathIndex, Target, are_paths_nested
+from reconciler.planning.observe.base_recovery import UnavailableBase
 
 
 class GitObjectReader(Protocol):
@@ -328,6 +329,7 @@ class TargetSnapshot:
     Attributes:
         draft_template: The template for the names of new draft branches.
         removal_template: The template for the names of new removal drafts.
+        unavailable_bases: For each package without a recorded state whose base cannot be recovered, the reason.
     """
 
     target: Target
@@ -336,6 +338,7 @@ class TargetSnapshot:
     objects: TargetObjects
     draft_template: str
     removal_template: str = "removals/{repository}"
+    unavailable_bases: Mapping[str, UnavailableBase] = field(default_factory=dict)
 
     @cached_property
     def owned_packages(self) -> PackagePathIndex:

@@ -49,13 +49,16 @@ def hold_removed_resources(
     return replace(inputs, source_files=_add_resources(inputs.source_files, [*held, *kept])), findings
 
 
-def restore_held_resources(source: FileTree, package: FileTree) -> FileTree:
-    """Return the source of a chart with each resource that only the package has.
+def restore_held_resources(source: FileTree, package: FileTree, hold_kinds: Collection[str]) -> FileTree:
+    """Return the source of a chart with each resource that can be held and that only the package has.
 
-    If the package has no local changes and no rule changed its resources, the result is the source with all resources
-    that were held when the package was rendered.
+    If no rule and no person changed these resources, the result is the source from which the package was rendered.
     """
-    return _add_resources(source, _find_removed_resources(package, source))
+    removed = _find_removed_resources(package, source)
+    return _add_resources(
+        source,
+        (resource for resource in removed if _is_held_kind(resource.key, hold_kinds) or _has_keep_policy(resource)),
+    )
 
 
 def _find_removed_resources(old: FileTree, new: FileTree) -> list[PackageResource]:
