@@ -240,11 +240,11 @@ class _HelmFields(ApiModel):
         True, alias="includeCRDs", description="Whether the package contains the resources in the folder crds/."
     )
     skip_tests: StrictBool = Field(True, description="Whether resources with a test hook are left out.")
-    hooks: Literal["keep", "drop", "argocd"] = Field(
-        "keep",
+    hooks: Literal["keep", "drop", "argocd"] | None = Field(
+        None,
         description=(
             "Which hooks are written. keep: hooks for installation and upgrade. drop: none. argocd: all hooks that "
-            "Argo CD runs."
+            "Argo CD runs. The default is the setting `sources.helm.hooks`."
         ),
     )
     skip_schema_validation: StrictBool = Field(

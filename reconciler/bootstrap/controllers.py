@@ -258,10 +258,10 @@ class CatalogServices:
         self, inputs: _PassInputs, limits: _ControllerLimits, explain_forbidden: Callable[[Repository], str]
     ) -> PackageVariantInputs:
         upstreams = FetchedUpstreams(inputs.remotes, self._fleets.resolve_url, self._verifier, self._artifacts)
-        packages = inputs.set_packages
+        packages, helm = inputs.set_packages, self._settings.sources.helm
         return PackageVariantInputs(
             inputs.fleet.repositories, upstreams, packages.by_set, limits.max_delete_percent, self._engine_fingerprint,
-            limits.expressions, inputs.now, packages.blocked, ChartDefaults(self._settings.sources.helm.kube_version),
+            limits.expressions, inputs.now, packages.blocked, ChartDefaults(helm.kube_version, helm.hooks),
             explain_forbidden,
         )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Literal
 
 from pydantic import field_validator
 
@@ -58,6 +59,11 @@ class HelmSettings(ProgramSettings):
         "1.34.0",
         "The Kubernetes version for charts, if neither the PackageVariant nor the annotation "
         "reconciler.dev/kubernetes-version of the cluster defines it.",
+    )
+    hooks: Literal["keep", "drop", "argocd"] = declare(
+        "keep",
+        "Which Helm hooks are written, if `spec.helm.hooks` is absent. keep: hooks for installation and upgrade. drop: "
+        "none. argocd: all hooks that Argo CD runs.",
     )
     strict: bool = declare(False, "Whether a key that a rendered mapping contains twice is an error.")
     explain_renders: int = declare(

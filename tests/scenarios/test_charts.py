@@ -198,3 +198,17 @@ def test_chart_in_the_config_is_no_config_and_deletes_nothing(world: World) -> N
     result = world.sync()
     assert result.changed_branches == set()
     assert result.outcomes["berlin/web"] != "draft"
+
+
+def test_setting_selects_the_hooks_of_charts(tmp_path: Path) -> None:
+    helm = FakeHelm(tmp_path / "bin")
+    hook = SERVICE.replace("metadata:\n", 'metadata:\n  annotations: {"helm.sh/hook": pre-install}\n')
+    helm.behave(output="---\n# Source: web/templates/service.yaml\n" + hook.replace("{{ .Release.Name }}", "web"))
+    world = create_world(tmp_path, str(helm.path))
+
+    world.sync()
+    assert "web/service-web.yaml" in world.paths(world.fleet, "drafts/berlin", "")
+    world = world.with_settings(sources={"helm": {"program": str(helm.path), "hooks": "drop"}})
+    world.sync()
+
+    assert "web/service-web.yaml" not in world.paths(world.fleet, "drafts/berlin", "")

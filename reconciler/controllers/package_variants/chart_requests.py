@@ -10,7 +10,7 @@ from reconciler.api.package_sources import RepositoryType
 from reconciler.api.porch import PackageVariantSpec
 from reconciler.controllers.repositories import Repository
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.packages.charts.request import ChartRequest
+from reconciler.packages.charts.request import ChartRequest, HookPolicy
 from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.source_kinds import CHART_FILE
 
@@ -26,9 +26,11 @@ class ChartDefaults:
 
     Attributes:
         kube_version: The Kubernetes version, e.g. "1.34.0".
+        hooks: Which hooks are written.
     """
 
     kube_version: str = "1.34.0"
+    hooks: HookPolicy = "keep"
 
 
 def build_chart_request(
@@ -59,7 +61,7 @@ def build_chart_request(
         create_namespace=helm.create_namespace,
         include_crds=helm.include_crds,
         skip_tests=helm.skip_tests,
-        hooks=helm.hooks,
+        hooks=helm.hooks or defaults.hooks,
         skip_schema_validation=helm.skip_schema_validation,
         on_nondeterminism=helm.on_nondeterminism,
         identity=identity,
