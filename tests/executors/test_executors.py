@@ -342,3 +342,22 @@ def test_what_leaves_this_process_has_no_credentials() -> None:
     result = str(executor._renderer_factory)
     assert "local" in result
     assert "git-credentials" not in result
+
+
+def test_workers_receive_the_settings_of_programs_and_no_other_settings_of_sources() -> None:
+    sources = {"helm": {"program": "/opt/helm"}, "sandbox": "none", "credentials_file": "/run/secrets/sources"}
+    settings = Settings.model_validate({"rendering": {"workers": 2}, "sources": sources, "cache": "/var/cache/x"})
+
+    executor = build_executor(settings, "/opt/bin")
+
+    assert isinstance(executor, ProcessExecutor)
+    factory = executor._renderer_factory
+    assert isinstance(factory, SettingsRendererFactory)
+    received = Settings.model_validate_json(factory.settings)
+    assert (received.sources.helm.program, received.sources.sandbox, received.cache, factory.search_path) == (
+        "/opt/helm",
+        "none",
+        "/var/cache/x",
+        "/opt/bin",
+    )
+    assert received.sources.credentials_file == ""
