@@ -34,8 +34,8 @@ class StatusChartDependency(ApiModel):
     digest: str = Field("", description="Digest of the archive, or of the manifest in a registry.")
 
 
-class StatusUpstreamVersion(ApiModel):
-    """A version of the upstream package.
+class StatusUpstreamFields(ApiModel):
+    """A version of an upstream package.
 
     A package from Git has the fields directory, ref and commit. A chart from a chart repository has chart, version and
     digest, and an OCI artifact has package, tag and digest.
@@ -53,6 +53,21 @@ class StatusUpstreamVersion(ApiModel):
     tree: str = Field("", description="ID of the Git tree with the files of the package, before charts are rendered.")
     app_version: str = Field("", description="Version of the application in a chart.")
     dependencies: tuple[StatusChartDependency, ...] = Field((), description="Required charts that were downloaded.")
+
+
+class StatusSourceVersion(StatusUpstreamFields):
+    """A version of one of several sources."""
+
+    name: str = Field("", description="Name of the source.")
+
+
+class StatusUpstreamVersion(StatusUpstreamFields):
+    """A version of the upstream package.
+
+    A package with several sources has the fields of its first source with resources, and the field sources.
+    """
+
+    sources: tuple[StatusSourceVersion, ...] = Field((), description="All sources of a package with several sources.")
 
 
 class StatusUpstream(ApiModel):
@@ -91,7 +106,7 @@ class StatusEngine(ApiModel):
     version: str = Field("", description="Major and minor version, and the digest of the program file.")
 
 
-class StatusSource(ApiModel):
+class StatusSourceFields(ApiModel):
     """How the files of the upstream became the files of the package. A kpt package does not have this field."""
 
     kind: str = Field("", description="Kind of the source: helm, kustomize or manifests.")
@@ -101,6 +116,18 @@ class StatusSource(ApiModel):
     kube_version: str = Field("", description="Kubernetes version for which the chart was rendered.")
     api_versions: tuple[str, ...] = Field((), description="API versions that were added for the chart.")
     values_digest: str = Field("", description="Digest of the values of the chart.")
+
+
+class StatusNamedSource(StatusSourceFields):
+    """How the files of one of several sources became files of the package."""
+
+    name: str = Field("", description="Name of the source.")
+
+
+class StatusSource(StatusSourceFields):
+    """How the files of the upstream became the files of the package. A kpt package does not have this field."""
+
+    sources: tuple[StatusNamedSource, ...] = Field((), description="The sources of a package with several sources.")
 
 
 class StatusInputs(ApiModel):

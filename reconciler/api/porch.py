@@ -22,7 +22,7 @@ from reconciler.api.field_types import (
     PackagePath,
     check_text,
 )
-from reconciler.api.helm_options import HelmOptions, HelmOptionsTemplate
+from reconciler.api.helm_options import CONFIG_SOURCE, HelmOptions, HelmOptionsTemplate
 from reconciler.api.json_schema import SchemaOf
 from reconciler.api.kpt import FunctionSelector, FunctionSpec, UpdateStrategy
 from reconciler.api.kustomize_options import KustomizeOptions, KustomizeOptionsTemplate
@@ -38,7 +38,13 @@ from reconciler.api.package_sources import (
     SourceKind,
 )
 from reconciler.krm.field_text import quote_value
-from reconciler.krm.names import validate_dns_subdomain, validate_ref_name, validate_workspace_name
+from reconciler.krm.names import (
+    validate_dns_label,
+    validate_dns_subdomain,
+    validate_ref_name,
+    validate_tree_path,
+    validate_workspace_name,
+)
 from reconciler.krm.selectors import LabelSelector
 from reconciler.krm.times import parse_duration_seconds
 from reconciler.krm.yaml import DataPath
@@ -76,7 +82,13 @@ _STRATEGY = "Strategy for merging upstream changes and local changes. The defaul
 _CONFLICTS = "Winning side of a conflict between an upstream change and a local change. The default is in the settings."
 _INJECTORS = "Config objects to inject at the injection points of the package. The first match is used."
 
+_REPEATED = (
+    "Behavior if two of the sources contain the same resource. refuse: an error. lastWins: the resource of the later "
+    "source is used, with a warning."
+)
+
 AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
+RepeatedResourcePolicy = Literal["refuse", "lastWins"]
 DeletionPolicy = Literal["delete", "orphan"]
 ConflictPolicy = Literal["upstream", "local", "block"]
 
@@ -266,6 +278,11 @@ class UpstreamSpec(ApiModel):
         return self.chart or self.package
 
     @property
+    def has_resources(self) -> bool:
+        """Whether the files are resources of the package, and not only values files."""
+        return True
+
+    @property
     def rewritten_tag(self) -> str:
         """The tag whose moves are proposed as config changes. "" if `tagMode` is not `rewrite`."""
         return self.tag if self.tag_mode == "rewrite" else ""
@@ -299,6 +316,110 @@ def _count_references(upstream: Mapping[str, Any]) -> int:
     names = [name for name in ("workspaceName", "tag", "version") if upstream.get(name) not in (None, "")]
     is_pair = "tag" in names and "revision" in upstream and upstream.get("tagMode") == "rewrite"
     return ("revision" in upstream) + len(names) - is_pair
+
+
+class SourceUpstream(UpstreamSpec):
+    """The location and revision of one of several sources of a package."""
+
+    # Unlike in an upstream, `ref` is not another name of the field `tag`.
+    deprecated_names: ClassVar = {}
+
+    ref: StrictBool = Field(
+        False,
+        description=(
+            "Whether only values files of charts are read from the source, with $<name>/path in valuesFiles. The field "
+            "package can then be absent, which is the root folder."
+        ),
+    )
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether the files are resources of the package, and not only values files."""
+        return not self.ref
+
+
+def _validate_source_name(name: str) -> str | None:
+    if name == CONFIG_SOURCE:
+        return f'"{CONFIG_SOURCE}" is the name of the config repository'
+    return validate_dns_label(name)
+
+
+def _check_source_directory(directory: str) -> str:
+    if directory and (directory.startswith("/") or validate_tree_path(directory)):
+        rule = 'the path of a folder in the package, without "..", and without a slash at its start and end'
+        raise issue(f"{{path}} must be {rule}, not {quote_value(directory)}", "PathInvalid")
+    return directory
+
+
+class SourceSpec(SourceUpstream):
+    """One of several sources of a package. It has the fields of an upstream."""
+
+    name: Annotated[NonEmptyText, check_text(_validate_source_name, "{path} is invalid")] = Field(
+        description="Unique name of the source. $<name>/path in valuesFiles is a file of the source."
+    )
+    directory: Annotated[str, AfterValidator(_check_source_directory)] = Field(
+        "", description="Folder of the package that receives the files. The default is the root folder of the package."
+    )
+    helm: HelmOptions | None = Field(
+        None, description="How a Helm chart is rendered. These options replace the options for all sources."
+    )
+
+    kustomize: KustomizeOptions | None = Field(None, description="How a Kustomize overlay is built.")
+
+    @classmethod
+    def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:
+        """Set `kind` to `kustomize` if options for Kustomize are present."""
+        return _set_kustomize_kind(data) if data.get("kustomize") and data.get("ref") is not True else data
+
+    @classmethod
+    def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
+        """Yield the issues of an upstream, and an issue for each field that a source of values files cannot have."""
+        if data.get("ref") is not True:
+            yield from super().find_issues(data)
+            return
+        yield from super().find_issues({"package": "", **data})
+        for name in ("directory", "helm", "kustomize", "kind"):
+            if name in data:
+                yield FieldIssue("{path} has no effect with {parent}.ref true; remove one of them", (name,))
+
+    @cached_property
+    def upstream(self) -> SourceUpstream:
+        """The location and revision of the source, without its name and its options."""
+        return SourceUpstream.model_construct(**{name: getattr(self, name) for name in SourceUpstream.model_fields})
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the source in the notation of the API, without default values."""
+        data = super().as_data()
+        return data if self.ref else {name: value for name, value in data.items() if name != "ref"}
+
+
+def _find_source_issues(data: Mapping[str, Any], others: Sequence[str]) -> Iterator[FieldIssue]:
+    """Yield the issues of the fields `sources` and `onRepeatedResource`.
+
+    Args:
+        others: The fields that cannot be used together with `sources`.
+    """
+    if "sources" not in data:
+        if "onRepeatedResource" in data:
+            yield FieldIssue("{path} requires {parent}.sources", ("onRepeatedResource",))
+        return
+    for name in others:
+        if name in data:
+            yield FieldIssue("{path} must not be specified together with {parent}.sources", (name,))
+    entries = data["sources"]
+    sources = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list | tuple) else []
+    if sources and all(entry.get("ref") is True for entry in sources):
+        yield FieldIssue("{path} must contain a source without ref true", ("sources",))
+    names = [entry.get("name") for entry in sources]
+    for name in dict.fromkeys(name for name in names if isinstance(name, str) and names.count(name) > 1):
+        yield FieldIssue(f"{{path}} must not contain two sources with the name {quote_value(name)}", ("sources",))
+
+
+Sources = Annotated[
+    tuple[SourceSpec, ...],
+    *NOT_EMPTY,
+    Field(description="Sources of the package, instead of one upstream. Their files form one package."),
+]
 
 
 class Downstream(ApiModel):
@@ -434,7 +555,7 @@ RevisionLabels = Annotated[
 
 
 class PackageVariantSpec(ApiModel):
-    """The upstream package, the location of the new package, and the changes to this package.
+    """The upstream package or several sources, the location of the new package, and the changes to this package.
 
     If `updateStrategy` is absent, the strategy in the Kptfile applies. If `conflictPolicy` is absent, the policy in the
     settings applies.
@@ -445,7 +566,9 @@ class PackageVariantSpec(ApiModel):
     deprecated_values: ClassVar = {"adoptionPolicy": {"adopt": "adoptExisting"}}
     blank_fields: ClassVar = ("adoptionPolicy", "deletionPolicy", "updateStrategy", "conflictPolicy")
 
-    upstream: UpstreamSpec
+    upstream: UpstreamSpec | None = None
+    sources: Sources = ()
+    on_repeated_resource: RepeatedResourcePolicy = Field("refuse", description=_REPEATED)
     downstream: Downstream
     adoption_policy: AdoptionPolicy = Field("adoptNone", description=_ADOPTION)
     deletion_policy: DeletionPolicy = Field("delete", description=_DELETION)
@@ -466,10 +589,44 @@ class PackageVariantSpec(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if a package is its own upstream."""
-        upstream, downstream = (_get_package(data.get(name)) for name in ("upstream", "downstream"))
-        if all(upstream) and upstream == downstream:
+        """Yield an issue for a package without a source or with two notations, or that is its own source."""
+        yield from _find_source_issues(data, ("upstream",))
+        if "sources" in data and "kustomize" in data:
+            yield FieldIssue("{path} requires {parent}.upstream; use {parent}.sources[].kustomize", ("kustomize",))
+        if "upstream" not in data and "sources" not in data:
+            yield FieldIssue("missing required field {path}", ("upstream",), rule="missing")
+        downstream = _get_package(data.get("downstream"))
+        if all(downstream) and _get_package(data.get("upstream")) == downstream:
             yield FieldIssue("{path} must differ from {parent}.upstream", ("downstream",))
+        sources = data.get("sources")
+        if all(downstream) and isinstance(sources, list | tuple) and downstream in map(_get_package, sources):
+            yield FieldIssue("{path} must differ from the packages in {parent}.sources", ("downstream",))
+
+    @property
+    def main_upstream(self) -> UpstreamSpec:
+        """The upstream, or the first source with resources."""
+        return self.upstream or get_main_source(self.sources).upstream
+
+    @property
+    def all_upstreams(self) -> tuple[UpstreamSpec, ...]:
+        """The upstream, or all sources."""
+        return (self.upstream,) if self.upstream else tuple(source.upstream for source in self.sources)
+
+    @property
+    def all_helm_options(self) -> tuple[HelmOptions, ...]:
+        """The options for all charts, and those of single sources."""
+        options = (self.helm, *(source.helm for source in self.sources))
+        return tuple(entry for entry in options if entry)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the spec in the notation of the API. The field `onRepeatedResource` requires sources."""
+        data = super().as_data()
+        return data if self.sources else {name: value for name, value in data.items() if name != "onRepeatedResource"}
+
+
+def get_main_source(sources: Sequence[SourceSpec]) -> SourceSpec:
+    """Return the first source with resources."""
+    return next(source for source in sources if source.has_resources)
 
 
 def _set_kustomize_kind(upstream: Any) -> Any:
@@ -844,11 +1001,13 @@ class SetUpstream(UpstreamSpec):
 
 
 class PackageVariantSetSpec(ApiModel):
-    """The upstream packages and the targets. Use either upstream, or upstreams and upstreamSets."""
+    """The upstream packages and the targets. Use either upstream, or sources, or upstreams and upstreamSets."""
 
     blank_fields: ClassVar = ("errorPolicy",)
 
     upstream: UpstreamSpec | None = None
+    sources: Sources = ()
+    on_repeated_resource: RepeatedResourcePolicy = Field("refuse", description=_REPEATED)
     upstreams: tuple[SetUpstream, ...] = Field(
         (), description="Upstream packages. The set creates each of them on each target."
     )
@@ -887,8 +1046,9 @@ class PackageVariantSetSpec(ApiModel):
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue if the set has no upstream, or upstreams in both notations."""
+        yield from _find_source_issues(data, ("upstream", "upstreams", "upstreamSets"))
         if "upstreams" not in data and "upstreamSets" not in data:
-            if "upstream" not in data:
+            if "upstream" not in data and "sources" not in data:
                 yield FieldIssue("{path} is a required field", ("upstream",))
             return
         if "upstream" in data:
@@ -917,8 +1077,20 @@ class PackageVariantSetSpec(ApiModel):
 
     @property
     def all_upstreams(self) -> tuple[UpstreamSpec, ...]:
-        """The upstreams in `upstream` or `upstreams`. Upstreams in PackageRevisionSets are not included."""
+        """The upstreams in `upstream` or `upstreams`, or all sources.
+
+        Upstreams in PackageRevisionSets are not included.
+        """
+        if self.sources:
+            return tuple(source.upstream for source in self.sources)
         return (self.upstream,) if self.upstream else tuple(upstream.without_template for upstream in self.upstreams)
+
+    def describe_upstream(self, upstream: UpstreamSpec) -> dict[str, Any]:
+        """Return the fields of a PackageVariant that specify its source: one upstream of the set, or all sources."""
+        if not self.sources:
+            return {"upstream": upstream.as_data()}
+        sources = [source.as_data() for source in self.sources]
+        return {"sources": sources, "onRepeatedResource": self.on_repeated_resource}
 
 
 def _has_kustomize_template(data: object) -> bool:
@@ -1066,7 +1238,7 @@ class Repository(Manifest):
 
 
 class PackageVariant(PorchManifest):
-    """One upstream package on one target cluster."""
+    """One package on one target cluster, from an upstream package or from several sources."""
 
     api_versions: ClassVar = (PORCH_API_VERSION,)
     templates: ClassVar = PORCH_TEMPLATES

@@ -47,7 +47,13 @@ from reconciler.controllers.placement.model import PlacementInputs
 from reconciler.controllers.plugin_presets.controller import PluginPresetCache, PluginPresetInputs, generate_plugins
 from reconciler.controllers.plugin_presets.lint import lint_presets
 from reconciler.controllers.repositories import Repository
-from reconciler.controllers.results import ControllerResult, PackageTarget, Variant, merge_results
+from reconciler.controllers.results import (
+    ControllerResult,
+    PackageTarget,
+    Variant,
+    list_summary_commits,
+    merge_results,
+)
 from reconciler.git.url import get_location, matches_location, parse_url
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
@@ -262,7 +268,7 @@ class CatalogServices:
         return PackageVariantInputs(
             inputs.fleet.repositories, upstreams, packages.by_set, limits.max_delete_percent, self._engine_fingerprint,
             limits.expressions, inputs.now, packages.blocked, ChartDefaults(helm.kube_version, helm.hooks),
-            explain_forbidden,
+            self._settings.sources.max_per_package, explain_forbidden,
         )  # fmt: skip
 
     def _build_preset_inputs(self, before: PublishedPlugins, limits: _ControllerLimits) -> PluginPresetInputs:
@@ -323,10 +329,11 @@ def _iterate_recorded_commits(states: Mapping[Target, TargetState]) -> Iterator[
     """Yield the commits and digests of the upstreams that published and drafted packages use."""
     for state in states.values():
         for _, record in state.list_active_packages():
-            yield record.outcome.get("upstream", {}).get("commit", "")
+            upstream = record.outcome.get("upstream", {})
+            yield from (entry.get("commit", "") for entry in (upstream, *upstream.get("sources", ())))
             for version in (record.published_version, record.draft_version):
                 if version:
-                    yield version.upstream.rpartition(" ")[2]
+                    yield from list_summary_commits(version.upstream)
 
 
 def _fingerprint_engine(settings: Settings) -> str:

@@ -5,20 +5,21 @@ Planning depends only on these types and not on API kinds such as PackageVariant
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal, Protocol
 
+from reconciler.api.base import omit_empty
 from reconciler.api.kpt import UpdateStrategy
 from reconciler.api.package_sources import RepositoryType, SourceKind
-from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy
+from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy, RepeatedResourcePolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.trace import CatalogView
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import Condition, ObjectKey
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import cached
 from reconciler.packages.artifacts import ArtifactRepository, ChartDependencySource
 from reconciler.packages.charts.helm_release import SecretValues
@@ -73,6 +74,8 @@ class UpstreamPackage:
     A chart or OCI artifact has its digest instead of a commit. `tree` is always the tree of the files before charts and
     overlays are rendered.
 
+    A package with several sources has the attributes of its first source with resources, besides `tree` and `sources`.
+
     Attributes:
         url: The URL from which the remote is read.
         repo: The URL that is written to Kptfiles. It contains no credentials.
@@ -93,6 +96,9 @@ class UpstreamPackage:
         chart_dependencies: The charts that the chart requires and does not contain.
         release: The values in Secrets, if the package contains a HelmRelease instead of the resources of the chart.
             None for a package with resources.
+        sources: All sources of a package with several sources. () for a package with one upstream. The tree of such a
+            package contains the files of each source in a folder with the name of the source.
+        on_repeated_resource: Behavior if two sources contain the same resource.
     """
 
     namespace: str
@@ -117,17 +123,26 @@ class UpstreamPackage:
     values: ChartValues = field(default_factory=ChartValues, compare=False)
     chart_dependencies: tuple[ChartDependencySource, ...] = ()
     release: tuple[SecretValues, ...] | None = None
+    sources: tuple[PackageSource, ...] = ()
+    on_repeated_resource: RepeatedResourcePolicy = "refuse"
 
-    def as_data(self) -> dict[str, str]:
+    def as_data(self) -> dict[str, Any]:
         """Return the upstream in the format of the recorded state."""
-        return {
+        data: dict[str, Any] = {
             "repo": self.repo, "directory": self.directory, "ref": self.ref,
             "commit": self.commit, "tree": self.tree,
         }  # fmt: skip
+        if self.sources:
+            data["sources"] = [{"name": source.name, **source.upstream.as_data()} for source in self.sources]
+        return data
 
     def as_status(self) -> dict[str, Any]:
         """Return the upstream in the format of status files, with the field names of its Repository type."""
-        fields: dict[str, Any] = {**format_upstream_status(self.type, self.as_data())}
+        fields = format_upstream_status(self.type, self.as_data())
+        if self.sources:
+            fields["sources"] = [
+                omit_empty({"name": source.name, **source.upstream.as_status()}) for source in self.sources
+            ]
         if self.app_version:
             fields["appVersion"] = self.app_version
         if self.chart_dependencies:
@@ -135,14 +150,51 @@ class UpstreamPackage:
         return fields
 
     @property
+    def packages(self) -> tuple[UpstreamPackage, ...]:
+        """The packages of all sources. A package with one upstream contains only itself."""
+        return tuple(source.upstream for source in self.sources) or (self,)
+
+    @property
+    def has_chart(self) -> bool:
+        """Whether a source is rendered as a chart."""
+        return any(package.chart for package in self.packages)
+
+    @property
     def is_git_package(self) -> bool:
         """Whether the files of a Git folder are used without a render, so that kpt can update the package."""
-        return self.type == "git" and self.kind in ("kpt", "manifests")
+        return self.type == "git" and self.kind in ("kpt", "manifests") and not self.sources
+
+    @property
+    def is_kpt_package(self) -> bool:
+        """Whether the files are those of one kpt package."""
+        return self.kind == "kpt" and not self.sources
+
+    @property
+    def title(self) -> str:
+        """The location of the upstream, or of all sources, for messages."""
+        return ", ".join(f"{package.repository}/{package.package}".rstrip("/") for package in self.packages)
 
     @property
     def summary(self) -> str:
-        """The upstream in one line, for the trailers of commit messages."""
-        return f"{self.repository}/{self.package} {self.ref} {self.commit}"
+        """The upstream in one line, for the trailers of commit messages. Several sources are separated by commas."""
+        return _SUMMARY_SEPARATOR.join(
+            f"{package.repository}/{package.package} {package.ref} {package.commit}" for package in self.packages
+        )
+
+    def pin(self, recorded: Mapping[str, Any]) -> UpstreamPackage | None:
+        """Return the upstream at a recorded version. Return None if the recorded upstream had other sources.
+
+        Args:
+            recorded: The result of `as_data` or of `read_upstream_status`.
+        """
+        by_name = {entry["name"]: entry for entry in recorded.get("sources", ())}
+        locations = {source.name: _get_location(source.upstream.as_data()) for source in self.sources}
+        if {name: _get_location(entry) for name, entry in by_name.items()} != locations:
+            return None
+        sources = tuple(
+            replace(source, upstream=_pin(source.upstream, by_name[source.name])) for source in self.sources
+        )
+        return replace(_pin(self, recorded), sources=sources)
 
     @property
     def fingerprint(self) -> str:
@@ -150,6 +202,9 @@ class UpstreamPackage:
 
         The text contains only the fields of the upstream that affect the rendered package.
         """
+        if self.sources:
+            sources = [source.as_fingerprint_data() for source in self.sources]
+            return f"sources {self.tree} {compute_digest([self.on_repeated_resource, sources])}"
         kind = "" if self.kind == "kpt" else f" {self.kind}"
         dependencies = [dependency.as_data() for dependency in self.chart_dependencies]
         inputs: list[Any] = [self.chart.key, self.values.fingerprint, dependencies] if self.chart else []
@@ -158,6 +213,50 @@ class UpstreamPackage:
         request = f" {compute_digest(inputs)}" if inputs else ""
         allowed = f" {' '.join(self.allowed_secrets)}" if self.allowed_secrets and not self.chart else ""
         return f"{self.repo} {self.directory} {self.ref} {self.tree}{kind}{request}{allowed}"
+
+
+@dataclass(frozen=True)
+class PackageSource:
+    """One of several sources of a package.
+
+    Attributes:
+        directory: The folder of the package that receives the files. "" is the root folder.
+        values_files: The files that charts read from a source without resources. The tree of such a source contains
+            only these files. None for a source with resources.
+    """
+
+    name: str
+    upstream: UpstreamPackage
+    directory: str = ""
+    values_files: tuple[str, ...] | None = None
+
+    @property
+    def has_resources(self) -> bool:
+        """Whether the files are resources of the package, and not only values files."""
+        return self.values_files is None
+
+    def as_fingerprint_data(self) -> list[Any]:
+        """Return the fields that affect the rendered package."""
+        return [self.name, self.directory, self.has_resources, self.upstream.fingerprint]
+
+
+_SUMMARY_SEPARATOR = ", "
+
+
+def list_summary_commits(summary: str) -> Iterator[str]:
+    """Yield the commits and digests in the summary of an upstream."""
+    for part in summary.split(_SUMMARY_SEPARATOR):
+        yield part.rpartition(" ")[2]
+
+
+def _pin(upstream: UpstreamPackage, recorded: Mapping[str, Any]) -> UpstreamPackage:
+    names = ("repo", "directory", "ref", "commit", "tree")
+    pinned = replace(upstream, **{name: recorded[name] for name in names if name in recorded})
+    return replace(pinned, committer_seconds=recorded["seconds"]) if "seconds" in recorded else pinned
+
+
+def _get_location(data: Mapping[str, Any]) -> tuple[Any, Any]:
+    return data.get("repo"), data.get("directory") or ""
 
 
 # The names in status files of the fields `repo`, `directory`, `ref`, `commit` and `tree`, by type of the Repository.
@@ -169,16 +268,18 @@ _STATUS_FIELDS: Mapping[RepositoryType, Mapping[str, str]] = {
 }
 
 
-def format_upstream_status(repository_type: RepositoryType, data: Mapping[str, str]) -> dict[str, str]:
-    """Return fields of `UpstreamPackage.as_data` with the field names in status files."""
-    names = _STATUS_FIELDS[repository_type]
-    return {names[name]: value for name, value in data.items()}
+def format_upstream_status(repository_type: RepositoryType, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return fields of `UpstreamPackage.as_data` with the field names in status files. `sources` is omitted."""
+    return {name: data[field] for field, name in _STATUS_FIELDS[repository_type].items() if field in data}
 
 
 def read_upstream_status(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of `UpstreamPackage.as_data` from the upstream in a status file. Absent fields are omitted."""
     names = _STATUS_FIELDS["helm" if "chart" in data else "oci" if "package" in data else "git"]
-    return {name: data[status_name] for name, status_name in names.items() if status_name in data}
+    fields = {name: data[status_name] for name, status_name in names.items() if status_name in data}
+    if sources := data.get("sources"):
+        fields["sources"] = [{"name": source["name"], **read_upstream_status(source)} for source in sources]
+    return fields
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from functools import cached_property, partial
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.controllers.keyed_cache import IdentityKey
-from reconciler.controllers.results import GeneratedSource, UpstreamPackage, Variant
+from reconciler.controllers.results import GeneratedSource, PackageSource, UpstreamPackage, Variant
 from reconciler.git.errors import GitError
 from reconciler.git.mirror import Mirror
 from reconciler.inspect.committed_packages import (
@@ -32,6 +32,7 @@ from reconciler.output.explain.builder import format_closest_names
 from reconciler.output.text import shorten_id
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import format_program_trace_key
+from reconciler.packages.source_union import join_folders, select_files
 from reconciler.planning.attribution.re_render import (
     TREE_PREFIX,
     RecordedInputs,
@@ -47,6 +48,7 @@ from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot
 from reconciler.reconcile.pass_inputs import ConfigSource
+from reconciler.reconcile.remotes.ports import read_values_files
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, TargetReference, UnknownTargetError, read_target_states
@@ -371,11 +373,34 @@ class PackageHistory:
             return variant.source.files
         upstream, sources = variant.source, self._services.sources
         try:
-            files = sources.read_artifact(upstream) if upstream.artifacts else self._read_git_files(package, upstream)
-            return sources.render(upstream, files).files
+            return sources.render(upstream, self._read_unrendered_source(package, upstream)).files
         except SourceFailedError as error:
             codes = ", ".join(sorted({finding.code for finding in error.findings}))
             raise ReRenderError(f"{codes}: {error}") from error
+
+    def _read_unrendered_source(self, package: CommittedPackage, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of an upstream before the render, with the charts that it requires."""
+        if upstream.sources:
+            return join_folders(
+                {source.name: self._read_package_source(package, source) for source in upstream.sources}
+            )
+        sources = self._services.sources
+        files = sources.read_artifact(upstream) if upstream.artifacts else self._read_git_files(package, upstream)
+        return sources.add_dependencies(upstream, files) if upstream.chart_dependencies else files
+
+    def _read_package_source(self, package: CommittedPackage, source: PackageSource) -> FileTree:
+        upstream = source.upstream
+        if source.values_files is None:
+            return self._read_unrendered_source(package, upstream)
+        if upstream.artifacts:
+            return select_files(self._services.sources.read_artifact(upstream), source.values_files)
+        remote = self._remotes.get(upstream.url)
+        if remote is None or not has_commit(remote, upstream.commit):
+            commit = shorten_id(upstream.commit)
+            raise ReRenderError(
+                f"the commit {commit} of {upstream.repo} (source {source.name}) does not exist any more"
+            )
+        return read_values_files(remote, upstream, source.values_files)
 
     def _read_git_files(self, package: CommittedPackage, upstream: UpstreamPackage) -> FileTree:
         remote = self._remotes.get(upstream.url)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from reconciler.catalog.tenants import TENANT_DEPENDENCY
@@ -9,9 +10,9 @@ from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.controllers.override_policies.rollout import parse_rule_id
 from reconciler.controllers.placement.model import CLUSTER_SCOPED_NAMESPACE
 from reconciler.controllers.placement.model import OWNER_KIND as PLACEMENT
-from reconciler.controllers.results import PackageOwner
+from reconciler.controllers.results import PackageOwner, UpstreamPackage
 from reconciler.krm.objects import ObjectKey
-from reconciler.output.changes.package_changes import read_upstream_lock, shorten_ref
+from reconciler.output.changes.package_changes import read_source_locks, read_upstream_lock, shorten_ref
 from reconciler.output.status.package_status import get_effective_namespace
 from reconciler.output.text import format_object, to_one_line
 from reconciler.planning.decide.package_decision import DOWNGRADE_CAUSE
@@ -50,6 +51,8 @@ def _format_revisions(draft: Draft) -> str:
     requested, lock = draft.variant.upstream, read_upstream_lock(draft.previous_files)
     if requested is None:
         return ""
+    if requested.sources:
+        return ", ".join(_list_source_changes(requested, read_source_locks(draft.previous_files)))
     new = shorten_ref(requested.ref, requested.directory)
     if not lock.get("ref"):
         return new
@@ -62,9 +65,22 @@ def _format_revisions(draft: Draft) -> str:
     return new if lock.get("commit") == requested.commit else f"{new} moved to {requested.commit[:7]}"
 
 
+def _list_source_changes(requested: UpstreamPackage, locks: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
+    """Yield the change of each source whose version differs from its lock."""
+    for source in requested.sources:
+        package, lock = source.upstream, locks.get(source.name, {})
+        new, old = (shorten_ref(ref, package.directory) for ref in (package.ref, lock.get("ref", "")))
+        if not old:
+            yield f"{source.name} {new}"
+        elif old != new:
+            yield f"{source.name} {old} → {new}"
+        elif lock.get("commit") != package.commit:
+            yield f"{source.name} {new} moved to {package.commit[:7]}"
+
+
 def _format_upstream_package(draft: Draft) -> str:
     upstream = draft.variant.upstream
-    return f"{upstream.repository}/{upstream.package}" if upstream else ""
+    return upstream.title if upstream else ""
 
 
 def _format_owner(owner: PackageOwner) -> str:

@@ -131,9 +131,10 @@ class StoredUpstream:
     """The location and version of an upstream outside of Git, as in `upstreamLock.generic` of a Kptfile.
 
     Attributes:
-        store_id: The type of the store: `helm`, `oci` or `kustomize`.
-        resource_id: The URL of the chart, artifact or overlay.
-        version: The version or tag, with the digest of the content after "@".
+        store_id: The type of the store: `helm`, `oci`, `kustomize`, or `sources` for several sources.
+        resource_id: The URL of the chart, artifact or overlay. Several sources have the form `name=URL,name=URL`.
+        version: The version or tag, with the digest of the content after "@". Several sources have the form
+            `name=version,name=version`.
     """
 
     store_id: str
@@ -142,6 +143,8 @@ class StoredUpstream:
 
 
 UpstreamLock = ResolvedUpstream | StoredUpstream
+SEVERAL_SOURCES = "sources"
+"""The store ID of a package with several sources."""
 
 
 def clone_package(

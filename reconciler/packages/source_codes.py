@@ -42,6 +42,7 @@ class SourceCodes(CodeTable):
     DIGEST_MISMATCH = error("A download does not have the digest that the package or the repository names.", PACKAGE)
     DIGEST_UNAVAILABLE = error("A repository or registry no longer has the content that a package names.", PACKAGE)
     ENGINE_UNSUPPORTED = error("The program that renders a source has a version that is not supported.", PACKAGE)
+    FILE_REPEATED = error("Two sources of a package contain a file with the same path.", PACKAGE)
     GENERATE_NAME_NOT_SUPPORTED = error("A chart rendered a resource with `generateName` and without a name.", PACKAGE)
     HELM_HOOKS_PRESENT = info("A package contains resources that are Helm hooks.", PACKAGE)
     HELM_UNAVAILABLE = error("A chart needs the program helm, which cannot run on this machine.", PACKAGE)
@@ -67,6 +68,10 @@ class SourceCodes(CodeTable):
     RESOURCE_KEPT = info(
         "A chart no longer has a resource with the annotation `helm.sh/resource-policy: keep`. The resource stays in "
         "the package.",
+        PACKAGE,
+    )
+    RESOURCE_REPEATED = error(
+        "Two sources of a package contain the same resource. With `onRepeatedResource: lastWins`, this is a warning.",
         PACKAGE,
     )
     SEALED_SECRET_SCOPE = warning(

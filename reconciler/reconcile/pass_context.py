@@ -687,7 +687,7 @@ def _iterate_changed_charts(prepared: PreparedTarget) -> Iterator[UpstreamPackag
     packages = prepared.snapshot.state.packages
     for variant in prepared.claims.variants:
         upstream, record = variant.upstream, packages.get(variant.target.package)
-        if upstream and upstream.chart and (record is None or record.trace.get("upstream") != upstream.fingerprint):
+        if upstream and upstream.has_chart and (record is None or record.trace.get("upstream") != upstream.fingerprint):
             yield upstream
 
 

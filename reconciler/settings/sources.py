@@ -84,6 +84,7 @@ class SourceSettings(SettingsGroup):
         "published and drafted packages are kept.",
         ge=0,
     )
+    max_per_package: int = declare(8, "The largest number of sources of one package (`spec.sources`).", ge=1, le=100)
     mirrors: SettingList[MirrorSettings] = declare(
         (),
         "Mirrors for machines without access to the original hosts, for example [{prefix: "

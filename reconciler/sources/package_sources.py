@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
@@ -32,7 +32,9 @@ from reconciler.packages.charts.value_sources import (
 from reconciler.packages.functions.registry import format_program_trace_key
 from reconciler.packages.kptfile import KPTFILE, create_kptfile
 from reconciler.packages.kustomize.request import KustomizeRequest
+from reconciler.packages.package import join_path
 from reconciler.packages.source_codes import TEMPORARY_CODES, SourceCodes
+from reconciler.packages.source_union import SourceFiles, combine_sources
 from reconciler.planning.model.sources import SourceContent, SourceFailedError
 from reconciler.sources.helm import HelmEngine
 
@@ -48,6 +50,8 @@ _VALUES_CODES = frozenset(
         SourceCodes.VALUES_PRECISION,
     )
 )
+_GENERATED_KINDS = ("helm", "kustomize")
+"""The kinds of sources whose render creates a Kptfile."""
 HELM_TRACE_KEY = format_program_trace_key("helm")
 KUSTOMIZE_TRACE_KEY = format_program_trace_key("kustomize")
 
@@ -116,8 +120,51 @@ class PackageSources:
         Raises:
             SourceFailedError: The source cannot be rendered. The error contains the findings.
         """
+        if upstream.sources:
+            return self._render_sources(upstream, files)
+        return self._render_package(upstream, files, {})
+
+    def _render_sources(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
+        """Render each source with resources, and return the union of their files. Raises SourceFailedError."""
+        shared = _list_values_sources(upstream, files)
+        rendered = [
+            (source, self._render_package(source.upstream, shared[source.name].files, shared))
+            for source in upstream.sources
+            if source.has_resources
+        ]
+        union = combine_sources(
+            [
+                SourceFiles(source.name, content.files, source.directory, source.upstream.kind not in _GENERATED_KINDS)
+                for source, content in rendered
+            ],
+            last_wins=upstream.on_repeated_resource == "lastWins",
+        )
+        contents = [content for _, content in rendered]
+        findings = (*(finding for content in contents for finding in content.findings), *union.findings)
+        if select_errors(findings):
+            raise SourceFailedError(findings)
+        return SourceContent(
+            union.files,
+            findings,
+            {key: program for content in contents for key, program in content.programs.items()},
+            {
+                join_path(source.directory, path): template
+                for source, content in rendered
+                for path, template in content.templates.items()
+            },
+            tuple(values for content in contents for values in content.values),
+        )
+
+    def _render_package(
+        self, upstream: UpstreamPackage, files: FileTree, shared: Mapping[str, ValuesSource]
+    ) -> SourceContent:
+        """Return the package files for the files of one source.
+
+        Args:
+            shared: The other sources of the package, whose values files a chart can use.
+        """
         if upstream.chart:
-            return self._render_chart(upstream, upstream.chart, files)
+            return self._render_chart(upstream, upstream.chart, files, shared)
         if upstream.overlay:
             return self._build_overlay(upstream, upstream.overlay, files)
         # A Secret of a kpt package in Git is only a warning, because its values are already in a package.
@@ -126,13 +173,15 @@ class PackageSources:
             raise SourceFailedError(secrets)
         return SourceContent(files)
 
-    def _render_chart(self, upstream: UpstreamPackage, request: ChartRequest, files: FileTree) -> SourceContent:
-        values = _resolve_values(upstream, files)
+    def _render_chart(
+        self, upstream: UpstreamPackage, request: ChartRequest, files: FileTree, shared: Mapping[str, ValuesSource]
+    ) -> SourceContent:
+        values = _resolve_values(upstream, files, shared)
         rendered = self.helm.render(files, replace(request, values=values.text))
         findings = (
             *values.findings, *(locate_values_finding(finding, values.layers) for finding in rendered.findings)
         )  # fmt: skip
-        read_values = ChartValues(values.layers) if upstream.values.has_source_files else None
+        read_values = (ChartValues(values.layers),) if upstream.values.has_source_files or shared else ()
         if upstream.release is not None:
             package = _add_kptfile(_build_release(upstream, request, values), files)
             return SourceContent(package, _select_release_findings(upstream, findings), values=read_values)
@@ -150,16 +199,21 @@ class PackageSources:
 
     def render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:
         """Render several sources at the same time, so that `render` returns the results without a new render."""
-        charts = []
+        charts: list[tuple[FileTree, ChartRequest]] = []
+        overlays: list[tuple[FileTree, KustomizeRequest]] = []
         for upstream, files in sources:
             # `render` reports the error again.
             with suppress(SourceFailedError):
-                if upstream.chart:
-                    values = _resolve_values(upstream, files)
-                    charts.append((files, replace(upstream.chart, values=values.text)))
+                shared = _list_values_sources(upstream, files)
+                for package, package_files in _list_packages(upstream, files, shared):
+                    if package.chart:
+                        values = _resolve_values(package, package_files, shared)
+                        charts.append((package_files, replace(package.chart, values=values.text)))
+                    if package.overlay:
+                        overlays.append((package_files, package.overlay))
         if charts:
             self.helm.render_all(charts)
-        if overlays := [(files, upstream.overlay) for upstream, files in sources if upstream.overlay]:
+        if overlays:
             self.kustomize.render_all(overlays)
 
     def add_dependencies(self, upstream: UpstreamPackage, chart: FileTree) -> FileTree:
@@ -176,9 +230,29 @@ class PackageSources:
         return chart.with_files(files)
 
 
-def _resolve_values(upstream: UpstreamPackage, chart: FileTree) -> ResolvedValues:
+def _list_values_sources(upstream: UpstreamPackage, files: FileTree) -> dict[str, ValuesSource]:
+    """Return the files of each source before a render, by the name of the source.
+
+    Args:
+        files: The files of all sources. The name of the source is the first folder of each path.
+    """
+    return {
+        source.name: ValuesSource(files.subtree(source.name), source.upstream.commit) for source in upstream.sources
+    }
+
+
+def _list_packages(
+    upstream: UpstreamPackage, files: FileTree, shared: Mapping[str, ValuesSource]
+) -> tuple[tuple[UpstreamPackage, FileTree], ...]:
+    """Return the package of each source with its files before a render."""
+    if not upstream.sources:
+        return ((upstream, files),)
+    return tuple((source.upstream, shared[source.name].files) for source in upstream.sources)
+
+
+def _resolve_values(upstream: UpstreamPackage, chart: FileTree, shared: Mapping[str, ValuesSource]) -> ResolvedValues:
     """Return the values of a chart. Raises SourceFailedError if a values file cannot be read."""
-    values = upstream.values.resolve({CHART: ValuesSource(chart, upstream.commit)})
+    values = upstream.values.resolve({**shared, CHART: ValuesSource(chart, upstream.commit)})
     if select_errors(values.findings):
         raise SourceFailedError(values.findings)
     return values

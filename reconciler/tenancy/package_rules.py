@@ -117,7 +117,9 @@ class PackageRules:
             return format_violation(tenant, subject, "the target", target.repository, "targets", (str(selector),))
         if not matches_any_glob(target.package, allow.packages):
             return format_violation(tenant, subject, "the package path", target.package, "packages", allow.packages)
-        return self._check_upstream(variant.upstream.url, tenant, subject) if variant.upstream else ""
+        packages = variant.upstream.packages if variant.upstream else ()
+        problems = (self._check_upstream(package.url, tenant, subject) for package in packages)
+        return next(filter(None, problems), "")
 
     def explain_forbidden_upstream(self, tenant: str, repository: Repository) -> str:
         """Return the reason why a tenant may not use an upstream Repository. Return "" if the tenant may use it."""

@@ -16,18 +16,19 @@ from reconciler.packages.charts.values import format_values_path
 
 @dataclass(frozen=True)
 class ChartProvenance:
-    """Provenance of the values of one chart. Values files in the chart are omitted until the chart is rendered.
+    """Provenance of the values of all charts in a package. Values files in sources are omitted until the render.
 
     Attributes:
+        values: The values of each chart.
         objects: The config objects that contain values.
     """
 
-    values: ChartValues
+    values: tuple[ChartValues, ...]
     objects: tuple[ConfigObject, ...] = ()
 
     def list_layers(self) -> list[dict[str, Any]]:
-        """Return the field `layers` of the status file: the layers of each value above the defaults of the chart."""
-        return [_format_history(history) for history in trace_values(self.values.config_layers)]
+        """Return the field `layers` of the status file: the layers of each value above the defaults of the charts."""
+        return [_format_history(history) for chart in self.values for history in trace_values(chart.config_layers)]
 
     def list_applied_overrides(self) -> list[dict[str, str]]:
         """Return an empty list, because charts have no overrides of options."""

@@ -90,7 +90,7 @@ def find_option_error(spec: PackageVariantSpec, kind: str, repository_type: Repo
     if spec.helm and spec.helm.output == "helmRelease" and repository_type == "git":
         return (
             "spec.helm.output helmRelease requires an upstream Repository of type helm or oci, because Flux downloads "
-            f"the chart; Repository {spec.upstream.repo} has type git"
+            f"the chart; Repository {spec.main_upstream.repo} has type git"
         )
     return ""
 

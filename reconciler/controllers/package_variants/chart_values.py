@@ -5,7 +5,7 @@ The values of `valuesFiles` in the chart and in other sources are read when the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from reconciler.api.helm_options import (
@@ -127,14 +127,21 @@ class CollectedValues:
     secrets: tuple[SecretValues, ...] = ()
 
 
-def collect_values(options: HelmOptions, source: OptionSource, catalog: Catalog, namespace: str) -> CollectedValues:
+def collect_values(
+    options: HelmOptions,
+    source: OptionSource,
+    catalog: Catalog,
+    namespace: str,
+    source_names: Collection[str] = frozenset(),
+) -> CollectedValues:
     """Return the values that the options of a chart request.
 
     Args:
         catalog: The objects that the PackageVariant may use.
         namespace: The namespace of the PackageVariant.
+        source_names: The names of all sources of the package. Values files can be in these sources.
     """
-    collector = _Collector(options, source, catalog, namespace or DEFAULT_NAMESPACE)
+    collector = _Collector(options, source, catalog, namespace or DEFAULT_NAMESPACE, source_names)
     values = ChartValues(tuple(collector.iterate_entries()))
     findings = (*collector.findings, *collector.check_secrets(), *collector.find_shadowed_secrets(values))
     return CollectedValues(
@@ -148,6 +155,7 @@ class _Collector:
     source: OptionSource
     catalog: Catalog
     namespace: str
+    source_names: Collection[str]
     dependencies: dict[str, str] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     objects: list[ConfigObject] = field(default_factory=list)
@@ -180,6 +188,11 @@ class _Collector:
         source, file = split_values_file(path)
         is_optional = self.options.ignore_missing_values_files
         field_path, location = self._describe(option)
+        if source not in ("", CONFIG_SOURCE, *self.source_names):
+            names = (CONFIG_SOURCE, *self.source_names)
+            message = f"{field_path}: the package has no source {source}{suggest_name(source, names)}"
+            self.findings.append(SourceCodes.VALUES_NOT_FOUND.finding(message, location))
+            return
         if source != CONFIG_SOURCE:
             yield SourceValuesFile(source, file, field_path, location, is_optional)
             return

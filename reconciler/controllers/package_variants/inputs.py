@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from reconciler.api.kpt import PackageMetadata
 from reconciler.api.porch import UpstreamSpec
-from reconciler.catalog.files import CommitId, FileTree
+from reconciler.catalog.files import CommitId, File, FileTree, TreeId
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.artifact_resolution import ArtifactCatalog, resolve_artifact
 from reconciler.controllers.package_variants.chart_dependencies import resolve_dependencies
@@ -28,6 +28,8 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.artifacts import ArtifactVersion, SourceProblem
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.packages.package import join_path
+from reconciler.packages.source_union import select_files
 
 
 class UpstreamRepositories(Protocol):
@@ -63,6 +65,7 @@ class PackageVariantInputs:
             reference has passed. The time is not written to any output.
         blocked_counts: PackageVariants whose deletion was blocked in earlier passes, by the key of their set. The value
             of a PackageVariant is the number of PackageVariants that existed when the deletion was blocked.
+        max_sources: The largest number of sources of one package.
         explain_forbidden: Returns the reason why an upstream Repository must not be used, or "". Without this check,
             messages could contain the revisions of a Repository that a tenant may not read.
     """
@@ -76,6 +79,7 @@ class PackageVariantInputs:
     now_seconds: int = 0
     blocked_counts: Mapping[ObjectKey, Mapping[DownstreamKey, int]] = field(default_factory=dict)
     chart_defaults: ChartDefaults = field(default_factory=ChartDefaults)
+    max_sources: int = 8
     explain_forbidden: Callable[[Repository], str] = field(default=lambda repository: "", compare=False)
 
 
@@ -115,6 +119,19 @@ class UpstreamResolver:
         refs = self._inputs.upstreams.get_refs(repository)
         assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
         return find_revision(resolution, upstream.rewritten_tag, _select_repository_fields(repository), refs)
+
+    def compute_files_tree(self, namespace: str, revision: ResolvedRevision, paths: Sequence[str]) -> TreeId:
+        """Return the tree ID of some files of a resolved revision. Paths that are not files are omitted."""
+        repository = self._inputs.repositories[namespace, revision.repository]
+        if repository.artifacts:
+            version = ArtifactVersion(revision.ref, revision.commit)
+            artifact = self._inputs.upstreams.artifacts.read(repository.artifacts, revision.package, version)
+            files = FileTree() if isinstance(artifact, SourceProblem) else artifact.files
+            return select_files(files, paths).id
+        refs = self._inputs.upstreams.get_refs(repository)
+        assert not isinstance(refs, str), "the repository was readable when the source was resolved"
+        contents = {path: refs.read_file(revision.commit, join_path(revision.directory, path)) for path in paths}
+        return FileTree({path: File(data) for path, data in contents.items() if data is not None}).id
 
     def describe(self, namespace: str, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
         """Return the CEL variable `upstream` of a PackageVariantSet, or the reason why the upstream is unknown."""

@@ -5,11 +5,11 @@ The result is a package variant, or the reason why the PackageVariant is stalled
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PackageVariant, PackageVariantSpec
+from reconciler.api.porch import PackageVariant, PackageVariantSpec, UpstreamSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import read_acknowledged_hashes, read_annotation
@@ -21,16 +21,24 @@ from reconciler.controllers.package_variants.chart_requests import (
     read_allowed_secrets,
 )
 from reconciler.controllers.package_variants.chart_values import collect_values, find_option_source
-from reconciler.controllers.package_variants.codes import BY_REASON, FIELD_CODES, VariantCodes
+from reconciler.controllers.package_variants.codes import FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
 from reconciler.controllers.package_variants.kustomize_requests import build_kustomize_request
 from reconciler.controllers.package_variants.mutation import build_mutation
+from reconciler.controllers.package_variants.several_sources import FailedSource, SourcesResolver
+from reconciler.controllers.package_variants.upstream_packages import (
+    ResolutionFailure,
+    build_upstream_package,
+    create_revision_findings,
+    create_validation_failure,
+    describe_failure,
+)
 from reconciler.controllers.package_variants.upstream_resolution import (
     ResolvedRevision,
     UnresolvedUpstream,
     check_settling,
 )
-from reconciler.controllers.repositories import Repositories, explain_missing_repository, format_kptfile_url
+from reconciler.controllers.repositories import Repositories, explain_missing_repository
 from reconciler.controllers.results import (
     ACCEPT_BASE,
     ConfigStatus,
@@ -46,22 +54,21 @@ from reconciler.controllers.validation import create_field_findings
 from reconciler.krm.findings import (
     Finding,
     SourceLocation,
-    downgrade_to_warning,
     join_messages,
     select_errors,
-    upgrade_to_error,
 )
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import replace
-from reconciler.packages.source_codes import SourceCodes
 
-_MAX_LISTED = 5
 _ANY_REPOSITORY = ("repositorySelector", "objectSelector", "objects", "repoExpr")
 _ANY_PACKAGE = ("packageExpr", "upstreamSets")
 _REPOSITORY_FIELDS = frozenset({("downstream", "repo"), ("repositories", "name")})
 _PACKAGE_FIELDS = frozenset(
-    {("downstream", "package"), ("upstream", "package"), ("upstreams", "package"), ("packageNames", "")}
-)
+    {
+        ("downstream", "package"), ("upstream", "package"), ("upstreams", "package"), ("sources", "package"),
+        ("sources", "chart"), ("packageNames", ""),
+    }
+)  # fmt: skip
 
 
 def process_variant(
@@ -107,32 +114,63 @@ def resolve_variant(
         return StalledVariant(
             owner, conditions, (VariantCodes.DOWNSTREAM_NOT_FOUND.finding(message, location),), _get_target(owner, spec)
         )
-    location = _locate(owner, manifest, "upstream")
+    if spec.upstream is None:
+        return _resolve_several(owner, spec, manifest, catalog, inputs, upstreams)
     revision = upstreams.resolve(namespace, spec.upstream)
     match revision:
-        case UnresolvedUpstream("SourceUnreachable", message):
-            conditions = status.build_unresolved_conditions(revision)
-            finding = upgrade_to_error(SourceCodes.SOURCE_UNREACHABLE.finding(message, location))
-        case UnresolvedUpstream("ValidationError", message, field):
-            conditions = status.build_invalid_conditions((message,))
-            field_location = _locate(owner, manifest, "upstream", field) if field else location
-            finding = VariantCodes.VALIDATION_ERROR.finding(message, field_location)
-        case UnresolvedUpstream(reason, message):
-            conditions = status.build_unresolved_conditions(revision)
-            finding = BY_REASON[reason].finding(message, location)
-        case UnreachableUpstream(message):
-            conditions = status.build_failed_conditions(message)
-            finding = VariantCodes.UPSTREAM_UNREACHABLE.finding(message, location)
         case ResolvedRevision() if message := find_option_error(
             spec, revision.kind, inputs.repositories[namespace, revision.repository].type
         ):
-            conditions = status.build_invalid_conditions((message,))
             field = "kustomize" if message.startswith("spec.kustomize") else "helm"
-            finding = VariantCodes.VALIDATION_ERROR.finding(message, _locate(owner, manifest, field))
+            failure = create_validation_failure(message, _locate(owner, manifest, field))
         case ResolvedRevision():
             return _build_chart_variant(owner, spec, manifest, catalog, revision, inputs)
-    upstream_target = PackageTarget(namespace, spec.upstream.repo, spec.upstream.package_name)
-    return StalledVariant(owner, conditions, (finding,), _get_target(owner, spec), upstream_target)
+        case _:
+            field_path = ("upstream", *_list_fields(revision))
+            failure = describe_failure(revision, _locate(owner, manifest, *field_path))
+    return _stall(owner, spec, failure, spec.upstream)
+
+
+def _resolve_several(
+    owner: PackageOwner,
+    spec: PackageVariantSpec,
+    manifest: ConfigObject,
+    catalog: Catalog,
+    inputs: PackageVariantInputs,
+    upstreams: UpstreamResolver,
+) -> Variant | StalledVariant:
+    """Return the package variant for a spec with several sources. It is stalled if one of them cannot be used."""
+    resolver = SourcesResolver(owner, spec, manifest, catalog, inputs, upstreams)
+    resolved = resolver.resolve()
+    if isinstance(resolved, FailedSource):
+        location = _locate(owner, manifest, *resolved.path, *_list_fields(resolved.reason))
+        return _stall(owner, spec, resolved.create_failure(location), resolved.upstream)
+    if errors := select_errors(resolved.findings):
+        return _stall(owner, spec, _create_values_failure(errors, resolved.findings), spec.main_upstream)
+    variant = _build_variant(owner, spec, manifest, resolved.upstream, inputs)
+    has_chart = resolved.provenance is not None
+    acknowledged, confirmed = _read_confirmations(manifest) if has_chart else (frozenset[str](), {})
+    return replace(
+        variant, findings=resolved.findings, settling=resolved.settling, provenance=resolved.provenance,
+        acknowledged_hashes=acknowledged, dependencies={**variant.dependencies, **resolved.dependencies, **confirmed},
+    )  # fmt: skip
+
+
+def _list_fields(failure: UnresolvedUpstream | UnreachableUpstream) -> tuple[str, ...]:
+    """Return the field of an upstream that is wrong, or ()."""
+    return (failure.field,) if isinstance(failure, UnresolvedUpstream) and failure.field else ()
+
+
+def _stall(
+    owner: PackageOwner, spec: PackageVariantSpec, failure: ResolutionFailure, upstream: UpstreamSpec
+) -> StalledVariant:
+    upstream_target = PackageTarget(owner.key.namespace, upstream.repo, upstream.package_name)
+    return StalledVariant(owner, failure.conditions, failure.findings, _get_target(owner, spec), upstream_target)
+
+
+def _create_values_failure(errors: Sequence[Finding], findings: tuple[Finding, ...]) -> ResolutionFailure:
+    conditions = status.build_stalled_conditions(errors[0].code, join_messages(error.message for error in errors))
+    return ResolutionFailure(conditions, findings)
 
 
 def _explain_unusable_target(repositories: Repositories, namespace: str, name: str) -> str:
@@ -154,42 +192,50 @@ def _build_chart_variant(
     inputs: PackageVariantInputs,
 ) -> Variant | StalledVariant:
     """Return the package variant with the values of its chart. It is stalled if values do not exist."""
-    variant = _build_variant(owner, spec, manifest, revision, inputs)
-    if spec.helm is None or variant.upstream is None:
+    assert spec.upstream, "the spec has one upstream"
+    allowed_secrets = read_allowed_secrets(spec, manifest.annotations)
+    package = replace(build_upstream_package(owner.key.namespace, revision, inputs), allowed_secrets=allowed_secrets)
+    if revision.kind == "kustomize":
+        package = replace(package, overlay=build_kustomize_request(spec.kustomize, allowed_secrets))
+    variant = replace(
+        _build_variant(owner, spec, manifest, package, inputs),
+        findings=create_revision_findings(revision, manifest.location),
+        settling=check_settling(spec.upstream, revision, inputs.now_seconds),
+    )
+    if spec.helm is None:
         return variant
     source = find_option_source(manifest, spec.upstream, owner.target_indexes)
     collected = collect_values(spec.helm, source, catalog, owner.key.namespace)
     if errors := select_errors(collected.findings):
-        conditions = status.build_stalled_conditions(errors[0].code, join_messages(error.message for error in errors))
-        upstream_target = PackageTarget(owner.key.namespace, spec.upstream.repo, spec.upstream.package_name)
-        return StalledVariant(owner, conditions, collected.findings, variant.target, upstream_target)
+        return _stall(owner, spec, _create_values_failure(errors, collected.findings), spec.upstream)
     repository = inputs.repositories[owner.key.namespace, spec.downstream.repo]
     request = build_chart_request(
         spec, spec.helm, collected.values, repository, manifest.annotations, str(variant.target), inputs.chart_defaults
     )
     release = collected.secrets if spec.helm.output == "helmRelease" else None
-    upstream = replace(variant.upstream, chart=request, values=collected.values, release=release)
-    acknowledged = read_acknowledged_hashes(manifest.annotations)
-    confirmed = {"deletions": ",".join(sorted(acknowledged))} if acknowledged else {}
+    upstream = replace(package, chart=request, values=collected.values, release=release)
+    acknowledged, confirmed = _read_confirmations(manifest)
     return replace(
         variant, source=upstream, findings=(*variant.findings, *collected.findings), acknowledged_hashes=acknowledged,
         dependencies={**variant.dependencies, **collected.dependencies, **confirmed, "upstream": upstream.fingerprint},
-        provenance=ChartProvenance(collected.values, collected.objects),
+        provenance=ChartProvenance((collected.values,), collected.objects),
     )  # fmt: skip
+
+
+def _read_confirmations(manifest: ConfigObject) -> tuple[frozenset[str], dict[str, str]]:
+    """Return the hashes of the deletions that the owner of a chart confirms, also as a dependency of the package."""
+    acknowledged = read_acknowledged_hashes(manifest.annotations)
+    return acknowledged, {"deletions": ",".join(sorted(acknowledged))} if acknowledged else {}
 
 
 def _build_variant(
     owner: PackageOwner,
     spec: PackageVariantSpec,
     manifest: ConfigObject,
-    revision: ResolvedRevision,
+    upstream: UpstreamPackage,
     inputs: PackageVariantInputs,
 ) -> Variant:
     key, target = owner.key, _get_target(owner, spec)
-    allowed_secrets = read_allowed_secrets(spec, manifest.annotations)
-    upstream = replace(_build_upstream(key.namespace, revision, inputs), allowed_secrets=allowed_secrets)
-    if revision.kind == "kustomize":
-        upstream = replace(upstream, overlay=build_kustomize_request(spec.kustomize, allowed_secrets))
     deployment = inputs.repositories[key.namespace, target.repository].deployment
     dependencies = {
         "variant": compute_digest({"name": key.name, "spec": spec.as_data()}),
@@ -200,52 +246,16 @@ def _build_variant(
     return Variant(
         owner, target, upstream, build_mutation(spec, key.name, key.namespace), dependencies,
         deployment, spec.adoption_policy, spec.deletion_policy, spec.labels, spec.annotations,
-        _create_warnings(revision, manifest.location),
-        check_settling(spec.upstream, revision, inputs.now_seconds), spec.update_strategy, spec.conflict_policy,
+        strategy=spec.update_strategy, conflict_policy=spec.conflict_policy,
         sources=collect_config_sources([manifest]), accepted_bases=read_annotation(manifest.annotations, ACCEPT_BASE),
     )  # fmt: skip
-
-
-def _create_warnings(revision: ResolvedRevision, location: SourceLocation) -> tuple[Finding, ...]:
-    findings = [VariantCodes.UPSTREAM_WARNING.finding(text, location) for text in revision.warnings]
-    for problem in revision.problems:
-        # The package can be rendered, because the last known versions are used. The controller reports the error.
-        findings.append(downgrade_to_warning(BY_REASON[problem.code].finding(problem.message, location)))
-    if revision.unverified:
-        findings.append(revision.unverified.create_finding(location))
-    if revision.skipped:
-        more = ", …" if len(revision.skipped) > _MAX_LISTED else ""
-        paths = ", ".join(revision.skipped[:_MAX_LISTED]) + more
-        findings.append(
-            VariantCodes.LINK_SKIPPED.finding(
-                f"symbolic links and submodules of {revision.package} are not copied: {paths}", location
-            )
-        )
-    return tuple(findings)
 
 
 def _get_target(owner: PackageOwner, spec: PackageVariantSpec) -> PackageTarget:
     return PackageTarget(owner.key.namespace, spec.downstream.repo, spec.downstream.package)
 
 
-def _build_upstream(namespace: str, revision: ResolvedRevision, inputs: PackageVariantInputs) -> UpstreamPackage:
-    repository = inputs.repositories[namespace, revision.repository]
-    if repository.artifacts:
-        return UpstreamPackage(
-            namespace, revision.repository, repository.url, repository.url, revision.directory, revision.package,
-            revision.ref, revision.commit, revision.tree, revision.created_seconds, revision.is_floating,
-            repository.type, revision.kind, revision.app_version, artifacts=repository.artifacts,
-            chart_dependencies=revision.dependencies,
-        )  # fmt: skip
-    return UpstreamPackage(
-        namespace, revision.repository, inputs.upstreams.get_url(repository), format_kptfile_url(repository.url),
-        revision.directory, revision.package, revision.ref, revision.commit, revision.tree,
-        inputs.upstreams.get_commit_seconds(repository, revision.commit), revision.is_floating, kind=revision.kind,
-        chart_dependencies=revision.dependencies,
-    )  # fmt: skip
-
-
-def _locate(owner: PackageOwner, manifest: ConfigObject, *fields: str) -> SourceLocation:
+def _locate(owner: PackageOwner, manifest: ConfigObject, *fields: str | int) -> SourceLocation:
     # Use the location of the set if a set generated the PackageVariant, because the path exists only in a
     # PackageVariant.
     return manifest.location_of(("spec", *fields)) if manifest.key == owner.key else manifest.location

@@ -68,10 +68,11 @@ def _iterate_upstream_paths(data: Mapping[str, Any]) -> Iterator[_Path]:
         return
     if isinstance(spec.get("upstream"), dict):
         yield ("spec", "upstream")
-    upstreams = spec.get("upstreams")
-    for index, upstream in enumerate(upstreams if isinstance(upstreams, list) else ()):
-        if isinstance(upstream, dict):
-            yield ("spec", "upstreams", index)
+    for name in ("sources", "upstreams"):
+        upstreams = spec.get(name)
+        for index, upstream in enumerate(upstreams if isinstance(upstreams, list) else ()):
+            if isinstance(upstream, dict):
+                yield ("spec", name, index)
 
 
 def _get_mapping(data: Any, path: _Path) -> dict[str, Any]:
@@ -86,7 +87,7 @@ def _read_upstreams(manifest: ConfigObject, inputs: PackageVariantInputs) -> Seq
     match manifest.key.kind:
         case "PackageVariant":
             variant = read_manifest(PackageVariant, manifest.data).model
-            return (variant.spec.upstream,) if variant else ()
+            return variant.spec.all_upstreams if variant else ()
         case "PackageVariantSet":
             variant_set = read_package_variant_set(manifest.data, inputs.cel_limits).model
             return variant_set.spec.all_upstreams if variant_set else ()

@@ -21,6 +21,7 @@ from reconciler.api.porch import (
     PackageVariantSetSpec,
     PackageVariantSpec,
     UpstreamSpec,
+    get_main_source,
 )
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import ConfigObject
@@ -151,7 +152,7 @@ class SetExpansion:
     @cached_property
     def upstreams(self) -> tuple[UpstreamSpec, ...]:
         """The upstreams of the requested PackageVariants. Each upstream occurs once."""
-        return tuple(dict.fromkeys(variant.spec.upstream for variant in self.variants))
+        return tuple(dict.fromkeys(upstream for variant in self.variants for upstream in variant.spec.all_upstreams))
 
     @cached_property
     def repositories(self) -> tuple[str, ...]:
@@ -177,7 +178,7 @@ class SetExpansion:
 
     @property
     def _chart_options(self) -> Iterator[HelmOptions]:
-        return (variant.spec.helm for variant in self.variants if variant.spec.helm)
+        return chain.from_iterable(variant.spec.all_helm_options for variant in self.variants)
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -236,6 +237,9 @@ def _describe_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> l
 
 
 def _collect_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> list[UpstreamSpec] | SetFailure:
+    if spec.sources:
+        # The set creates one package from all sources on each target.
+        return [get_main_source(spec.sources).upstream]
     upstreams = list(spec.all_upstreams)
     for name in spec.upstream_sets:
         data = snapshot.find_revision_set(name)
@@ -260,7 +264,7 @@ def _render(
     except TemplateError as error:
         return SkippedTarget(context.index, "RenderError", f"{context}: {error}")
     try:
-        data = render_spec(target)
+        data = render_spec(target, variant_set.spec)
     except TemplateError as error:
         return SkippedTarget(context.index, "RenderError", f"{context}: {error}", target.key)
     variant = read_model(PackageVariantSpec, data, PORCH_TEMPLATES, ("spec",))

@@ -358,7 +358,7 @@ def _evaluate_or_default(
     return inputs.evaluate(expression) if expression else literal or default
 
 
-def render_spec(target: ResolvedTarget) -> dict[str, Any]:
+def render_spec(target: ResolvedTarget, spec: PackageVariantSetSpec) -> dict[str, Any]:
     """Return the spec of the PackageVariant as data. The spec is not validated yet.
 
     Raises:
@@ -366,7 +366,7 @@ def render_spec(target: ResolvedTarget) -> dict[str, Any]:
     """
     downstream = {"repo": target.key.repo, "package": target.key.package}
     rest = _render_rest(target.context.template, target.inputs)
-    return {"upstream": target.upstream.as_data(), "downstream": downstream, **rest}
+    return {**spec.describe_upstream(target.upstream), "downstream": downstream, **rest}
 
 
 def _load_repository(name: str, find_repository: _FindRepository, namespace: str) -> dict[str, Any]:

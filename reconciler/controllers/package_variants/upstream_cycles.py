@@ -45,7 +45,7 @@ def stall_cycles(result: ControllerResult, catalog: Catalog, inputs: PackageVari
     variants: dict[ObjectKey, Variant | StalledVariant] = {variant.owner.key: variant for variant in result.variants}
     variants |= {variant.owner.key: variant for variant in result.stalled}
     locations = _Locations(inputs)
-    links = [link for variant in variants.values() if (link := _create_link(variant, locations))]
+    links = [link for variant in variants.values() for link in _iterate_links(variant, locations)]
     messages: dict[ObjectKey, str] = {}
     for cycle in find_cycles(links):
         for link in cycle:
@@ -136,25 +136,28 @@ class _Locations:
         return self._urls[repository_key], repository.branch, join_path(repository.directory, target.package)
 
 
-def _create_link(variant: Variant | StalledVariant, locations: _Locations) -> UpstreamLink | None:
-    upstream_target, target, key = _get_upstream_target(variant), variant.target, variant.owner.key
-    start, end = (locations.find_location(location) if location else None for location in (upstream_target, target))
-    if start is None or end is None:
-        return None
-    return UpstreamLink(key, start, end, f"{key.namespace}/{key.name} creates {target} from {upstream_target}")
+def _iterate_links(variant: Variant | StalledVariant, locations: _Locations) -> Iterator[UpstreamLink]:
+    target, key = variant.target, variant.owner.key
+    end = locations.find_location(target) if target else None
+    for upstream_target in _list_upstream_targets(variant) if end else ():
+        if end and (start := locations.find_location(upstream_target)):
+            summary = f"{key.namespace}/{key.name} creates {target} from {upstream_target}"
+            yield UpstreamLink(key, start, end, summary)
 
 
-def _get_upstream_target(variant: Variant | StalledVariant) -> PackageTarget | None:
+def _list_upstream_targets(variant: Variant | StalledVariant) -> tuple[PackageTarget, ...]:
     if isinstance(variant, StalledVariant):
-        return variant.upstream_target
-    upstream = variant.upstream
-    return PackageTarget(upstream.namespace, upstream.repository, upstream.package) if upstream else None
+        return (variant.upstream_target,) if variant.upstream_target else ()
+    packages = variant.upstream.packages if variant.upstream else ()
+    return tuple(PackageTarget(package.namespace, package.repository, package.package) for package in packages)
 
 
 def _stall(variant: Variant | StalledVariant, message: str, catalog: Catalog) -> StalledVariant:
     conditions = status.build_stalled_conditions(VariantCodes.UPSTREAM_CYCLE.name, message)
     finding = VariantCodes.UPSTREAM_CYCLE.finding(message, _locate(variant, catalog))
-    return StalledVariant(variant.owner, conditions, (finding,), variant.target, _get_upstream_target(variant))
+    return StalledVariant(
+        variant.owner, conditions, (finding,), variant.target, next(iter(_list_upstream_targets(variant)), None)
+    )
 
 
 def _locate(variant: Variant | StalledVariant, catalog: Catalog) -> SourceLocation:

@@ -24,6 +24,8 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str
         )
     if repository.type != "git" and upstream.rewritten_tag:
         errors["tagMode"] = f'spec.upstream.tagMode: "rewrite" requires a Repository of type git, not {repository.type}'
+    if repository.type == "oci" and not upstream.package_name:
+        errors["package"] = "spec.upstream.package must be set, because the Repository has type oci"
     if upstream.version and parse_range(upstream.version) is None:
         errors.setdefault("version", f'spec.upstream.version: "{upstream.version}": not a SemVer version or range')
     if repository.type == "helm" and not upstream.version:

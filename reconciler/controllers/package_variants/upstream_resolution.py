@@ -49,12 +49,13 @@ _MAX_LISTED = 5
 
 def list_tag_prefixes(prefix: str, directory: str, package: str) -> tuple[str, ...]:
     """Return the possible prefixes of a package's revision tags. The most specific prefix is first."""
-    return tuple(dict.fromkeys((prefix + join_path(directory, package), prefix + package)))
+    prefixes = (prefix + join_path(directory, package), prefix + package)
+    return tuple(dict.fromkeys(entry.rstrip("/") for entry in prefixes))
 
 
 def join_path(directory: str, path: str) -> str:
     """Return the path of a file or folder below a directory. The directory "" is the root of the repository."""
-    return f"{directory}/{path}" if directory else path
+    return f"{directory}/{path}" if directory and path else directory or path
 
 
 def parse_revision_number(suffix: str) -> int:
@@ -115,6 +116,8 @@ def find_source_kind(upstream: UpstreamSpec, files: FileTree, title: str) -> Sou
     Args:
         title: The source in messages, such as `folder "x" of Repository y`.
     """
+    if not upstream.has_resources:
+        return "manifests"
     requested = upstream.kind
     if requested and (missing := list_missing_markers(requested, files)):
         field = "spec.kustomize" if requested == "kustomize" else f"spec.upstream.kind {requested}"
@@ -288,6 +291,9 @@ def resolve_upstream(
     if isinstance(ref, UnresolvedUpstream):
         return ref
     package = refs.find_package(ref.commit, repository.directory, upstream.package)
+    if package is None and not upstream.has_resources:
+        message = f"{upstream.repo}@{ref.name} has no folder {join_path(repository.directory, upstream.package)}"
+        return UnresolvedUpstream("UpstreamNotFound", message)
     if package is None:
         message = f"no Kptfile at {upstream.package} in {upstream.repo}@{ref.name}"
         return UnresolvedUpstream("UpstreamNotFound", message)
@@ -295,9 +301,11 @@ def resolve_upstream(
     if isinstance(kind, UnresolvedUpstream):
         return kind
     directory = join_path(repository.directory, upstream.package)
+    # Links beside values files have no effect on the package.
+    skipped = package.skipped if upstream.has_resources else ()
     return ResolvedRevision(
         repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.is_floating, directory,
-        ref.warnings, package.skipped, lookup.get_since_seconds(ref) if upstream.settle_seconds else 0,
+        ref.warnings, skipped, lookup.get_since_seconds(ref) if upstream.settle_seconds else 0,
         ref.unverified, kind,
     )  # fmt: skip
 
@@ -345,6 +353,8 @@ class _Lookup:
 
     def find_kind(self, package: PackageDirectory, ref: _FoundRef) -> SourceKind | UnresolvedUpstream:
         """Return the kind of a package directory."""
+        if not self.upstream.has_resources:
+            return "manifests"
         if package.has_kptfile and self.upstream.kind in (None, "kpt"):
             # Do not read the files of the directory, because a Kptfile has priority over other files.
             return "kpt"
@@ -395,7 +405,7 @@ class _Lookup:
 
     def _find_tag(self, suffix: str, *, is_floating: bool = False) -> _FoundRef | None:
         # Do not look up a suffix that contains a slash, because it would match a tag of a package in a subdirectory.
-        for name in () if "/" in suffix else (f"{prefix}/{suffix}" for prefix in self._list_tag_prefixes()):
+        for name in () if "/" in suffix else (join_path(prefix, suffix) for prefix in self._list_tag_prefixes()):
             if commit := self.refs.find_tag(name):
                 return _FoundRef(name, parse_revision_number(suffix), commit, is_floating)
         return None

@@ -169,8 +169,8 @@ class ConfigChangeAttribution:
 
     def _find_sources(self, outcome: PackageOutcome) -> Iterator[ConfigChange]:
         variant = outcome.variant
-        if variant.upstream:
-            key = ObjectKey(PORCH_GROUP, "Repository", variant.upstream.namespace, variant.upstream.repository)
+        for upstream in variant.upstream.packages if variant.upstream else ():
+            key = ObjectKey(PORCH_GROUP, "Repository", upstream.namespace, upstream.repository)
             if key in self._by_key:
                 yield self._by_key[key]
         inputs = outcome.rendered.input_files if isinstance(outcome, Draft) else ()

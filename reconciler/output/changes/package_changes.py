@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -22,6 +22,7 @@ from reconciler.output.changes.objects import (
 )
 from reconciler.output.json_data import read_mapping
 from reconciler.output.text import format_count, shorten_id, to_one_line
+from reconciler.packages.clone import SEVERAL_SOURCES
 from reconciler.packages.package import parse_documents
 from reconciler.packages.parsing import ParseFailure
 
@@ -155,13 +156,36 @@ def read_upstream_lock(files: FileTree) -> Mapping[str, str]:
     return {field: value for field, value in git.items() if isinstance(value, str)}
 
 
+def read_source_locks(files: FileTree) -> Mapping[str, Mapping[str, str]]:
+    """Return the fields of the lock of each source, by name. Return {} for a package with one upstream."""
+    generic = read_mapping(read_mapping(_parse_kptfile("Kptfile", files), "upstreamLock"), "generic")
+    if generic.get("storeID") != SEVERAL_SOURCES:
+        return {}
+    return dict(_iterate_source_locks(generic))
+
+
+def _iterate_source_locks(generic: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    locations, versions = (
+        dict(part.partition("=")[::2] for part in str(generic.get(name, "")).split(","))
+        for name in ("resourceID", "resourceVersion")
+    )
+    for name, location in locations.items():
+        yield name, _parse_stored(location, versions.get(name, ""))
+
+
+def _parse_stored(location: str, version: str) -> Mapping[str, str]:
+    repo, _, directory = location.rpartition("/")
+    ref, _, digest = version.partition("@")
+    return {"repo": repo, "directory": directory, "ref": ref, "commit": digest}
+
+
 def _get_git_fields(section: Mapping[str, Any]) -> Mapping[str, Any]:
     generic = read_mapping(section, "generic")
     if not generic:
         return read_mapping(section, "git")
-    repo, _, directory = str(generic.get("resourceID", "")).rpartition("/")
-    ref, _, digest = str(generic.get("resourceVersion", "")).partition("@")
-    return {"repo": repo, "directory": directory, "ref": ref, "commit": digest}
+    if generic.get("storeID") == SEVERAL_SOURCES:
+        return {}
+    return _parse_stored(str(generic.get("resourceID", "")), str(generic.get("resourceVersion", "")))
 
 
 def shorten_ref(ref: str, directory: str) -> str:
@@ -183,11 +207,19 @@ def _parse_kptfile(path: str, files: FileTree) -> Mapping[str, Any]:
 
 def _format_upstream(kptfile: Mapping[str, Any]) -> str:
     for name in reversed(_UPSTREAM_FIELDS):
-        if git := _get_git_fields(read_mapping(kptfile, name)):
-            directory, ref = str(git.get("directory", "")), str(git.get("ref", ""))
-            commit = f" ({shorten_id(str(git['commit']), 7)})" if git.get("commit") else ""
-            return to_one_line(f"{directory}@{shorten_ref(ref, directory)}{commit}")
+        section = read_mapping(kptfile, name)
+        generic = read_mapping(section, "generic")
+        if generic.get("storeID") == SEVERAL_SOURCES:
+            return to_one_line(", ".join(_format_lock(lock) for _, lock in _iterate_source_locks(generic)))
+        if git := _get_git_fields(section):
+            return to_one_line(_format_lock(git))
     return "none"
+
+
+def _format_lock(lock: Mapping[str, Any]) -> str:
+    directory, ref = str(lock.get("directory", "")), str(lock.get("ref", ""))
+    commit = f" ({shorten_id(str(lock['commit']), 7)})" if lock.get("commit") else ""
+    return f"{directory}@{shorten_ref(ref, directory)}{commit}"
 
 
 _MAX_OBJECT_LINES = 3

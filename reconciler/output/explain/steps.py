@@ -130,6 +130,12 @@ class StepBuilder:
         # commit.
         follows_upstream = self.rendered.source.follows_upstream
         origin = f"{upstream.repository}/{upstream.package} {upstream.ref}"
+        if upstream.sources and follows_upstream:
+            # The files of the package do not show from which source a field comes.
+            removable = SourceField(file, index, path)
+            return ValueStep(
+                upstream.title, "", layer=UPSTREAM_LAYER, field=format_path(path), removable_layer=removable
+            )
         if self.explained.chart and follows_upstream:
             # A template has no line for a field, because templates are programs.
             template = self.explained.chart.templates.get(file, "")

@@ -19,7 +19,7 @@ from reconciler.krm.schema import find_kind_scope
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
-from reconciler.output.changes.package_changes import read_upstream_lock
+from reconciler.output.changes.package_changes import read_source_locks, read_upstream_lock
 from reconciler.output.json_data import mask_trace
 from reconciler.output.status.package_sections import build_children_data
 from reconciler.packages.functions.registry import format_program_trace_key
@@ -62,6 +62,14 @@ def build_inputs_data(variant: Variant, rendered: PackageRender, trace: Trace, c
 
 def _build_source(upstream: UpstreamPackage, trace: Trace) -> dict[str, Any]:
     """Return how the source was rendered. Return {} for a kpt package."""
+    if upstream.sources:
+        sources = [
+            {"name": source.name, **_build_source(source.upstream, trace)}
+            for source in upstream.sources
+            if source.has_resources
+        ]
+        engine: dict[str, Any] = next((source["engine"] for source in sources if "engine" in source), {})
+        return omit_empty({"engine": engine, "sources": sources})
     if upstream.kind == "kpt":
         return {}
     chart = upstream.chart
@@ -186,6 +194,8 @@ def _insert_draft_metadata(draft: Draft, status: dict[str, Any]) -> dict[str, An
 
 def _build_previous_upstream(draft: Draft) -> dict[str, Any]:
     """Return the upstream lock of the previous version. Add the tree of the upstream if the tree is known."""
+    if locks := read_source_locks(draft.previous_files):
+        return {"sources": [omit_empty({"name": name, **lock}) for name, lock in locks.items()]}
     lock = read_upstream_lock(draft.previous_files)
     fields = {name: lock[name] for name in ("repo", "directory", "ref", "commit") if name in lock}
     versions = [

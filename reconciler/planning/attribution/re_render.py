@@ -141,7 +141,7 @@ def parse_recorded_render(content: bytes) -> RecordedRender | str:
     if message:
         return message
     base, merged, rendered = (TreeId(trees[name]) for name in _TREES)
-    known = {name: upstream[name] for name in _UPSTREAM if name in upstream}
+    known = {name: upstream[name] for name in (*_UPSTREAM, "sources") if name in upstream}
     owner, conditions = _get_mapping(status.get("owner")), _read_condition_statuses(status)
     digest = _get_text(inputs, "digest")
     engine = _get_mapping(_get_mapping(inputs.get("source")).get("engine"))
@@ -233,7 +233,9 @@ def pin_recorded_upstream(variant: Variant, recorded: RecordedRender) -> Variant
     source = variant.source
     if not isinstance(source, UpstreamPackage) or not recorded.upstream:
         return variant
-    pinned = replace(source, **recorded.upstream)
+    pinned = source.pin(recorded.upstream)
+    if pinned is None:
+        return variant
     return replace(
         variant, source=pinned, dependencies={**variant.dependencies, "upstream": pinned.fingerprint}, findings=()
     )

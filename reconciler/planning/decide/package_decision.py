@@ -66,6 +66,10 @@ def is_downgrade(
 
     If the refs show no difference in version, e.g. because a tag was moved, the Git history decides.
     """
+    if upstream.sources:
+        by_name = {entry["name"]: entry for entry in known.get("sources", ())}
+        named = [source for source in upstream.sources if source.name in by_name]
+        return any(is_downgrade(source.upstream, by_name[source.name], is_behind) for source in named)
     if not known.get("commit") or (known["repo"], known["directory"]) != (upstream.repo, upstream.directory):
         return False
     new, old = (ref.rpartition("/")[2] for ref in (upstream.ref, known["ref"]))
@@ -87,7 +91,7 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
     if upstream is None:
         return variant
     known = record.outcome.get("upstream", {}) if record and record.is_owned else {}
-    last = _restore_recorded_upstream(upstream, known) if known.get("tree") else None
+    last = upstream.pin(known) if known.get("tree") else None
     is_same_location = last is not None and _has_same_location(upstream, last)
     if last and is_same_location and last.tree == upstream.tree:
         return _keep_upstream(variant, last, None) if upstream.is_floating else replace(variant, settling=None)
@@ -108,13 +112,6 @@ def _keep_upstream(variant: Variant, last: UpstreamPackage, settling: SettlingRe
     return replace(
         variant, source=last, dependencies={**variant.dependencies, "upstream": last.fingerprint}, settling=settling
     )
-
-
-def _restore_recorded_upstream(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
-    return replace(
-        upstream, repo=known["repo"], directory=known["directory"], ref=known["ref"], commit=known["commit"],
-        tree=known["tree"], committer_seconds=known["seconds"],
-    )  # fmt: skip
 
 
 def _has_same_location(upstream: UpstreamPackage, last: UpstreamPackage) -> bool:
@@ -452,10 +449,10 @@ def _build_draft(
     )
 
 
-def _add_chart_values(inputs: DecisionInput, values: ChartValues | None) -> DecisionInput:
-    """Add the values files of the chart, which were read for the render, to the provenance of the variant."""
+def _add_chart_values(inputs: DecisionInput, values: tuple[ChartValues, ...]) -> DecisionInput:
+    """Add the values files of charts and sources, which were read for the render, to the provenance of the variant."""
     provenance = inputs.variant.provenance
-    if values is None or not isinstance(provenance, ChartProvenance):
+    if not values or not isinstance(provenance, ChartProvenance):
         return inputs
     return replace(inputs, variant=replace(inputs.variant, provenance=replace(provenance, values=values)))
 

@@ -35,7 +35,7 @@ def find_repeated_definitions(outcomes: Iterable[PackageOutcome]) -> Iterator[Fi
             packages.setdefault(name, []).append(outcome.variant.target.package)
     for outcome in in_cluster:
         upstream, target = outcome.variant.upstream, outcome.variant.target
-        if upstream is None or upstream.chart is None or outcome.record is None:
+        if upstream is None or not upstream.has_chart or outcome.record is None:
             continue
         for name in outcome.record.definitions:
             if others := [package for package in packages[name] if package != target.package]:

@@ -94,10 +94,10 @@ class DesiredPackages:
     def dependents_by_target(self) -> Mapping[TargetName, Mapping[str, ObjectKey]]:
         """The upstream packages in each Repository. The value is one of the owners that use the package."""
         by_target: dict[TargetName, dict[str, ObjectKey]] = {}
-        for upstream, owner in ((variant.upstream, variant.owner) for variant in self.controller_result.variants):
-            if upstream:
+        for variant in self.controller_result.variants:
+            for upstream in variant.upstream.packages if variant.upstream else ():
                 packages = by_target.setdefault((upstream.namespace, upstream.repository), {})
-                packages.setdefault(upstream.package, owner.key)
+                packages.setdefault(upstream.package, variant.owner.key)
         return by_target
 
 

@@ -188,7 +188,7 @@ class RenderInputs:
         deleted_tree: The last published tree, if the package was deleted from the target branch without a removal
             draft.
         source_findings: Warnings and information about the render of the source.
-        values: The values of the chart, if they include values files of the chart. Otherwise None.
+        values: The values of each chart, if they include values files of sources. Otherwise ().
         programs: The identities of the programs that rendered the source, by their keys in traces.
     """
 
@@ -201,7 +201,7 @@ class RenderInputs:
     deleted_tree: TreeId | None = None
     source_findings: tuple[Finding, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
-    values: ChartValues | None = None
+    values: tuple[ChartValues, ...] = ()
 
     @property
     def needs_merge(self) -> bool:
@@ -485,14 +485,14 @@ class SourceContent:
         findings: Warnings and information about the render of the source.
         programs: The identities of the programs that rendered the source, by their keys in traces.
         templates: The template file that wrote each file of a chart.
-        values: The values of a chart, if they include values files of the chart. Otherwise None.
+        values: The values of each chart, if they include values files of sources. Otherwise ().
     """
 
     files: FileTree
     findings: tuple[Finding, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
-    values: ChartValues | None = None
+    values: tuple[ChartValues, ...] = ()
 
 
 class PackageMalformedError(PackageTooLargeError):
@@ -610,7 +610,7 @@ def _read_base(
 
     A package without a Kptfile is adopted. Its differences from the upstream files are local changes.
     """
-    if is_without_upstream(files) or (KPTFILE not in files and upstream.kind != "kpt"):
+    if is_without_upstream(files) or (KPTFILE not in files and not upstream.is_kpt_package):
         return source_files
     tree = contents.find_locked_tree(files)
     if tree is None or tree == upstream.tree:

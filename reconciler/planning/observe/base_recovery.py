@@ -83,7 +83,9 @@ def recover_base(
 
 def _restore_upstream(source: UpstreamPackage, status: Mapping[str, Any]) -> UpstreamPackage:
     """Return the upstream with the recorded version and options. The values are those of the variant."""
-    recorded = replace(source, **read_upstream_status(status["upstream"]["to"]))
+    recorded = source.pin(read_upstream_status(status["upstream"]["to"]))
+    if recorded is None:
+        raise KeyError("the status file names other sources")
     options = status["inputs"]["source"]
     if recorded.chart is None:
         return recorded

@@ -263,8 +263,8 @@ def _build_source_summary(
     if isinstance(source, GeneratedSource):
         contents.store_tree(source.files)
         return source.summary if source.files.id == base else None
-    upstream = replace(source, **read_upstream_status(status["upstream"]["to"]))
-    if upstream.repo != source.repo:
+    upstream = source.pin(read_upstream_status(status["upstream"]["to"]))
+    if upstream is None or upstream.repo != source.repo:
         return None
     if contents.find_locked_tree(contents.read_tree(tree)) != upstream.tree:
         return None

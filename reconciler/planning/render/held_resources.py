@@ -35,7 +35,7 @@ def hold_removed_resources(
         hold_kinds: The kinds whose resources are held, as `Kind` or `Kind.group`.
     """
     upstream, published = variant.upstream, inputs.published
-    if upstream is None or upstream.chart is None or published is None:
+    if upstream is None or not upstream.has_chart or published is None:
         return inputs, ()
     removed = _find_removed_resources(published.base, inputs.source_files)
     if not removed:

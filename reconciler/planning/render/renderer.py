@@ -34,6 +34,7 @@ from reconciler.krm.names import validate_tree_path
 from reconciler.krm.objects import Condition, upsert_conditions
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.clone import (
+    SEVERAL_SOURCES,
     ResolvedUpstream,
     StoredUpstream,
     UpstreamLock,
@@ -504,16 +505,26 @@ def _clone(
         files = source.files
     else:
         # Keep the text of charts and plain manifests: their resources get no merge comments.
-        files, findings = CLONE_STEP(source.files, name, lock, engine.profile, source.base, upstream.kind == "kpt")
+        files, findings = CLONE_STEP(source.files, name, lock, engine.profile, source.base, upstream.is_kpt_package)
     return files, findings
 
 
 def _build_lock(upstream: UpstreamPackage) -> UpstreamLock:
     if upstream.is_git_package:
         return ResolvedUpstream(upstream.repo, upstream.directory, upstream.ref, upstream.commit)
+    location, version = _format_stored(upstream)
+    if upstream.sources:
+        parts = [(source.name, *_format_stored(source.upstream)) for source in upstream.sources]
+        location, version = (",".join(f"{part[0]}={part[index]}" for part in parts) for index in (1, 2))
+        return StoredUpstream(SEVERAL_SOURCES, location, version)
     store = upstream.kind if upstream.kind in ("helm", "kustomize") else "oci"
+    return StoredUpstream(store, location, version)
+
+
+def _format_stored(upstream: UpstreamPackage) -> tuple[str, str]:
+    """Return the location and the version of a source for a generic lock."""
     directory = posixpath.join(upstream.directory, upstream.overlay.path) if upstream.overlay else upstream.directory
-    return StoredUpstream(store, f"{upstream.repo}/{directory.rstrip('/')}", f"{upstream.ref}@{upstream.commit}")
+    return f"{upstream.repo}/{directory}".rstrip("/"), f"{upstream.ref}@{upstream.commit}"
 
 
 def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, tuple[Finding, ...]]:
@@ -526,7 +537,7 @@ def _add_package_context(variant: Variant, files: FileTree) -> tuple[FileTree, t
 def _create_missing_lock_finding(variant: Variant, upstream: UpstreamPackage) -> Finding:
     message = (
         f"{variant.target} was adopted without an upstreamLock: mutations are applied, but the package is not updated"
-        f" from {upstream.repository}/{upstream.package}"
+        f" from {upstream.title}"
     )
     return PlanningCodes.UPSTREAM_LOCK_MISSING.finding(message, SourceLocation(object=str(variant.owner.key)))
 

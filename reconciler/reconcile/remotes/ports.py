@@ -17,7 +17,7 @@ from posixpath import dirname
 from typing import Any, Protocol
 
 from reconciler.api.greenhouse import GROUP, PLUGIN
-from reconciler.catalog.files import CommitId, FileTree, ObjectId, TreeId
+from reconciler.catalog.files import CommitId, File, FileTree, ObjectId, TreeId
 from reconciler.controllers.checked_commits import CheckedCommit
 from reconciler.controllers.deletion_guards import PackageLocation
 from reconciler.controllers.keyed_cache import KeyedCache
@@ -26,14 +26,22 @@ from reconciler.controllers.package_variants.upstream_resolution import PackageD
 from reconciler.controllers.placement.model import OWNER_GROUP, OWNER_KIND, build_placement_owner
 from reconciler.controllers.plugin_presets.package_files import PLUGIN_FILE
 from reconciler.controllers.repositories import Repository
-from reconciler.controllers.results import PackageOwner, UpstreamPackage
+from reconciler.controllers.results import PackageOwner, PackageSource, UpstreamPackage
 from reconciler.git.errors import GitError, ObjectMissingError, TooLargeError, TreeMalformedError
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import YamlFile
 from reconciler.packages.kptfile import KPTFILE
+from reconciler.packages.package import join_path
 from reconciler.packages.parsing import parse_cached
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.packages.source_union import join_folders, select_files
 from reconciler.planning.model.config_completeness import ConfigCompleteness
-from reconciler.planning.model.sources import PackageMalformedError, PackageTooLargeError, SourceContent
+from reconciler.planning.model.sources import (
+    PackageMalformedError,
+    PackageTooLargeError,
+    SourceContent,
+    SourceFailedError,
+)
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.planning.observe.target_snapshot import TargetHeads, track_drafts, track_publications
@@ -101,11 +109,32 @@ class TargetContents:
     def read_unrendered_source(self, upstream: UpstreamPackage) -> FileTree:
         """Return the files of an upstream package before a render: the files of a chart and of its dependencies.
 
+        If the package has several sources, the files of each source are in a folder with the name of the source.
+
         Raises:
             SourceFailedError: The source cannot be read now.
         """
+        if upstream.sources:
+            return join_folders({source.name: self._read_package_source(source) for source in upstream.sources})
         files = self._sources.read_artifact(upstream) if upstream.artifacts else self._read_git_source(upstream)
         return self._sources.add_dependencies(upstream, files) if upstream.chart_dependencies else files
+
+    def _read_package_source(self, source: PackageSource) -> FileTree:
+        """Return the files of one of several sources. A source without resources has only its values files."""
+        if source.values_files is None:
+            return self.read_unrendered_source(source.upstream)
+        if source.upstream.artifacts:
+            return select_files(self._sources.read_artifact(source.upstream), source.values_files)
+        remote = self._get_upstream_remote(source.upstream)
+        return read_values_files(remote, source.upstream, source.values_files)
+
+    def _get_upstream_remote(self, upstream: UpstreamPackage) -> Remote:
+        remote = self._remotes.get_upstream(upstream.url)
+        if remote is None:
+            # The remote could be read at the start of the pass, but a later fetch failed. Raise the error of this
+            # fetch.
+            raise self._remotes.failures[upstream.url]
+        return remote
 
     def _read_git_source(self, upstream: UpstreamPackage) -> FileTree:
         """Return the files of a folder in Git.
@@ -113,11 +142,7 @@ class TargetContents:
         If a branch or tag has moved, the upstream repository may not contain the tree any more. The files then come
         from the copy in the state of the target.
         """
-        remote = self._remotes.get_upstream(upstream.url)
-        if remote is None:
-            # The remote could be read at the start of the pass, but a later fetch failed. Raise the error of this
-            # fetch.
-            raise self._remotes.failures[upstream.url]
+        remote = self._get_upstream_remote(upstream)
         try:
             files = _read_upstream_tree(remote, upstream.tree)
         except ObjectMissingError:
@@ -148,6 +173,21 @@ class TargetContents:
 def _read_upstream_tree(remote: Remote, tree: TreeId) -> FileTree:
     with _package_errors():
         return remote.read_upstream_tree(tree)
+
+
+def read_values_files(remote: Remote, upstream: UpstreamPackage, paths: Iterable[str]) -> FileTree:
+    """Return some files below the directory of an upstream in Git. Paths that are not files are omitted.
+
+    Raises:
+        SourceFailedError: The repository does not contain the commit any more.
+    """
+    try:
+        blobs = {path: remote.find_blob_at(upstream.commit, join_path(upstream.directory, path)) for path in paths}
+        with _package_errors():
+            return FileTree({path: File(remote.read_blob(blob)) for path, blob in blobs.items() if blob})
+    except ObjectMissingError as error:
+        message = f"{upstream.repo} does not contain the commit {upstream.commit} any more: {error.message}"
+        raise SourceFailedError((SourceCodes.DIGEST_UNAVAILABLE.finding(message),), should_retry=True) from error
 
 
 @contextmanager
@@ -211,11 +251,11 @@ class FetchedUpstreamRefs:
 
     def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         """Return the folder of a package at a commit. Return None if the commit does not contain the folder."""
-        path = f"{directory}/{package}" if directory else package
+        path = join_path(directory, package).rstrip("/")
         tree = self._remote.find_tree_at(commit, path)
         if tree is None:
             return None
-        has_kptfile = self._remote.find_blob_at(commit, f"{path}/{KPTFILE}") is not None
+        has_kptfile = self._remote.find_blob_at(commit, join_path(path, KPTFILE)) is not None
         return PackageDirectory(tree, self._remote.list_skipped_entries(tree), has_kptfile)
 
     def read_package(self, tree: TreeId) -> FileTree | str:

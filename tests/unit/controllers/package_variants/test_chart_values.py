@@ -80,7 +80,8 @@ def collect(helm: str, files: dict[str, str] | None = None) -> CollectedValues:
     contents = {"ksm.yaml": text, **OBJECTS, **(files or {})}
     catalog = read_catalog(FileTree({path: File(content.encode()) for path, content in contents.items()}))
     (manifest,) = catalog.objects_of_kind("config.porch.kpt.dev", "PackageVariant")
-    return collect_values(read_options(manifest), OptionSource(manifest, (("spec", "helm"),)), catalog, "shop")
+    source = OptionSource(manifest, (("spec", "helm"),))
+    return collect_values(read_options(manifest), source, catalog, "shop", source_names=("other",))
 
 
 def read_options(manifest: ConfigObject) -> HelmOptions:
