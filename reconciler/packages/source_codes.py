@@ -59,6 +59,10 @@ class SourceCodes(CodeTable):
     PATH_INVALID = error("The path of a file in a source is absolute, or contains `..`.", PACKAGE)
     PLAINTEXT_SECRET = error("A secret value in a package is not encrypted.", PACKAGE)
     REMOTE_BASE_REFUSED = error("A Kustomize overlay refers to a URL. The reconciler does not download it.", PACKAGE)
+    RELEASE_RENAMED = warning(
+        "The release name or the namespace of a published chart changes, so that the cluster replaces workloads.",
+        PACKAGE,
+    )
     RENDERED_OUTPUT_INVALID = error("A chart rendered a document that is not a Kubernetes resource.", PACKAGE)
     RENDERED_TEXT_NORMALIZED = info(
         "The text of a rendered resource was written again, because YAML parsers read it differently.", PACKAGE

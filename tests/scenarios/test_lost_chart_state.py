@@ -113,6 +113,27 @@ def test_other_output_of_the_engine_needs_a_decision(fleet: ChartWorld) -> None:
     assert "# local" in fleet.world.text("clusters/berlin", f"web/{SERVICE}")
 
 
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_renamed_release_is_reported_until_it_is_published(tmp_path: Path, is_lost: bool) -> None:
+    fleet = ChartWorld(tmp_path)
+    fleet.release("v1", "service")
+    fleet.request("v1")
+    fleet.publish()
+    if is_lost:
+        delete_state(fleet.world, "berlin")
+    fleet.release("v2", "service", "deployment")
+    fleet.request("v2")
+    text = (fleet.world.config / "web.yaml").read_text()
+    fleet.world.write({"web.yaml": text.replace("namespace: shop", "namespace: shop, releaseName: new")})
+
+    (finding,) = (finding for finding in fleet.world.sync().findings if finding.code == "ReleaseRenamed")
+
+    assert "changes from shop/web to shop/new:" in finding.message
+    assert "ReleaseRenamed" in fleet.world.sync_until_unchanged().codes
+    fleet.world.merge("berlin", delete=True)
+    assert "ReleaseRenamed" not in fleet.world.sync_until_unchanged().codes
+
+
 def test_changed_values_are_named(fleet: ChartWorld) -> None:
     fleet.helm.behave(output="")
     text = (fleet.world.config / "web.yaml").read_text()

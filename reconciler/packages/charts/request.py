@@ -53,6 +53,11 @@ class ChartRequest:
     allowed_secrets: tuple[str, ...] = ()
 
     @property
+    def release(self) -> str:
+        """The namespace and the name of the release."""
+        return f"{self.namespace}/{self.release_name}"
+
+    @property
     def key(self) -> dict[str, Any]:
         """All fields that the output depends on. Requests with equal keys have equal output for the same chart."""
         fields = {**asdict(self), "api_versions": sorted(self.api_versions)}

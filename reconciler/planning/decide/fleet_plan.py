@@ -26,6 +26,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.package_decision import list_settling_findings
+from reconciler.planning.decide.renamed_releases import find_renamed_releases
 from reconciler.planning.decide.repeated_definitions import find_repeated_definitions
 from reconciler.planning.layout.config_proposal import ConfigProposal
 from reconciler.planning.layout.refs import BranchAction, KeepBranch, MissingTag, PushCommits, ResetBranch
@@ -93,7 +94,7 @@ class TargetPlan:
             for outcome in self.outcomes
             for finding in (*_list_outcome_findings(outcome), *list_settling_findings(outcome.variant))
         )
-        return (*findings, *find_repeated_definitions(self.outcomes))
+        return (*findings, *find_repeated_definitions(self.outcomes), *find_renamed_releases(self.outcomes))
 
     @cached_property
     def outcome_counts(self) -> tuple[int, int, int]:

@@ -85,6 +85,7 @@ class RenderedVersion:
         upstream: The summary of the upstream for commit trailers.
         rules: The content of the override rules that were applied. While the rollout of a changed rule has not reached
             the cluster, the package continues to use this content.
+        release: The namespace and the name of the release of a chart. "" for other packages.
     """
 
     rendered: TreeId
@@ -96,13 +97,14 @@ class RenderedVersion:
     against: TreeId | None = None
     upstream: str = ""
     rules: Mapping[RuleId, str] = field(default_factory=dict)
+    release: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """Return the version as JSON data. The content of each override rule is replaced by its digest."""
         return {
             "rendered": self.rendered, "status": self.status, "base": self.base, "merged": self.merged,
             "plain": self.plain, "review": self.review, "against": self.against, "upstream": self.upstream,
-            **_serialize_rules(self.rules),
+            **_serialize_rules(self.rules), **({"release": self.release} if self.release else {}),
         }  # fmt: skip
 
 

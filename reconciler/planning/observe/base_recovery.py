@@ -25,12 +25,13 @@ _REQUEST_FIELDS = {"releaseName": "release_name", "namespace": "namespace", "kub
 class RecoveredBase:
     """The source of a version on a branch, without local changes and with all local changes.
 
-    `upstream` is the summary of the upstream for commit trailers.
+    `upstream` is the summary of the upstream for commit trailers. `release` is the release of a chart, or "".
     """
 
     base: TreeId
     merged: TreeId
     upstream: str
+    release: str
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,9 @@ def recover_base(
         return _use_accepted_base(variant, recorded, content.files, tree, reason, contents)
     has_local_changes = status["trees"]["merged"] != base or rendered != tree
     # The source with local changes is unknown. Use the package, because its steps have no effect if they are repeated.
-    return RecoveredBase(contents.store_tree(found), tree if has_local_changes else base, recorded.summary)
+    return RecoveredBase(
+        contents.store_tree(found), tree if has_local_changes else base, recorded.summary, _get_release(recorded)
+    )
 
 
 def _restore_upstream(source: UpstreamPackage, status: Mapping[str, Any]) -> UpstreamPackage:
@@ -95,6 +98,10 @@ def _restore_upstream(source: UpstreamPackage, status: Mapping[str, Any]) -> Ups
     )
 
 
+def _get_release(upstream: UpstreamPackage) -> str:
+    return upstream.chart.release if upstream.chart else ""
+
+
 def _use_accepted_base(
     variant: Variant,
     recorded: UpstreamPackage,
@@ -106,9 +113,9 @@ def _use_accepted_base(
     """Return the base that the owner accepts instead of the recorded base."""
     if variant.strategy == "force-delete-replace":
         # With the package as its own base, the update replaces all files.
-        return RecoveredBase(tree, tree, recorded.summary)
+        return RecoveredBase(tree, tree, recorded.summary, _get_release(recorded))
     if candidate.id in variant.accepted_bases:
-        return RecoveredBase(contents.store_tree(candidate), tree, recorded.summary)
+        return RecoveredBase(contents.store_tree(candidate), tree, recorded.summary, _get_release(recorded))
     owner = variant.owner.parent or variant.owner.key
     effect = "update all files and discard local changes" if candidate.id == tree else "use the files of this render"
     return UnavailableBase(

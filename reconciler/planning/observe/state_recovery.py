@@ -241,7 +241,10 @@ def _recover_version(
             merged = recovered.merged
             # All local changes of a draft count as its own changes, because those of the target branch are unknown.
             plain = recovered.base if against else merged
-            return RenderedVersion(tree, blob, recovered.base, merged, plain, digest, against, recovered.upstream)
+            return RenderedVersion(
+                tree, blob, recovered.base, merged, plain, digest, against, recovered.upstream,
+                release=recovered.release,
+            )  # fmt: skip
         is_unchanged = status["trees"] == {"base": base, "merged": base, "rendered": tree}
         summary = _build_source_summary(variant, status, tree, base, contents)
     except (KeyError, TypeError, AttributeError):
