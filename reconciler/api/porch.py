@@ -567,8 +567,6 @@ class PackageVariantSpec(ApiModel):
     blank_fields: ClassVar = ("adoptionPolicy", "deletionPolicy", "updateStrategy", "conflictPolicy")
 
     upstream: UpstreamSpec | None = None
-    sources: Sources = ()
-    on_repeated_resource: RepeatedResourcePolicy = Field("refuse", description=_REPEATED)
     downstream: Downstream
     adoption_policy: AdoptionPolicy = Field("adoptNone", description=_ADOPTION)
     deletion_policy: DeletionPolicy = Field("delete", description=_DELETION)
@@ -581,6 +579,8 @@ class PackageVariantSpec(ApiModel):
     conflict_policy: ConflictPolicy | None = Field(None, description=_CONFLICTS)
     helm: HelmOptions | None = None
     kustomize: KustomizeOptions | None = None
+    sources: Sources = ()
+    on_repeated_resource: RepeatedResourcePolicy = Field("refuse", description=_REPEATED)
 
     @classmethod
     def convert(cls, data: dict[str, Any], notify: Callable[[str, str], None]) -> dict[str, Any]:

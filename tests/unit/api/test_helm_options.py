@@ -32,7 +32,7 @@ def test_defaults() -> None:
     options = get_model(read_options())
     assert options.as_data() == {"namespace": "shop"}
     assert (options.set_namespace, options.include_crds, options.skip_tests) == ("missing", True, True)
-    assert (options.hooks, options.on_nondeterminism, options.output) == ("keep", "refuse", "manifests")
+    assert (options.hooks, options.on_nondeterminism, options.output) == (None, "refuse", "manifests")
     assert read_model(HelmOptions, {}, PORCH_TEMPLATES, ("spec", "helm")).error_texts == (
         "missing required field spec.helm.namespace",
     )

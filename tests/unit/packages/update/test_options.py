@@ -93,7 +93,7 @@ def test_broken_file_stops_the_update_without_isolation() -> None:
 def test_every_deviation_is_off_in_compat() -> None:
     switches = [field.name for field in fields(MergeOptions) if field.type == "bool"]
 
-    assert {*CASES, "isolate_broken", "match_positions"} == set(switches)
+    assert {*CASES, "isolate_broken", "match_positions", "merges_sops_documents"} == set(switches)
     assert not any(getattr(create_compat_options(), name) for name in switches)
 
 
