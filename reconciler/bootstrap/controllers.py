@@ -17,6 +17,7 @@ from reconciler.bootstrap.fleet_config import (
     remove_targetless_variants,
 )
 from reconciler.bootstrap.fleet_services import FleetServices
+from reconciler.bootstrap.recorded_artifacts import RecordedArtifacts
 from reconciler.bootstrap.set_packages import RecordedSetPackages, SetPackages
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.known_kinds import KNOWN_KINDS
@@ -269,6 +270,7 @@ class CatalogServices:
             inputs.fleet.repositories, upstreams, packages.by_set, limits.max_delete_percent, self._engine_fingerprint,
             limits.expressions, inputs.now, packages.blocked, ChartDefaults(helm.kube_version, helm.hooks),
             self._settings.sources.max_per_package, explain_forbidden,
+            RecordedArtifacts(inputs.states.values()).list_versions,
         )  # fmt: skip
 
     def _build_preset_inputs(self, before: PublishedPlugins, limits: _ControllerLimits) -> PluginPresetInputs:

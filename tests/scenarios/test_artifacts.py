@@ -380,3 +380,48 @@ def test_charts_are_verified_from_their_digest(world: World, server: ArtifactSer
     verdict, note = read_verdicts(world)["berlin/web"]
     assert verdict == "unknowable"
     assert "does not have the archive" in note
+
+
+def test_withdrawn_version_stays_published(world: World, server: ArtifactServer) -> None:
+    world.write({f"{name}.yaml": request('chart: web, version: "1.0.0"', name) for name in CLUSTERS})
+    publish(world)
+    server.files.pop("/charts/index.yaml")
+    server.add_chart("web", "1.1.0", pack_web("1.1.0"))
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/web"] == "published"
+    assert "VersionWithdrawn" in result.codes
+    assert result.changed_branches == set()
+    assert world.sync().after == result.after
+
+
+def test_unavailable_archive_changes_no_package_that_needs_no_render(world: World, server: ArtifactServer) -> None:
+    publish(world)
+    shutil.rmtree(world.folder / "cache")
+    server.overrides[".tgz"] = Answer(503)
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/web"] == "published"
+    assert "SourceUnreachable" in result.codes
+    world.write({"berlin.yaml": request('chart: web, version: "~1.0"', helm="helm: {namespace: other}")})
+    world.now += 600
+    result = world.sync()
+    assert result.outcomes["berlin/web"] == "SourceUnreachable"
+    assert result.changed_branches == set()
+
+
+def test_other_files_for_a_version_are_reported_and_drafted(world: World, server: ArtifactServer) -> None:
+    world.write({f"{name}.yaml": request('chart: web, version: "1.0.0"', name) for name in CLUSTERS})
+    publish(world)
+    files = {f"web/{path}": text for path, text in chart("1.0.0", other="kind: Other\n").items()}
+    server.add_chart("web", "1.0.0", pack_files(files))
+
+    result = world.sync()
+
+    messages = [finding.message for finding in result.findings if finding.code == "VersionRewritten"]
+    assert len(messages) == len(CLUSTERS)
+    assert compute_digest(pack_web("1.0.0")) in messages[0]
+    assert compute_digest(pack_files(files)) in messages[0]
+    assert result.outcomes["berlin/web"] == "draft"

@@ -5,8 +5,10 @@ Module `upstream_resolution` resolves upstreams in Git. Both return a `ResolvedR
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
+from reconciler.api.package_sources import SourceKind
 from reconciler.api.porch import (
     DigestReference,
     TagReference,
@@ -14,7 +16,7 @@ from reconciler.api.porch import (
     UpstreamSpec,
     VersionReference,
 )
-from reconciler.catalog.files import CommitId
+from reconciler.catalog.files import CommitId, TreeId
 from reconciler.controllers.package_variants.upstream_resolution import (
     ResolvedRevision,
     UnresolvedUpstream,
@@ -31,6 +33,7 @@ from reconciler.packages.artifacts import (
     SourceProblem,
     VersionList,
 )
+from reconciler.packages.source_codes import SourceCodes
 
 _MAX_LISTED = 3
 
@@ -52,19 +55,25 @@ class ArtifactCatalog(Protocol):
 
 
 def resolve_artifact(
-    upstream: UpstreamSpec, repository: ArtifactRepository, artifacts: ArtifactCatalog
+    upstream: UpstreamSpec,
+    repository: ArtifactRepository,
+    artifacts: ArtifactCatalog,
+    recorded: Sequence[RecordedArtifact] = (),
 ) -> ResolvedRevision | UnresolvedUpstream:
     """Return the version to which the upstream refers, or the reason why the upstream cannot be used.
 
     The fields of the upstream must be allowed for the type of the Repository.
+
+    Args:
+        recorded: The versions of this chart or artifact that existing packages use.
     """
-    lookup = _ArtifactLookup(upstream, repository, artifacts)
+    lookup = _ArtifactLookup(upstream, repository, artifacts, recorded)
     found = lookup.find(upstream.reference)
     if isinstance(found, UnresolvedUpstream):
         return found
     artifact = artifacts.read(repository, upstream.package_name, found.version)
     if isinstance(artifact, SourceProblem):
-        return _convert_problem(artifact)
+        return lookup.find_recorded_content(found, artifact) or _convert_problem(artifact)
     version = found.version
     created_seconds = version.created_seconds or artifact.created_seconds
     kind = find_source_kind(upstream, artifact.files, f"{lookup.title} {version.version}")
@@ -76,6 +85,23 @@ def resolve_artifact(
         created_seconds or version.first_seen_seconds,
         kind=kind, created_seconds=created_seconds, app_version=version.app_version, problems=found.problems,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RecordedArtifact:
+    """A version of a chart or artifact that an existing package uses.
+
+    Attributes:
+        version: The version or tag.
+        tree: The tree of the files.
+        seconds: The date of the version in seconds since 1970.
+    """
+
+    version: str
+    digest: str
+    tree: TreeId
+    kind: SourceKind
+    seconds: int = 0
 
 
 def _convert_problem(problem: SourceProblem) -> UnresolvedUpstream:
@@ -94,6 +120,7 @@ class _ArtifactLookup:
     upstream: UpstreamSpec
     repository: ArtifactRepository
     artifacts: ArtifactCatalog
+    recorded: Sequence[RecordedArtifact] = ()
 
     @property
     def title(self) -> str:
@@ -114,6 +141,32 @@ class _ArtifactLookup:
             case _:
                 raise AssertionError(f"{self.title} has a reference that only Git supports")
 
+    def find_recorded_content(self, found: _FoundVersion, problem: SourceProblem) -> ResolvedRevision | None:
+        """Return the recorded content of a version that cannot be read now. Return None if no package uses the version.
+
+        A package that needs no render is then unchanged. A render reads the version again, and reports the error.
+        """
+        version = found.version
+        known = next((entry for entry in self.recorded if entry.digest == version.digest), None)
+        if known is None or not problem.should_retry:
+            return None
+        return ResolvedRevision(
+            self.repository.name, self.upstream.package_name, version.version or known.digest, -1,
+            CommitId(known.digest), known.tree, found.is_floating, self.upstream.package_name,
+            since_seconds=known.seconds, kind=known.kind, created_seconds=known.seconds,
+            app_version=version.app_version, problems=(*found.problems, problem),
+        )  # fmt: skip
+
+    def _find_withdrawn_version(self, text: str) -> _FoundVersion | None:
+        """Return the recorded version with this text, although the Repository does not list it any more."""
+        known = next((entry for entry in self.recorded if entry.version == text), None)
+        if known is None or not is_exact_version(text):
+            return None
+        message = f"{self.title} has no version {text} any more; the packages with this version are not changed"
+        problem = SourceProblem(SourceCodes.VERSION_WITHDRAWN.name, message)
+        version = ArtifactVersion(text, known.digest, created_seconds=known.seconds)
+        return self._pin(version, is_floating=False, problems=(problem,))
+
     def _find_tag(
         self, tag: str, *, is_floating: bool, problems: tuple[SourceProblem | None, ...] = ()
     ) -> _FoundVersion | UnresolvedUpstream:
@@ -132,6 +185,8 @@ class _ArtifactLookup:
             return _convert_problem(listed)
         versions = {version.version: version for version in listed.versions}
         selected = select_version(requested, versions)
+        if selected is None and (withdrawn := self._find_withdrawn_version(text)):
+            return withdrawn
         if selected is None:
             newest = ", ".join(sort_versions(versions)[::-1][:_MAX_LISTED])
             hint = f"the newest are {newest}" if newest else "it has no versions"

@@ -9,7 +9,11 @@ from reconciler.api.kpt import PackageMetadata
 from reconciler.api.porch import UpstreamSpec
 from reconciler.catalog.files import CommitId, File, FileTree, TreeId
 from reconciler.cel import ExpressionLimits
-from reconciler.controllers.package_variants.artifact_resolution import ArtifactCatalog, resolve_artifact
+from reconciler.controllers.package_variants.artifact_resolution import (
+    ArtifactCatalog,
+    RecordedArtifact,
+    resolve_artifact,
+)
 from reconciler.controllers.package_variants.chart_dependencies import resolve_dependencies
 from reconciler.controllers.package_variants.chart_requests import ChartDefaults
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
@@ -65,6 +69,8 @@ class PackageVariantInputs:
             reference has passed. The time is not written to any output.
         blocked_counts: PackageVariants whose deletion was blocked in earlier passes, by the key of their set. The value
             of a PackageVariant is the number of PackageVariants that existed when the deletion was blocked.
+        list_recorded_artifacts: Returns the versions of a chart or artifact that existing packages use. The arguments
+            are the URL of the Repository and the name of the chart or artifact.
         max_sources: The largest number of sources of one package.
         explain_forbidden: Returns the reason why an upstream Repository must not be used, or "". Without this check,
             messages could contain the revisions of a Repository that a tenant may not read.
@@ -81,6 +87,7 @@ class PackageVariantInputs:
     chart_defaults: ChartDefaults = field(default_factory=ChartDefaults)
     max_sources: int = 8
     explain_forbidden: Callable[[Repository], str] = field(default=lambda repository: "", compare=False)
+    list_recorded_artifacts: Callable[[str, str], Sequence[RecordedArtifact]] = lambda url, name: ()
 
 
 @dataclass(frozen=True)
@@ -156,7 +163,10 @@ class UpstreamResolver:
         if message := self._inputs.explain_forbidden(repository):
             return UnreachableUpstream(message)
         if repository.artifacts:
-            resolution = resolve_artifact(upstream, repository.artifacts, self._inputs.upstreams.artifacts)
+            resolution = resolve_artifact(
+                upstream, repository.artifacts, self._inputs.upstreams.artifacts,
+                self._inputs.list_recorded_artifacts(repository.url, upstream.package_name),
+            )  # fmt: skip
         else:
             refs = self._inputs.upstreams.get_refs(repository)
             if isinstance(refs, str):

@@ -342,7 +342,7 @@ def _serialize_outcome(
         "kind": kind,
         "conditions": [condition.as_data() for condition in conditions],
         "findings": [serialize_finding(finding) for finding in findings],
-        "upstream": {**variant.source.as_data(), "seconds": variant.source.committer_seconds},
+        "upstream": _serialize_source(variant),
     }
 
 
@@ -354,3 +354,9 @@ def create_state(target: Target) -> TargetState:
 def list_pushes(plan: TargetPlan) -> tuple[PushCommits, ...]:
     """Return the branch actions that push commits."""
     return tuple(action for action in plan.branch_actions if isinstance(action, PushCommits))
+
+
+def _serialize_source(variant: Variant) -> dict[str, Any]:
+    data = {**variant.source.as_data(), "seconds": variant.source.committer_seconds}
+    # Charts and artifacts can disappear, so that their kind is unknown later.
+    return {**data, "kind": variant.upstream.kind} if variant.upstream and variant.upstream.artifacts else data
