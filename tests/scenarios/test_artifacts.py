@@ -63,9 +63,13 @@ def helm(tmp_path: Path) -> FakeHelm:
     return program
 
 
+def describe_sources(helm: FakeHelm) -> dict[str, object]:
+    return {"poll_seconds": 0, "helm": {"program": str(helm.path)}}
+
+
 @pytest.fixture
 def world(tmp_path: Path, server: ArtifactServer, helm: FakeHelm) -> World:
-    world = small_world(tmp_path, sources={"poll_seconds": 0, "helm": {"program": str(helm.path)}})
+    world = small_world(tmp_path, sources=describe_sources(helm))
     world.write(
         {
             "charts.yaml": describe_repository("helm", f"{{url: {server.url}/charts}}"),
@@ -138,27 +142,29 @@ def test_archive_with_equal_files_changes_nothing(world: World, server: Artifact
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "code"),
     [
-        pytest.param(Answer(500), id="server-error"),
-        pytest.param(Answer(401), id="unauthorized"),
-        pytest.param(Answer(404), id="not-found"),
-        pytest.param(Answer(200, {}, b"entries: {}"), id="empty-index"),
-        pytest.param(Answer(200, {}, b"<html>"), id="no-index"),
+        pytest.param(Answer(500), "SourceUnreachable", id="server-error"),
+        pytest.param(Answer(behavior="hang"), "SourceUnreachable", id="no-response"),
+        pytest.param(Answer(behavior="drip", body=b"entries: {}" * 1000), "SourceUnreachable", id="slow-response"),
+        pytest.param(Answer(401), "SourceUnauthorized", id="unauthorized"),
+        pytest.param(Answer(404), "UpstreamNotFound", id="not-found"),
+        pytest.param(Answer(200, {}, b"entries: {}"), "UpstreamNotFound", id="empty-index"),
+        pytest.param(Answer(200, {}, b"<html>"), "SourceInvalid", id="no-index"),
     ],
 )
 def test_unreadable_repository_changes_and_removes_nothing(
-    world: World, server: ArtifactServer, answer: Answer
+    world: World, server: ArtifactServer, helm: FakeHelm, answer: Answer, code: str
 ) -> None:
     publish(world)
     server.overrides["index.yaml"] = answer
     world.write({"lisbon.yaml": None})
 
-    result = world.sync()
+    result = world.with_settings(sources={**describe_sources(helm), "timeout_seconds": 0.5}).sync()
 
     assert result.outcomes.get("berlin/web", "published") == "published"
     assert result.changed_branches == {"removals/lisbon"}
-    assert {"SourceUnreachable", "SourceUnauthorized", "UpstreamNotFound", "SourceInvalid"} & result.codes
+    assert code in result.codes
     server.overrides.clear()
     world.now += 600
     assert world.sync().outcomes["berlin/web"] == "published"
