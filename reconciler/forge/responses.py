@@ -21,6 +21,7 @@ from reconciler.forge.errors import (
 )
 from reconciler.forge.rate_limits import ForgeQuota
 from reconciler.redaction import redact
+from reconciler.retry_after import read_retry_after
 
 _MAX_MESSAGE_CHARACTERS = 500
 _DEFAULT_PAUSE_SECONDS = 60
@@ -83,9 +84,9 @@ def compute_retry_time(status: int, headers: Mapping[str, str], message: str, no
     if status == 429 or (
         status == 403 and (is_exhausted or "retry-after" in headers or _RATE_LIMIT_TEXT.search(message))
     ):
-        until = _read_retry_after(headers, now) or (_read_number(headers, _RESETS) if is_exhausted else None) or 0.0
+        until = _read_retry_time(headers, now) or (_read_number(headers, _RESETS) if is_exhausted else None) or 0.0
         return min(until if until > now else now + _DEFAULT_PAUSE_SECONDS, now + _MAX_PAUSE_SECONDS)
-    if status == 503 and (until_then := _read_retry_after(headers, now)):
+    if status == 503 and (until_then := _read_retry_time(headers, now)):
         return min(until_then, now + _MAX_PAUSE_SECONDS)
     return None
 
@@ -117,14 +118,9 @@ def _read_clock_difference(date: str, now: float) -> float | None:
         return None
 
 
-def _read_retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    value = headers.get("retry-after", "").strip()
-    if re.fullmatch(r"[0-9]{1,9}", value):
-        return now + max(int(value), 1)
-    try:
-        return parsedate_to_datetime(value).timestamp()
-    except ValueError:
-        return None
+def _read_retry_time(headers: Mapping[str, str], now: float) -> float | None:
+    seconds = read_retry_after(headers.get("retry-after", ""), now)
+    return None if seconds is None else now + max(seconds, 1.0)
 
 
 def create_status_error(status: int, headers: Mapping[str, str], text: str, call: str, now: float) -> ForgeError:

@@ -8,7 +8,6 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -16,6 +15,7 @@ import httpx
 from reconciler import __version__
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.notifications.channel import ChannelError
+from reconciler.retry_after import read_retry_after
 
 _TIMEOUT_SECONDS = 10.0
 _MAX_RESPONSE_BYTES = 64 * 1024
@@ -134,9 +134,10 @@ def _read_body(response: httpx.Response, deadline: float) -> bytes:
 
 def _check_status(host: str, response: httpx.Response) -> None:
     if not response.is_success:
+        seconds = read_retry_after(response.headers.get("Retry-After", ""), time.time())
         raise ChannelError(
             f"{host} responded with the HTTP status {response.status_code}",
-            _read_retry_seconds(response.headers.get("Retry-After", "")),
+            None if seconds is None else min(seconds, _MAX_RETRY_SECONDS),
         )
 
 
@@ -146,14 +147,3 @@ def _parse_mapping(content: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
-
-
-def _read_retry_seconds(text: str) -> float | None:
-    """Return the seconds of a header `Retry-After`, which is a number or a date. Return None if there is none."""
-    if text.isascii() and text.isdecimal():
-        return min(float(text), _MAX_RETRY_SECONDS)
-    try:
-        seconds = parsedate_to_datetime(text).timestamp() - time.time()
-    except (ValueError, TypeError, IndexError):
-        return None
-    return min(max(seconds, 0.0), _MAX_RETRY_SECONDS)

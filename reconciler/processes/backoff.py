@@ -12,8 +12,11 @@ class CallBackoff(Protocol):
         """Return whether the back-off of a call has not ended yet."""
         ...
 
-    def record_failure(self, key: str) -> float:
-        """Record a failure of a call, start its back-off, and return its duration in seconds."""
+    def record_failure(self, key: str, min_seconds: float = 0.0) -> float:
+        """Record a failure of a call, start its back-off, and return its duration in seconds.
+
+        `min_seconds` is the time that the called service asks to wait.
+        """
         ...
 
     def record_success(self, key: str) -> None:

@@ -6,6 +6,7 @@ The client follows redirects itself: it checks each URL, and it sends credential
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -21,6 +22,7 @@ from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, SourceProblem
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.redaction import redact, redact_url
+from reconciler.retry_after import read_retry_after
 from reconciler.sources.addresses import AddressPolicy, is_loopback
 from reconciler.sources.connections import CheckedTransport
 from reconciler.sources.errors import SourceError
@@ -32,6 +34,8 @@ _MAX_REDIRECTS = 5
 _TEMPORARY_STATUSES = frozenset({408, 425, 429})
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 30.0
+# A host must not stop the updates of its packages for days.
+_MAX_RETRY_SECONDS = 3600.0
 _CHUNK_BYTES = 64 * 1024
 _MAX_ERROR_CHARACTERS = 200
 
@@ -199,17 +203,17 @@ class HttpClient:
                 record_status(response.status_code)
                 if response.status_code in _TEMPORARY_STATUSES or response.status_code >= 500:
                     reason = f"it answered with the HTTP status {response.status_code}"
-                    raise self._record_failure(host, _create_unreachable_error(host, reason))
+                    raise self._record_failure(host, _create_unreachable_error(host, reason), _read_wait(response))
                 yield response
         except httpx.HTTPError as error:
             # Do not chain the original exception, because it can contain the URL with a signature.
             raise self._record_failure(host, _create_unreachable_error(host, _describe(error))) from None
         self._backoff.record_success(host)
 
-    def _record_failure(self, host: str, error: SourceError) -> SourceError:
+    def _record_failure(self, host: str, error: SourceError, min_seconds: float = 0.0) -> SourceError:
         """Return the error, which is also raised for the next requests, until the wait of the host has ended."""
         self._failures[host] = error.problem
-        self._backoff.record_failure(host)
+        self._backoff.record_failure(host, min_seconds)
         return error
 
     def _get_client(self, tls: TlsFiles, url: str) -> httpx.Client:
@@ -283,6 +287,10 @@ def _read(request: HttpRequest, response: httpx.Response) -> Iterator[bytes]:
         if size > request.max_bytes:
             raise request.create_size_error()
         yield chunk
+
+
+def _read_wait(response: httpx.Response) -> float:
+    return min(read_retry_after(response.headers.get("Retry-After", ""), time.time()) or 0.0, _MAX_RETRY_SECONDS)
 
 
 def _create_unreachable_error(host: str, reason: str) -> SourceError:

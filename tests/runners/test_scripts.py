@@ -221,7 +221,7 @@ class Never:
     def is_waiting(self, key: str) -> bool:
         return True
 
-    def record_failure(self, key: str) -> None:
+    def record_failure(self, key: str, min_seconds: float = 0.0) -> None:
         return
 
     def record_success(self, key: str) -> None:

@@ -184,6 +184,28 @@ def test_slow_response_is_ended(behavior: str, world: World, charts: ArtifactSer
     assert problem.message.endswith("it took too long to respond")
 
 
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        pytest.param("2", 5, id="shorter-than-the-own-wait"),
+        pytest.param("120", 120, id="longer-than-the-own-wait"),
+        pytest.param("999999", 3600, id="longer-than-the-limit"),
+        pytest.param("soon", 5, id="invalid"),
+    ],
+)
+def test_host_gets_no_request_before_the_time_it_asks_for(
+    header: str, seconds: int, world: World, charts: ArtifactServer
+) -> None:
+    charts.overrides["index.yaml"] = Answer(429, {"Retry-After": header})
+    # The list of versions has its own wait of 10 seconds after its second failure.
+    for wait, requests in ((0, 1), (seconds - 1, 0), (11, 1)):
+        world.now += wait
+        result = world.artifacts.list_versions(helm_repository(charts), "web")
+        assert isinstance(result, SourceProblem)
+        assert "HTTP status 429" in result.message
+        assert len(charts.paths) == requests
+
+
 @pytest.mark.parametrize("status", [500, 401, 404])
 def test_failures_delay_the_next_requests(status: int, world: World, charts: ArtifactServer) -> None:
     charts.overrides["index.yaml"] = Answer(status)

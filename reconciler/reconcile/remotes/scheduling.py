@@ -36,10 +36,10 @@ class Backoff:
         wait = self._waits.get(key)
         return wait is not None and self._clock() < wait.until
 
-    def record_failure(self, key: str) -> float:
-        """Record a failure of a key, start its next wait, and return the seconds of this wait."""
+    def record_failure(self, key: str, min_seconds: float = 0.0) -> float:
+        """Record a failure of a key, start its next wait of at least `min_seconds`, and return its seconds."""
         failures = self._waits[key].failures if key in self._waits else 0
-        seconds = min(self._base * 2.0 ** min(failures, 30), self._max)
+        seconds = max(min(self._base * 2.0 ** min(failures, 30), self._max), min_seconds)
         self._waits[key] = _Wait(failures + 1, self._clock() + seconds)
         return seconds
 
