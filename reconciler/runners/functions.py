@@ -89,23 +89,16 @@ class CombinedFunctionProvider:
         Raises:
             InterruptedFunctionError: The function cannot be determined now.
         """
-        match = self._find(spec)
+        match, runtime = self._find(spec)
         if match and match.identity:
             self._requested.add(format_function_trace_key(spec))
         if isinstance(match, FunctionMatch):
-            return replace(match, function=_measure_calls(match.function, self._get_runtime(spec, match), spec))
+            return replace(match, function=_measure_calls(match.function, runtime, spec))
         return match
 
     @cached_property
     def _charts(self) -> ChartFunctions:
         return self._build_charts()
-
-    def _get_runtime(self, spec: FunctionSpec, match: FunctionMatch) -> str:
-        if spec.exec:
-            return "exec"
-        if match.function is self._starlark:
-            return "starlark"
-        return "container" if match.identity else "builtin"
 
     def identity(self, trace_key: str) -> str:
         """Return the identity of an external function or program, e.g. a digest.
@@ -135,20 +128,23 @@ class CombinedFunctionProvider:
         """Return a digest of the current identities of all external functions that were requested until now."""
         return compute_digest({name: self.identity(name) for name in self.requested_functions})
 
-    def _find(self, spec: FunctionSpec) -> FunctionMatch | FunctionUnavailable | None:
+    def _find(self, spec: FunctionSpec) -> tuple[FunctionMatch | FunctionUnavailable | None, str]:
+        """Return the function and its runtime, which is a label of a metric."""
         if spec.exec:
-            return self._commands.find(spec)
+            return self._commands.find(spec), "exec"
+        runtime = "builtin"
         is_chart_function = split_image(spec.image)[0] == CHART_FUNCTION
         match = self._charts.find() if is_chart_function else self._builtin.find(spec)
         if isinstance(match, FunctionMatch) and match.function is run_starlark:
+            runtime = "starlark"
             match = replace(match, function=self._starlark)
         if isinstance(match, FunctionMatch) and not (
             self._containers.is_allowed(spec) and self._prefers_container(spec, match)
         ):
-            return match
+            return match, runtime
         if isinstance(match, FunctionUnavailable) and not self._containers.is_allowed(spec):
-            return match
-        return self._containers.find(spec)
+            return match, runtime
+        return self._containers.find(spec), "container"
 
     def _prefers_container(self, spec: FunctionSpec, match: FunctionMatch) -> bool:
         registry = spec.image.partition("@")[0].rpartition("/")[0]

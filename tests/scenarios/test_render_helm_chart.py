@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.telemetry.metrics import REGISTRY
 from tests.scenarios.test_charts import chart
 from tests.support.charts import FakeHelm
+from tests.support.metric_samples import read_metric
 from tests.support.programs import find_program
 from tests.support.world import World, small_world, variant
 
@@ -176,6 +178,15 @@ def test_values(tmp_path: Path, fake: FakeHelm, mode: str, files: str, values: d
     assert world.sync().outcomes["berlin/shop"] == "draft"
 
     assert json.loads(fake.inputs()["files"]["values.json"]) == values
+
+
+def test_call_is_measured_as_a_builtin_function(tmp_path: Path, fake: FakeHelm) -> None:
+    world = create_world(tmp_path, str(fake.path))
+    with REGISTRY.export():
+        world.sync()
+        calls = read_metric("reconciler_function_duration_seconds_count")
+
+    assert set(calls) == {'{result="success",runtime="builtin"}'}
 
 
 def test_missing_program_is_reported_until_it_is_installed(tmp_path: Path, fake: FakeHelm) -> None:
