@@ -26,6 +26,8 @@ from reconciler.stored_credentials import find_credential
 _DOCKER_CONFIG_KEY = ".dockerconfigjson"
 # Docker stores the credentials of Docker Hub under this key.
 _DOCKER_HUB_KEY, DOCKER_HUB_HOST = "index.docker.io", "registry-1.docker.io"
+# Docker uses this user name if the password is an identity token, which the token service of a registry exchanges.
+_IDENTITY_TOKEN_USER = "<token>"  # noqa: S105  no secret
 _TLS_KEYS = ("ca.crt", "tls.crt", "tls.key")
 
 
@@ -35,6 +37,11 @@ class Login:
 
     username: str = field(repr=False)
     password: Secret
+
+    @property
+    def is_identity_token(self) -> bool:
+        """Whether the password is a refresh token for the token service of a registry (OAuth 2.0)."""
+        return self.username == _IDENTITY_TOKEN_USER
 
     @property
     def basic_authorization(self) -> str:
@@ -156,6 +163,8 @@ def _find_docker_login(config: Mapping[str, Any], url: str) -> Login | None:
     entries = auths.items() if isinstance(auths, dict) else ()
     matches = [(len(key), entry) for key, entry in entries if isinstance(entry, dict) and _matches_docker_key(key, url)]
     for _, entry in sorted(matches, key=lambda match: -match[0]):
+        if identity_token := str(entry.get("identitytoken") or ""):
+            return _create_login(_IDENTITY_TOKEN_USER, identity_token, "auths")
         username, password = str(entry.get("username") or ""), str(entry.get("password") or "")
         if encoded := entry.get("auth"):
             username, password = _decode_auth(str(encoded))

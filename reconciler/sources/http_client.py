@@ -67,9 +67,10 @@ class TlsFiles:
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request without a body.
+    """A request.
 
     Attributes:
+        body: The body, in the format of HTML forms. It is not sent to the targets of redirects.
         other_forms: Other spellings of the URL for the list of allowed URLs.
         named_by: The URL of the server that named this URL. "" for a URL from the config.
         authorization: The value of the header Authorization. It is not sent to the hosts of redirects.
@@ -81,6 +82,7 @@ class HttpRequest:
     create_size_error: Callable[[], SourceError]
     max_bytes: int
     method: str = "GET"
+    body: bytes = field(default=b"", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict)
     other_forms: tuple[str, ...] = ()
     named_by: str = ""
@@ -193,12 +195,18 @@ class HttpClient:
         headers = {"User-Agent": f"reconciler/{__version__}", "Accept-Encoding": "identity", **request.headers}
         if authorization:
             headers["Authorization"] = authorization
+        # The body can contain a credential too.
+        body = request.body if url == request.url else b""
+        if body:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
         # The certificate of the client is a credential too.
         tls = request.tls if _has_same_origin(request.url, url) else request.tls.without_certificate()
         try:
             with (
                 _record_request(request.method, url) as record_status,
-                self._get_client(tls, url).stream(request.method, url, headers=headers) as response,
+                self._get_client(tls, url).stream(
+                    request.method, url, headers=headers, content=body or None
+                ) as response,
             ):
                 record_status(response.status_code)
                 if response.status_code in _TEMPORARY_STATUSES or response.status_code >= 500:

@@ -21,7 +21,7 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import Secret
 from reconciler.sources.addresses import check_no_credentials, join_url
 from reconciler.sources.artifact_cache import ArtifactCache, parse_digest
-from reconciler.sources.credentials import DOCKER_HUB_HOST, SourceCredentials
+from reconciler.sources.credentials import DOCKER_HUB_HOST, Login, SourceCredentials
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient, HttpRequest, HttpResponse, HttpStream, check_status
 from reconciler.sources.limits import SourceLimits
@@ -251,8 +251,7 @@ class _Authorizations:
         login = self._credentials.find_login(location.repository, request.url)
         seconds = _MAX_TOKEN_SECONDS
         if scheme[1].lower() == "bearer":
-            basic = login.basic_authorization if login else ""
-            authorization, seconds = self._request_token(location, challenge, basic, request)
+            authorization, seconds = self._request_token(location, challenge, login, request)
         elif login is None:
             raise SourceError(
                 SourceCodes.SOURCE_UNAUTHORIZED.name,
@@ -266,18 +265,24 @@ class _Authorizations:
         return authorization
 
     def _request_token(
-        self, location: RegistryLocation, challenge: str, authorization: str, request: HttpRequest
+        self, location: RegistryLocation, challenge: str, login: Login | None, request: HttpRequest
     ) -> tuple[str, float]:
         parameters = dict(_CHALLENGE_PARAMETER.findall(challenge[:_MAX_CHALLENGE_CHARACTERS]))
         realm = parameters.get("realm", "")
         query = {"scope": f"repository:{location.path}:pull"}
         if service := parameters.get("service"):
             query["service"] = service
-        url = f"{realm}{'&' if '?' in realm else '?'}{urlencode(query)}"
         token_request = HttpRequest(
-            url, lambda: _create_error(f"the token for {location.oci_url} is too large"), _MAX_TOKEN_BYTES,
-            authorization=authorization, tls=request.tls.without_certificate(), named_by=request.url,
+            realm, lambda: _create_error(f"the token for {location.oci_url} is too large"), _MAX_TOKEN_BYTES,
+            tls=request.tls.without_certificate(), named_by=request.url,
         )  # fmt: skip
+        if login and login.is_identity_token:
+            form = {"grant_type": "refresh_token", "refresh_token": login.password.reveal(), "client_id": "reconciler"}
+            token_request = replace(token_request, method="POST", body=urlencode({**query, **form}).encode())
+        else:
+            url = f"{realm}{'&' if '?' in realm else '?'}{urlencode(query)}"
+            authorization = login.basic_authorization if login else ""
+            token_request = replace(token_request, url=url, authorization=authorization)
         response = self._http.fetch(token_request)
         check_status(response, f"a token for {location.oci_url}")
         data = _parse_object(response.content, location)

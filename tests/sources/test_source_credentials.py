@@ -82,6 +82,44 @@ def test_private_registry(kind: str, scheme: str, tmp_path: Path, world: World, 
     assert len(tokens) == (2 if scheme == "bearer" else 0)
 
 
+def use_identity_token(folder: Path, world: World, registry: RegistryServer) -> None:
+    """Write the credentials that `az acr login` writes: the user of `auth` has no password."""
+    registry.scheme, registry.identity_token = "bearer", "identity+token/value="
+    registry.push("team/app", "v1", APP)
+    auth = base64.b64encode(b"00000000-0000-0000-0000-000000000000:").decode()
+    entry = {"auth": auth, "identitytoken": registry.identity_token}
+    (folder / "config.json").write_text(json.dumps({"auths": {registry.host: entry}}))
+    world.credentials = SourceCredentials(docker_config=str(folder / "config.json"))
+    world.restart()
+
+
+def test_identity_token_is_exchanged(tmp_path: Path, world: World, registry: RegistryServer) -> None:
+    use_identity_token(tmp_path, world, registry)
+
+    assert isinstance(world.artifacts.find_tag(oci_repository(registry), "app", "v1"), ResolvedTag)
+    assert "POST /token" in registry.paths
+
+
+def test_refused_identity_token(tmp_path: Path, world: World, registry: RegistryServer) -> None:
+    use_identity_token(tmp_path, world, registry)
+    registry.identity_token = "a newer token"
+
+    problem = world.artifacts.find_tag(oci_repository(registry), "app", "v1")
+    assert isinstance(problem, SourceProblem)
+    assert problem.code == "SourceUnauthorized"
+    assert "identity+token" not in problem.message
+
+
+def test_redirect_receives_no_identity_token(
+    tmp_path: Path, world: World, registry: RegistryServer, other_registry: RegistryServer
+) -> None:
+    use_identity_token(tmp_path, world, registry)
+    registry.overrides["/token"] = Answer(307, {"Location": f"{other_registry.url}/token"})
+
+    assert isinstance(world.artifacts.find_tag(oci_repository(registry), "app", "v1"), SourceProblem)
+    assert [(request.method, request.body) for request in other_registry.requests] == [("POST", "")]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_private_chart_repository(kind: str, tmp_path: Path, world: World, charts: ArtifactServer) -> None:
     charts.login = (USER, PASSWORD)

@@ -44,13 +44,14 @@ class Answer:
 class Received:
     """A request: its method, its path with the query, and its headers with lower-case names.
 
-    `has_certificate` states whether the client has sent a certificate.
+    `has_certificate` states whether the client has sent a certificate. `body` is the text of a form.
     """
 
     method: str
     path: str
     headers: Mapping[str, str]
     has_certificate: bool = False
+    body: str = ""
 
 
 @dataclass
@@ -124,12 +125,14 @@ class RegistryServer(ArtifactServer):
 
     Attributes:
         realm: The URL of the token service. "" for this server.
+        identity_token: The identity token that the token service accepts. "" if it accepts none.
         sends_digest: Whether responses contain the header Docker-Content-Digest.
         page_size: The number of tags of one page.
     """
 
     scheme: Literal["", "basic", "bearer"] = ""
     realm: str = ""
+    identity_token: str = ""
     sends_digest: bool = True
     page_size: int = 100
     manifests: dict[tuple[str, str], bytes] = field(default_factory=dict)
@@ -193,10 +196,27 @@ class RegistryServer(ArtifactServer):
         return f'Bearer realm="{self.realm or self.url}/token",service="registry.test",scope="x"'
 
     def _issue_token(self, request: Received, query: Mapping[str, list[str]]) -> Answer:
+        if request.method == "POST":
+            return self._exchange_token(parse_qs(request.body))
         if self.login and request.headers.get("authorization") != self.basic_authorization:
             return Answer(401)
         assert query["service"] == ["registry.test"]
         return Answer(200, {}, b'{"token": "registry-token-value", "expires_in": 300}')
+
+    def _exchange_token(self, form: Mapping[str, list[str]]) -> Answer:
+        required = {
+            "grant_type": ["refresh_token"],
+            "refresh_token": [self.identity_token],
+            "service": ["registry.test"],
+        }
+        if (
+            not self.identity_token
+            or not required.items() <= form.items()
+            or not form["scope"]
+            or not form["client_id"]
+        ):
+            return Answer(401)
+        return Answer(200, {}, b'{"access_token": "registry-token-value", "expires_in": 300}')
 
 
 @contextmanager
@@ -209,13 +229,14 @@ def serve(server: ArtifactServer, tls: ssl.SSLContext | None = None) -> Iterator
         def do_GET(self) -> None:
             headers = {name.lower(): value for name, value in self.headers.items()}
             has_certificate = isinstance(self.connection, ssl.SSLSocket) and bool(self.connection.getpeercert())
-            request = Received(self.command, self.path, headers, has_certificate)
+            body = self.rfile.read(int(headers.get("content-length", 0))).decode()
+            request = Received(self.command, self.path, headers, has_certificate, body)
             server.requests.append(request)
             # A client can close the connection at any time.
             with suppress(BrokenPipeError, ConnectionResetError):
                 self.send(server.respond(request))
 
-        do_HEAD = do_GET  # noqa: N815  name of the base class
+        do_HEAD = do_POST = do_GET  # noqa: N815  names of the base class
 
         def send(self, answer: Answer) -> None:
             if answer.behavior == "hang":
