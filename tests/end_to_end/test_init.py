@@ -6,7 +6,7 @@ import json
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Thread
 
@@ -16,6 +16,7 @@ from reconciler.bootstrap.repository_type import detect_repository_type
 from tests.support.command_line import CommandResult, run_in
 from tests.support.daemon import ENVIRONMENT
 from tests.support.git_repositories import commit_files, git, make_bare, point_ref
+from tests.support.http_servers import LocalServer
 from tests.support.terminal import run_on_terminal
 
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: gateway\n"
@@ -167,7 +168,7 @@ def serve(path: str, content: bytes) -> Iterator[str]:
         def log_message(self, format: str, *_: object) -> None:  # noqa: A002  name of the base class
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = LocalServer(Handler)
     Thread(target=server.serve_forever, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}/charts"

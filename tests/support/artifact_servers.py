@@ -9,12 +9,13 @@ import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Event, Thread
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from reconciler.packages.artifacts import ArtifactRepository
+from tests.support.http_servers import LocalServer
 
 CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 FLUX_LAYER = "application/vnd.cncf.flux.content.v1.tar+gzip"
@@ -270,7 +271,7 @@ def serve(server: ArtifactServer, tls: ssl.SSLContext | None = None) -> Iterator
         def log_message(self, format: str, *_: object) -> None:  # noqa: A002  name of the base class
             """Log nothing."""
 
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    http = LocalServer(Handler)
     http.daemon_threads = True
     server.port = http.server_port
     if tls:

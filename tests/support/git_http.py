@@ -9,11 +9,12 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from urllib.parse import unquote
 
 from tests.support.git_environment import HERMETIC
+from tests.support.http_servers import LocalServer
 
 
 @dataclass
@@ -53,7 +54,7 @@ def serve(host: GitHost) -> Iterator[GitHost]:
     class Handler(_Handler):
         git_host = host
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with LocalServer(Handler) as server:
         host.port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()

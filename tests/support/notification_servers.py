@@ -10,12 +10,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from email.message import EmailMessage
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from threading import Event, Thread
 from typing import Any
 
 from aiosmtpd.controller import Controller
 from aiosmtpd.smtp import AuthResult, Envelope, LoginPassword
+
+from tests.support.http_servers import LocalServer
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ def http_server(tls: ssl.SSLContext | None = None) -> Iterator[HttpRecorder]:
         def log_message(self, format: str, *_: object) -> None:  # noqa: A002  name of the base class
             """Log nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = LocalServer(Handler)
     recorder.port = server.server_port
     if tls:
         server.socket = tls.wrap_socket(server.socket, server_side=True)

@@ -8,11 +8,12 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.fake_forge.core import FakeForge
+from tests.support.http_servers import LocalServer
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def serve(wire: Wire) -> Iterator[str]:
         product_api = wire
         breaks = broken
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    with LocalServer(Handler) as server:
         # A thread that waits on a keep-alive connection must not block the shutdown.
         server.daemon_threads, server.block_on_close = True, False
         wire.forge.url = f"http://127.0.0.1:{server.server_address[1]}"
