@@ -49,15 +49,21 @@ def read_documents(files: FileTree, group: str) -> tuple[list[SourceDocument], l
 
     Templates of charts are ignored.
     """
+    paths = (path for path, file in files.items() if path.endswith(YAML_SUFFIXES) and group.encode() in file.data)
+    return parse_objects(files, (path for path in paths if not _is_chart_template(files, path)))
+
+
+def _is_chart_template(files: FileTree, path: str) -> bool:
+    chart, has_templates, _ = path.rpartition("templates/")
+    return bool(has_templates) and f"{chart}Chart.yaml" in files
+
+
+def parse_objects(files: FileTree, paths: Iterable[str]) -> tuple[list[SourceDocument], list[NotImported]]:
+    """Return the objects in files, and the files that cannot be parsed. Documents without a kind are ignored."""
     documents: list[SourceDocument] = []
     unreadable: list[NotImported] = []
-    for path, file in files.items():
-        chart, has_templates, _ = path.rpartition("templates/")
-        if not path.endswith(YAML_SUFFIXES) or group.encode() not in file.data:
-            continue
-        if has_templates and f"{chart}Chart.yaml" in files:
-            continue
-        parsed = parse_cached(file.data)
+    for path in paths:
+        parsed = parse_cached(files[path].data)
         if isinstance(parsed, ParseFailure):
             reason = f"the file cannot be parsed: {parsed.message}"
             unreadable.append(NotImported(path, reason, "Correct the file.", parsed.line))

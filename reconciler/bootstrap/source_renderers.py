@@ -55,8 +55,9 @@ def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     """Build the engine that renders charts."""
     # Import the engine here, because most fleets have no charts.
     from reconciler.packages.charts.package_files import OutputRules
+    from reconciler.sources.engine_programs import EngineProgram
     from reconciler.sources.helm import HelmEngine, HelmOptions
-    from reconciler.sources.helm_program import HelmProgram
+    from reconciler.sources.helm_program import HELM
     from reconciler.sources.limits import SourceLimits
     from reconciler.sources.programs import ProgramFinder, ProgramRunner
 
@@ -64,7 +65,7 @@ def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     limits, runner, cache = _build_limits(options), ProgramRunner(sources.sandbox), _build_cache(settings)
     finder = ProgramFinder("helm", options.program_path, search_path)
     backoff = _build_backoff(settings, options)
-    helm = HelmProgram(_parse_versions(options), finder, runner, cache, limits, backoff)
+    helm = EngineProgram(HELM, _parse_versions(options), finder, runner, cache, limits, backoff)
     rules = OutputRules(options.resources, options.strict)
     return HelmEngine(
         HelmOptions(limits, rules, SourceLimits(**sources.limits.model_dump())), helm, runner, cache, backoff

@@ -20,10 +20,9 @@ from reconciler.packages.charts.request import ChartRequest, RenderedSource, Ren
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.processes.process import ProcessLimits
-from reconciler.sources.engine_programs import EngineVersion
+from reconciler.sources.engine_programs import EngineProgram, EngineVersion
 from reconciler.sources.engine_runs import EngineRuns, call_in_threads, decode_output
 from reconciler.sources.errors import SourceError
-from reconciler.sources.helm_program import HelmProgram
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.programs import ProgramRunner
 from reconciler.sources.render_cache import RenderCache
@@ -51,7 +50,7 @@ class HelmEngine:
     def __init__(
         self,
         options: HelmOptions,
-        program: HelmProgram,
+        program: EngineProgram,
         runner: ProgramRunner,
         cache: RenderCache,
         backoff: CallBackoff,

@@ -14,8 +14,9 @@ from reconciler.packages.charts.package_files import OutputRules
 from reconciler.packages.charts.request import ChartRequest
 from reconciler.processes.process import ProcessLimits
 from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.sources.engine_programs import EngineProgram
 from reconciler.sources.helm import HelmEngine, HelmOptions
-from reconciler.sources.helm_program import HelmProgram
+from reconciler.sources.helm_program import HELM
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.programs import ProgramFinder, ProgramRunner, SandboxMode
 from reconciler.sources.render_cache import RenderCache
@@ -120,7 +121,7 @@ def build_engine(
     runner, renders = ProgramRunner(sandbox), RenderCache(cache, 1 << 30, 1 << 24)
     finder = ProgramFinder("helm", Path(program), "")
     backoff = Backoff(BACKOFF_SECONDS, BACKOFF_SECONDS, clock or Clock())
-    helm = HelmProgram(read_range(">=3.14 <5"), finder, runner, renders, limits, backoff)
+    helm = EngineProgram(HELM, read_range(">=3.14 <5"), finder, runner, renders, limits, backoff)
     return HelmEngine(HelmOptions(limits, rules, SourceLimits()), helm, runner, renders, backoff)
 
 

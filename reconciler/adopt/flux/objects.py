@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Mapping
 
-from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
+from reconciler.adopt.documents import SourceDocument, get_mapping, get_text, parse_objects
 from reconciler.adopt.overlays import find_kustomization
 from reconciler.adopt.resources import YAML_SUFFIXES
 from reconciler.adopt.units import NotImported
@@ -76,21 +76,8 @@ def read_folder(files: FileTree, folder: str) -> FolderContent:
     A kustomization file that only lists resources is followed. Without such a file, all files below the folder are
     used, as Flux does.
     """
-    documents: list[SourceDocument] = []
-    unreadable: list[NotImported] = []
     overlays: list[str] = []
-    paths = [*_list_paths(files, folder, overlays, set())]
-    for path in paths:
-        parsed = parse_cached(files[path].data)
-        if isinstance(parsed, ParseFailure):
-            reason = f"the file cannot be parsed: {parsed.message}"
-            unreadable.append(NotImported(path, reason, "Correct the file.", parsed.line))
-            continue
-        documents += (
-            SourceDocument(path, document)
-            for document in parsed.documents
-            if isinstance(document.data, Mapping) and isinstance(document.data.get("kind"), str)
-        )
+    documents, unreadable = parse_objects(files, _list_paths(files, folder, overlays, set()))
     has_kustomization = find_kustomization(files, folder) is not None
     return FolderContent(tuple(documents), tuple(unreadable), next(iter(overlays), ""), has_kustomization)
 
