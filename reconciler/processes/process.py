@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import selectors
 import signal
@@ -68,6 +69,12 @@ def limit_resources(command: Sequence[str], limits: ProcessLimits) -> tuple[str,
     """Return a command that runs `command` with limits for the memory and for the size of each written file."""
     sizes = (str(limits.memory_bytes), str(limits.output_bytes))
     return (sys.executable, "-I", "-S", _LIMIT_PROGRAM, *sizes, *command)
+
+
+def compute_program_digest(program: Path) -> str:
+    """Return the SHA-256 digest of a program file, e.g. "sha256:…". Raises OSError."""
+    with program.open("rb") as content:
+        return f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"
 
 
 def run_process(spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:

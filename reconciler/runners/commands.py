@@ -33,6 +33,7 @@ from reconciler.processes.process import (
     ProcessResult,
     ProcessSpec,
     ProcessTimeoutError,
+    compute_program_digest,
     limit_resources,
     run_process,
 )
@@ -87,8 +88,7 @@ class CommandFunctions:
     def _compute_digest(self, program: str) -> str:
         if program not in self._digests:
             try:
-                with Path(program).open("rb") as content:
-                    self._digests[program] = f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"
+                self._digests[program] = compute_program_digest(Path(program))
             except OSError as error:
                 raise InterruptedFunctionError(f"{program} cannot be read: {error.strerror}") from error
         return self._digests[program]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import sys
@@ -20,6 +19,7 @@ from reconciler.processes.process import (
     ProcessResult,
     ProcessSpec,
     ProcessTimeoutError,
+    compute_program_digest,
     limit_resources,
     run_process,
 )
@@ -93,9 +93,7 @@ class ProgramFinder:
     def _read(self, path: Path, state: tuple[str, int, int, int]) -> Program:
         with self._lock:
             if state not in self._known:
-                with path.open("rb") as content:
-                    digest = f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"
-                self._known = {state: Program(path, digest)}
+                self._known = {state: Program(path, compute_program_digest(path))}
             return self._known[state]
 
 
