@@ -21,7 +21,7 @@ from reconciler.adopt.requests import PackageRequest, RepositoryReference
 from reconciler.adopt.units import MAX_DIFFERENT_LEAVES, Choice, Cluster
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.scaffold.documents import build_repository
+from reconciler.output.scaffold.documents import build_repository, build_set
 
 _NOT_IN_NAME = re.compile(r"[^-a-z0-9.]+")
 
@@ -117,6 +117,14 @@ def _combine(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
 def _build_package(
     name: str, groups: Sequence[_Group], clusters: Sequence[Cluster], names: Mapping[RepositoryReference, str]
 ) -> tuple[GeneratedPackage, list[Choice]]:
+    packages = tuple(group.first.package for group in groups)
+    names_of_clusters = groups[0].clusters
+    if len(groups) == 1 and len(groups[0].requests) == 1:
+        first = groups[0].first
+        options = _build_literal_options(first)
+        variant = build_variant(name, _build_upstream(first, names), first.cluster, first.package, options)
+        choice = Choice(name, f"PackageVariant {name}", "only one cluster has this source with these options")
+        return GeneratedPackage(name, packages, names_of_clusters, (variant,)), [choice]
     documents: list[Mapping[str, Any]] = []
     choices: list[Choice] = []
     upstreams: list[dict[str, Any]] = []
@@ -131,22 +139,13 @@ def _build_package(
         if request.kustomize and (options := _build_overlay_template(group, clusters)):
             template["kustomize"] = options
         upstreams.append({**upstream, "template": template})
-    packages = tuple(group.first.package for group in groups)
-    names_of_clusters = groups[0].clusters
-    first = groups[0].first
-    if len(groups) == 1 and len(groups[0].requests) == 1:
-        options = _build_literal_options(first)
-        variant = build_variant(name, _build_upstream(first, names), first.cluster, first.package, options)
-        choices = [Choice(name, f"PackageVariant {name}", "only one cluster has this source with these options")]
-        return GeneratedPackage(name, packages, names_of_clusters, (variant,)), choices
     if len(groups) == 1:
         template = {"adoptionPolicy": "adoptExisting", **upstreams[0].pop("template")}
         targets, reason = build_targets(names_of_clusters, clusters, template)
         owner = build_package_set(name, upstreams[0], targets)
     else:
         targets, reason = build_targets(names_of_clusters, clusters, {"adoptionPolicy": "adoptExisting"})
-        owner = build_package_set(name, {}, targets)
-        owner["spec"] = {"upstreams": upstreams, "targets": targets}
+        owner = build_set(name, {"upstreams": upstreams, "targets": targets})
     choices.insert(0, Choice(name, f"PackageVariantSet {name}", reason))
     return GeneratedPackage(name, packages, names_of_clusters, (owner, *documents)), choices
 
@@ -173,7 +172,9 @@ def _build_overlay_template(group: _Group, clusters: Sequence[Cluster]) -> dict[
 
 
 def _build_upstream(request: PackageRequest, names: Mapping[RepositoryReference, str]) -> dict[str, Any]:
-    return {"repo": names[request.upstream.repository], **dict(request.upstream.fields)}
+    upstream = request.upstream
+    kind = "chart" if upstream.repository.type == "helm" else "package"
+    return {"repo": names[upstream.repository], kind: upstream.package, **dict(upstream.fields)}
 
 
 def _name_repositories(requests: Iterable[PackageRequest]) -> Mapping[RepositoryReference, str]:

@@ -27,7 +27,7 @@ class UpstreamReference:
 
     Attributes:
         package: The path of the folder, or the name of the chart or artifact.
-        fields: The other fields of `spec.upstream`, such as the version.
+        fields: The fields of `spec.upstream` besides the repository and the package, such as the version.
     """
 
     repository: RepositoryReference

@@ -110,11 +110,11 @@ def _read_upstream(
     if chart:
         has_scheme = url.startswith(("https://", "http://", "oci://"))
         repository = RepositoryReference("helm", url.rstrip("/") if has_scheme else f"oci://{url.rstrip('/')}")
-        return UpstreamReference(repository, chart, (("chart", chart), ("version", revision or "*")))
+        return UpstreamReference(repository, chart, (("version", revision or "*"),))
     if url.startswith("oci://"):
         registry, _, package = url.rstrip("/").rpartition("/")
         repository = RepositoryReference("oci", registry)
-        return UpstreamReference(repository, package, (("package", package), ("tag", revision or "latest")))
+        return UpstreamReference(repository, package, (("tag", revision or "latest"),))
     if _COMMIT.fullmatch(revision) or _TAG.fullmatch(revision):
         reason = f"targetRevision {revision!r} is a commit or tag of the whole repository"
         return source.report(
@@ -125,7 +125,7 @@ def _read_upstream(
     if path in (".", "") or path.startswith(".."):
         return source.report((*place, "path"), "the package must be in a folder of the repository", "Move the files.")
     repository = RepositoryReference("git", url, "" if branch in ("", "HEAD") else branch)
-    return UpstreamReference(repository, path, (("package", path), ("revision", -1)))
+    return UpstreamReference(repository, path, (("revision", -1),))
 
 
 def _read_folder(upstream: UpstreamReference, read_repository: RepositoryReader) -> FileTree:
@@ -161,9 +161,7 @@ def _convert_overlay(
         kustomize = read_options(options, posixpath.relpath(upstream.package, root))
     except OverlayError as error:
         return source.report((*place, "kustomize", error.field), str(error), "Write it into the overlay.")
-    return ConvertedSource(
-        replace(upstream, package=root, fields=(("package", root), ("revision", -1))), None, kustomize
-    )
+    return ConvertedSource(replace(upstream, package=root, fields=(("revision", -1),)), None, kustomize)
 
 
 def _convert_chart(

@@ -173,7 +173,7 @@ class _ClusterReader:
                 if isinstance(built, NotImported):
                     return built
                 kustomize = built
-                upstream = replace(upstream, package=root, fields=(("package", root), ("revision", -1)))
+                upstream = replace(upstream, package=root)
         if variables := self._find_substitutions(document, files, upstream.package):
             return variables
         return PackageRequest(

@@ -26,13 +26,13 @@ def build_folder_upstream(source: SourceDocument, path: str) -> UpstreamReferenc
         repository = _read_git_repository(source, url)
         if isinstance(repository, NotImported):
             return repository
-        return UpstreamReference(repository, folder, (("package", folder), ("revision", -1)))
+        return UpstreamReference(repository, folder, (("revision", -1),))
     if source.data["kind"] == "OCIRepository":
         if folder not in (".", ""):
             return source.report(("spec", "url"), f"the folder {folder!r} of an artifact is used", "Use its root.")
         registry, _, package = url.rstrip("/").rpartition("/")
         repository = RepositoryReference("oci", registry)
-        return UpstreamReference(repository, package, (("package", package), *_read_oci_reference(source).items()))
+        return UpstreamReference(repository, package, tuple(_read_oci_reference(source).items()))
     return source.report(("kind",), f"a {source.data['kind']} has no equivalent", "Copy the files to Git.")
 
 
@@ -65,15 +65,12 @@ def build_chart_upstream(source: SourceDocument, chart: str, version: str) -> Up
         return source.report(("spec", "url"), "the URL contains credentials", "Move them to the settings.")
     match source.data["kind"]:
         case "HelmRepository":
-            fields = (("chart", chart), ("version", version or "*"))
-            return UpstreamReference(RepositoryReference("helm", url), chart, fields)
+            return UpstreamReference(RepositoryReference("helm", url), chart, (("version", version or "*"),))
         case "OCIRepository":
             repository, _, name = url.rpartition("/")
             reference = {"version" if key == "tag" else key: text for key, text in _read_oci_reference(source).items()}
             if reference.get("version") == "latest":
                 reference = {"version": "*"}
-            return UpstreamReference(
-                RepositoryReference("helm", repository), name, (("chart", name), *reference.items())
-            )
+            return UpstreamReference(RepositoryReference("helm", repository), name, tuple(reference.items()))
         case _:
             return build_folder_upstream(source, chart)

@@ -65,7 +65,7 @@ def test_a_folder_of_manifests_becomes_a_request() -> None:
 
     (request,) = result.requests
     assert (request.cluster, request.package, request.upstream.package) == ("berlin", "web", "apps/web")
-    assert dict(request.upstream.fields) == {"package": "apps/web", "revision": -1}
+    assert dict(request.upstream.fields) == {"revision": -1}
     assert result.not_imported == ()
 
 
@@ -83,7 +83,7 @@ def test_objects_in_the_folders_of_kustomizations_are_read() -> None:
     assert (request.package, request.helm.release_name, request.helm.namespace) == ("ksm", "ksm", "mon")
     assert request.helm.values == {"a": 1}
     assert request.upstream.repository.url == "https://charts.example.com"
-    assert dict(request.upstream.fields) == {"chart": "ksm", "version": "5.x"}
+    assert (request.upstream.package, dict(request.upstream.fields)) == ("ksm", {"version": "5.x"})
 
 
 def test_the_objects_of_flux_itself_and_repeated_folders_are_read_once() -> None:
@@ -94,26 +94,29 @@ def test_the_objects_of_flux_itself_and_repeated_folders_are_read_once() -> None
 
 
 @pytest.mark.parametrize(
-    ("documents", "type_", "fields"),
+    ("documents", "type_", "package", "fields"),
     [
         ([release({"chart": "./charts/ksm", "sourceRef": {"kind": "GitRepository", "name": "flux-system",
                                                           "namespace": "flux-system"}})],
-         "git", {"package": "charts/ksm", "revision": -1}),
+         "git", "charts/ksm", {"revision": -1}),
         ([{**release(), "spec": {"chartRef": {"kind": "OCIRepository", "name": "app"}}}, OCI],
-         "helm", {"chart": "app", "version": "v1"}),
+         "helm", "app", {"version": "v1"}),
         ([{**release(), "spec": {"chartRef": {"kind": "HelmChart", "name": "c"}}},
           flux_object("source", "HelmChart", "c", {"chart": "x", "sourceRef": {"kind": "HelmRepository",
                                                                               "name": "stable"}}, "mon")],
-         "helm", {"chart": "x", "version": "*"}),
+         "helm", "x", {"version": "*"}),
     ],
     ids=["git", "artifact", "chart-object"],
 )  # fmt: skip
-def test_the_chart_of_a_release(documents: list[dict[str, Any]], type_: str, fields: dict[str, Any]) -> None:
+def test_the_chart_of_a_release(
+    documents: list[dict[str, Any]], type_: str, package: str, fields: dict[str, Any]
+) -> None:
     result = read(git_repository(), HELM_REPOSITORY, *documents)
 
     assert result.not_imported == ()
     (request,) = result.requests
-    assert (request.upstream.repository.type, dict(request.upstream.fields)) == (type_, fields)
+    upstream = request.upstream
+    assert (upstream.repository.type, upstream.package, dict(upstream.fields)) == (type_, package, fields)
 
 
 @pytest.mark.parametrize(
@@ -219,7 +222,8 @@ def test_an_artifact_becomes_an_upstream() -> None:
     source = {"kind": "OCIRepository", "name": "app", "namespace": "mon"}
     (request,) = read(OCI, kustomization("./", sourceRef=source)).requests
 
-    assert (request.upstream.repository.type, dict(request.upstream.fields)) == ("oci", {"package": "app", "tag": "v1"})
+    upstream = request.upstream
+    assert (upstream.repository.type, upstream.package, dict(upstream.fields)) == ("oci", "app", {"tag": "v1"})
 
 
 def test_the_labels_of_clusters_come_from_the_layout() -> None:

@@ -29,9 +29,9 @@ def request(
     cluster: str, package: str = "web", set_name: str = "all", helm: HelmRequest | None = None
 ) -> PackageRequest:
     upstream = (
-        UpstreamReference(CHARTS, package, (("chart", package), ("version", "1.0.0")))
+        UpstreamReference(CHARTS, package, (("version", "1.0.0"),))
         if helm
-        else UpstreamReference(GIT, f"apps/{package}", (("package", f"apps/{package}"), ("revision", -1)))
+        else UpstreamReference(GIT, f"apps/{package}", (("revision", -1),))
     )
     return PackageRequest(set_name, f"{package}-{cluster}", cluster, package, upstream, helm)
 
@@ -191,11 +191,33 @@ def test_overlays_per_cluster(paths: list[str], expected: dict[str, Any]) -> Non
     assert package.documents[0]["spec"]["targets"][0]["template"]["kustomize"] == expected
 
 
+@pytest.mark.parametrize(
+    ("reference", "upstream", "repository"),
+    [
+        (GIT, {"package": "x"}, {"type": "git", "git": {"repo": GIT.url}}),
+        (CHARTS, {"chart": "x"}, {"type": "helm", "helm": {"url": CHARTS.url}}),
+        (
+            RepositoryReference("oci", "oci://example.com/team"),
+            {"package": "x"},
+            {"type": "oci", "oci": {"registry": "example.com/team"}},
+        ),
+    ],
+    ids=["git", "helm", "oci"],
+)
+def test_the_type_of_a_repository_selects_the_fields(
+    reference: RepositoryReference, upstream: dict[str, Any], repository: dict[str, Any]
+) -> None:
+    generated = generate(PackageRequest("o", "o", "berlin", "o", UpstreamReference(reference, "x", (("tag", "v1"),))))
+
+    (document,) = generated.repositories
+    assert document["spec"] == repository
+    spec = generated.packages[0].documents[0]["spec"]
+    assert spec["upstream"] == {"repo": document["metadata"]["name"], **upstream, "tag": "v1"}
+
+
 def test_repositories_have_unique_names() -> None:
-    other = UpstreamReference(
-        RepositoryReference("git", "https://other.example.com/apps.git"), "x", (("package", "x"),)
-    )
-    branch = UpstreamReference(RepositoryReference("git", GIT.url, "next"), "y", (("package", "y"),))
+    other = UpstreamReference(RepositoryReference("git", "https://other.example.com/apps.git"), "x", ())
+    branch = UpstreamReference(RepositoryReference("git", GIT.url, "next"), "y", ())
     requests = (
         request("berlin"),
         PackageRequest("o", "o", "berlin", "o", other),

@@ -50,20 +50,20 @@ def read(*documents: dict[str, Any]) -> ReadRequests:
 @pytest.mark.parametrize(
     ("source", "type_", "package", "fields"),
     [
-        ({"path": "plain", "targetRevision": "HEAD"}, "git", "plain", {"package": "plain", "revision": -1}),
-        ({"path": "./plain/", "targetRevision": "main"}, "git", "plain", {"package": "plain", "revision": -1}),
+        ({"path": "plain", "targetRevision": "HEAD"}, "git", "plain", {"revision": -1}),
+        ({"path": "./plain/", "targetRevision": "main"}, "git", "plain", {"revision": -1}),
         (
             {"repoURL": "https://charts.example.com/", "chart": "ksm", "targetRevision": "5.*"},
             "helm",
             "ksm",
-            {"chart": "ksm", "version": "5.*"},
+            {"version": "5.*"},
         ),
-        ({"repoURL": "registry.example.com/x", "chart": "ksm"}, "helm", "ksm", {"chart": "ksm", "version": "*"}),
+        ({"repoURL": "registry.example.com/x", "chart": "ksm"}, "helm", "ksm", {"version": "*"}),
         (
             {"repoURL": "oci://example.com/team/app", "path": ".", "targetRevision": "v1"},
             "oci",
             "app",
-            {"package": "app", "tag": "v1"},
+            {"tag": "v1"},
         ),
     ],
     ids=["folder", "branch", "chart-repository", "chart-in-a-registry", "artifact"],
@@ -128,7 +128,7 @@ def test_an_overlay_becomes_an_upstream_with_its_bases() -> None:
     assert result.not_imported == ()
     (request,) = result.requests
     assert request.upstream.package == "o"
-    assert dict(request.upstream.fields) == {"package": "o", "revision": -1}
+    assert dict(request.upstream.fields) == {"revision": -1}
     assert request.kustomize is not None
     assert request.kustomize.path == "prod"
     assert request.kustomize.fields == {"images": [{"name": "web", "newTag": "2"}], "namePrefix": "a-"}
