@@ -127,6 +127,7 @@ def test_killed_processes_leave_the_refs_of_an_undisturbed_run(tmp_path: Path, s
             assert file.suffix == ".part" or len(file.name) == 64
     run_sync(killed)
     run_sync(killed)
+    assert any(len(file.name) == 64 for file in (killed / "cache/sources/sha256").iterdir())
     run_sync(undisturbed)
     run_sync(undisturbed)
 

@@ -177,7 +177,9 @@ def test_confirmation_of_a_set_is_valid_for_all_clusters(tmp_path: Path) -> None
     publish()
 
     for cluster in CLUSTERS:
-        assert CRD not in fleet.world.paths(fleet.world.fleet, f"clusters/{cluster}", "web")
+        paths = fleet.world.paths(fleet.world.fleet, f"clusters/{cluster}", "charts/web")
+        assert "service-web.yaml" in paths
+        assert CRD not in paths
 
 
 def test_definition_in_two_packages_is_reported(fleet: ChartWorld) -> None:

@@ -135,6 +135,7 @@ def test_every_url_must_be_allowed(world: World, charts: ArtifactServer, other_r
         world.restart(policy=AddressPolicy(tuple(allowed)))
         versions = world.artifacts.list_versions(repository, "web")
         assert not isinstance(versions, SourceProblem)
+        assert len(versions.versions) == 2
         for version in versions.versions:
             result = world.artifacts.read(repository, "web", version)
             assert (result.code if isinstance(result, SourceProblem) else "") == code
