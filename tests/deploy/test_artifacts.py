@@ -54,7 +54,7 @@ def test_the_unit_is_valid(systemd_analyze: Program, tmp_path: Path) -> None:
     assert (process.returncode, process.stderr) == (0, "")
 
 
-def test_the_exposure_of_the_unit_is_low(systemd_analyze: Program, tmp_path: Path) -> None:
+def test_the_exposure_of_the_unit_is_low(systemd_analyze: Program) -> None:
     process = systemd_analyze("security", "--offline=true", f"--threshold={MAX_EXPOSURE * 10:.0f}", UNIT)
     exposure = re.search(r"Overall exposure level for \S+: ([\d.]+)", process.stdout)
 

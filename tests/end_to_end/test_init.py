@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
 from reconciler.bootstrap.repository_type import detect_repository_type
+from tests.support.artifact_servers import ArtifactServer, serve
 from tests.support.command_line import CommandResult, run_in
 from tests.support.daemon import ENVIRONMENT
 from tests.support.git_repositories import commit_files, git, make_bare, point_ref
-from tests.support.http_servers import LocalServer
 from tests.support.terminal import run_on_terminal
 
 KPTFILE = b"apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: gateway\n"
@@ -155,28 +151,6 @@ def test_the_json_output_lists_the_files(folder: Path) -> None:
     assert (data["summary"]["install"], data["summary"]["folder"]) == (1, "platform")
 
 
-@contextmanager
-def serve(path: str, content: bytes) -> Iterator[str]:
-    """Serve one file, and yield the URL of its folder."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200 if self.path == path else 404)
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, format: str, *_: object) -> None:  # noqa: A002  name of the base class
-            pass
-
-    server = LocalServer(Handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/charts"
-    finally:
-        server.shutdown()
-        server.server_close()
-
-
 @pytest.mark.parametrize(
     ("path", "content", "expected"),
     [
@@ -187,8 +161,9 @@ def serve(path: str, content: bytes) -> Iterator[str]:
     ids=["index", "page-of-a-login", "no-index"],
 )
 def test_a_url_with_an_index_is_a_chart_repository(path: str, content: bytes, expected: str) -> None:
-    with serve(path, content) as url:
-        assert detect_repository_type(url) == expected
+    with serve(ArtifactServer(files={path: content})) as server:
+        assert detect_repository_type(f"{server.url}/charts") == expected
+        assert server.paths == ["GET /charts/index.yaml"]
 
 
 @pytest.mark.parametrize(

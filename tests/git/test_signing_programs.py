@@ -14,7 +14,7 @@ from reconciler.git.mirror import Mirror, MirrorSigning
 from reconciler.git.object_writer import NewCommit, NewTag, PutFile
 from reconciler.git.signing import Signer, SigningOptions
 from tests.support.git_repositories import make_bare
-from tests.support.signing_keys import create_hardware_key, write_program
+from tests.support.signing_keys import create_hardware_key, write_allowed_signers, write_program
 
 pytestmark = pytest.mark.real_git
 
@@ -53,8 +53,7 @@ def test_git_accepts_the_signatures_of_a_hardware_key(
     (tag,) = mirror.write_tags([NewTag("v1", commits[0], "v1", 1)])
 
     assert (signer.load_key().description, signer.load_key().is_deterministic) == ("sk-ssh-ed25519@openssh.com", False)
-    allowed = tmp_path / "allowed_signers"
-    allowed.write_text(f"robot@example.com {key.with_suffix('.pub').read_text()}")
+    allowed = write_allowed_signers(tmp_path, key, "robot@example.com")
     settings = (("gpg.ssh.allowedSignersFile", str(allowed)),)
     assert mirror.verify_signature("verify-tag", tag, settings) is None
     # The signatures of each try contain another counter, so that the object must store them.

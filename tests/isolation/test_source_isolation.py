@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pkgutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +11,11 @@ from structlog.testing import capture_logs
 
 from tests.scenarios.test_artifacts import describe_repository
 from tests.support.archives import pack_files
-from tests.support.artifact_servers import RegistryServer, serve
+from tests.support.artifact_servers import RegistryServer
 from tests.support.world import World, package, small_world
 
 PACKAGES = {"db": "berlin", "web": "lisbon"}
 LIST_VERSIONS = "reconciler.sources.artifacts.Artifacts.list_versions"
-
-
-@pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    running = RegistryServer()
-    with serve(running):
-        yield running
 
 
 def release(registry: RegistryServer, version: str) -> None:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.artifact_servers import registry
 from tests.support.in_process_git.program import git_of_the_module
 
-__all__ = ["git_of_the_module"]
+__all__ = ["git_of_the_module", "registry"]
 
 
 @pytest.fixture

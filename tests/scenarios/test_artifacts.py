@@ -50,13 +50,6 @@ def server() -> Iterator[ArtifactServer]:
 
 
 @pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    running = RegistryServer()
-    with serve(running):
-        yield running
-
-
-@pytest.fixture
 def helm(tmp_path: Path) -> FakeHelm:
     program = FakeHelm(tmp_path / "bin")
     program.behave(output=OUTPUT)

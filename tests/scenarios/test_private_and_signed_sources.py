@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,13 +16,6 @@ from tests.support.artifact_servers import Answer, RegistryServer, serve
 from tests.support.world import World, package, small_world
 
 USER, PASSWORD = "reader", "password-of-the-reader"
-
-
-@pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    running = RegistryServer()
-    with serve(running):
-        yield running
 
 
 @pytest.fixture

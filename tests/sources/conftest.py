@@ -15,19 +15,14 @@ from reconciler.sources.keyless import KeylessVerifier
 from reconciler.sources.programs import ProgramFinder, ProgramRunner
 from reconciler.sources.provenance import ProvenanceVerifier
 from reconciler.sources.verifier_program import VerifierProgram
-from tests.support.artifact_servers import ArtifactServer, RegistryServer, serve
+from tests.support.artifact_servers import ArtifactServer, RegistryServer, registry, serve
+
+__all__ = ["registry"]
 
 
 @pytest.fixture
 def charts() -> Iterator[ArtifactServer]:
     with serve(ArtifactServer()) as server:
-        yield server
-
-
-@pytest.fixture
-def registry() -> Iterator[RegistryServer]:
-    server = RegistryServer()
-    with serve(server):
         yield server
 
 

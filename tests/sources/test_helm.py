@@ -122,7 +122,7 @@ def test_threads_share_a_render(engine: HelmEngine, helm: FakeHelm) -> None:
     assert all(result is results[0] for result in results)
 
 
-def test_missing_program_and_later_installation(tmp_path: Path, engine: HelmEngine, helm: FakeHelm) -> None:
+def test_missing_program_and_later_installation(engine: HelmEngine, helm: FakeHelm) -> None:
     helm.path.unlink()
 
     source = engine.render(CHART, REQUEST)

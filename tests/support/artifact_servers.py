@@ -14,6 +14,8 @@ from threading import Event, Thread
 from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
+import pytest
+
 from reconciler.packages.artifacts import ArtifactRepository
 from tests.support.http_servers import LocalServer
 
@@ -285,6 +287,14 @@ def serve(server: ArtifactServer, tls: ssl.SSLContext | None = None) -> Iterator
         http.shutdown()
         thread.join()
         http.server_close()
+
+
+@pytest.fixture
+def registry() -> Iterator[RegistryServer]:
+    """Run a registry without authentication."""
+    server = RegistryServer()
+    with serve(server):
+        yield server
 
 
 def helm_repository(server: ArtifactServer, **fields: object) -> ArtifactRepository:

@@ -32,8 +32,3 @@ class Traces:
         """Return the names of all spans, each with the name of its parent."""
         names = {opened.context.span_id: opened.name for opened in self.spans if opened.context}
         return {(opened.name, names.get(opened.parent.span_id, "") if opened.parent else "") for opened in self.spans}
-
-    def list_links(self, name: str) -> list[str]:
-        """Return the names of the spans that the only span with this name has links to."""
-        names = {opened.context.span_id: opened.name for opened in self.spans if opened.context}
-        return [names[link.context.span_id] for link in self.find(name).links]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from reconciler.catalog.files import File, FileTree
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import compare_packages
+from tests.support.charts import read_folder
 from tests.support.examples import examples
 from tests.unit.output.builders import (
     COMMIT,
@@ -54,19 +55,13 @@ def _read_content(files: FileTree, path: str) -> bytes:
     return files[path].data if path in files else b""
 
 
-def read_package(folder: Path) -> FileTree:
-    return FileTree(
-        {str(path.relative_to(folder)): File(path.read_bytes()) for path in folder.rglob("*") if path.is_file()}
-    )
-
-
 @pytest.mark.skipif(not SHARED.exists(), reason="the packages of other projects are not here")
 def test_every_file_of_real_packages_is_reported() -> None:
     folders = sorted(path.parent for path in SHARED.rglob("Kptfile"))
     assert folders
 
     for folder in folders:
-        files = read_package(folder)
+        files = read_folder(folder)
         added = compare_packages(FileTree(), files)
 
         assert len(added.kptfiles) == sum(path.rpartition("/")[2] == "Kptfile" for path in files)
