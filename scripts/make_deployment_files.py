@@ -4,8 +4,9 @@
     python scripts/make_deployment_files.py --check    exit 1 and name each file that differs
 
 The chart contains copies of the alert rules and of the dashboard, and a table of its values. The kustomize base is the
-output of `helm template` with the default values. Needs helm, which
-scripts/install_test_programs.sh installs.
+output of `helm template` with the default values.
+
+This script needs helm, which scripts/install_test_programs.sh installs.
 """
 
 from __future__ import annotations

@@ -18,7 +18,10 @@ KUBERNETES_VERSION_ANNOTATION = "reconciler.dev/kubernetes-version"
 KUBERNETES_VERSION_SCHEMA: Mapping[str, Mapping[str, Any]] = {
     KUBERNETES_VERSION_ANNOTATION: {
         "examples": ["1.31"],
-        "description": "Kubernetes version of the cluster. The command validate checks resources against it.",
+        "description": (
+            "Kubernetes version of the cluster. Charts are rendered for it. The command validate checks resources "
+            "against it."
+        ),
     }
 }
 """JSON Schema of the annotation that all kinds of clusters can have."""
