@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TypeVar
 
+from reconciler.krm.field_text import split_list
 from reconciler.lazy_dataclasses import dataclass
 
 ACK_DELETIONS = "reconciler.dev/ack-deletions"
@@ -32,7 +33,7 @@ def read_acknowledged_hashes(annotations: Mapping[str, str]) -> frozenset[str]:
 
 def read_annotation(annotations: Mapping[str, str], name: str) -> frozenset[str]:
     """Return the entries of an annotation, which are separated by commas."""
-    return frozenset(part.strip() for part in annotations.get(name, "").split(",")) - {""}
+    return frozenset(split_list(annotations.get(name, "")))
 
 
 def count_existing(

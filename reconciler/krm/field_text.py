@@ -1,4 +1,4 @@
-"""Texts of messages about fields: paths, values, and the most similar name."""
+"""Texts in fields, and texts of messages about fields: paths, values, and the most similar name."""
 
 from __future__ import annotations
 
@@ -18,6 +18,11 @@ def format_path(path: DataPath) -> str:
     """Return a path in the notation of messages, for example `spec.overrideRules[2].overriders`."""
     steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
     return "".join(steps).removeprefix(".")
+
+
+def split_list(text: str) -> tuple[str, ...]:
+    """Return the entries of a text, which are separated by commas. Empty entries are omitted."""
+    return tuple(filter(None, (part.strip() for part in text.split(","))))
 
 
 def suggest_name(name: str, known: Sequence[str]) -> str:

@@ -256,5 +256,5 @@ def parse_documents(path: str, content: bytes) -> tuple[Document, ...] | ParseFa
 
 
 def join_path(folder: str, path: str) -> str:
-    """Return the path of a file in `folder`. If `folder` is "", return `path`."""
-    return f"{folder}/{path}" if folder else path
+    """Return the path of a file or folder below `folder`. The folder "" is the root."""
+    return f"{folder}/{path}" if folder and path else folder or path

@@ -9,12 +9,12 @@ from reconciler.catalog.catalog import Catalog
 from reconciler.controllers.package_variants import status
 from reconciler.controllers.package_variants.codes import VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs
-from reconciler.controllers.package_variants.upstream_resolution import join_path
 from reconciler.controllers.repositories import format_kptfile_url
 from reconciler.controllers.results import ControllerResult, PackageTarget, StalledVariant, Variant
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.package import join_path
 
 _MAX_LISTED = 20
 

@@ -30,6 +30,7 @@ from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import ChartDependencySource, SourceProblem
+from reconciler.packages.package import join_path
 from reconciler.packages.source_kinds import (
     UnknownSourceKind,
     detect_manifests,
@@ -51,11 +52,6 @@ def list_tag_prefixes(prefix: str, directory: str, package: str) -> tuple[str, .
     """Return the possible prefixes of a package's revision tags. The most specific prefix is first."""
     prefixes = (prefix + join_path(directory, package), prefix + package)
     return tuple(dict.fromkeys(entry.rstrip("/") for entry in prefixes))
-
-
-def join_path(directory: str, path: str) -> str:
-    """Return the path of a file or folder below a directory. The directory "" is the root of the repository."""
-    return f"{directory}/{path}" if directory and path else directory or path
 
 
 def parse_revision_number(suffix: str) -> int:

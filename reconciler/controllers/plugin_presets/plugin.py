@@ -25,6 +25,7 @@ from reconciler.catalog.catalog import ConfigObject
 from reconciler.controllers.plugin_presets.codes import PluginCodes
 from reconciler.controllers.plugin_presets.config_objects import Preset, StandalonePlugin, UsableDefinition
 from reconciler.controllers.plugin_presets.option_layers import ResolvedOption
+from reconciler.krm.field_text import split_list
 from reconciler.krm.findings import Finding, downgrade_to_warning
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import emit
@@ -62,8 +63,8 @@ class PropagatedMetadata:
 
 def select_propagated_metadata(labels: Mapping[str, str], annotations: Mapping[str, str]) -> PropagatedMetadata:
     """Return the labels and annotations that a preset propagates to its Plugins."""
-    patterns = tuple(_split_list(annotations.get(PROPAGATE_LABELS, "")))
-    annotation_keys = frozenset(_split_list(annotations.get(PROPAGATE_ANNOTATIONS, ""))) - frozenset(_NEVER_PROPAGATED)
+    patterns = split_list(annotations.get(PROPAGATE_LABELS, ""))
+    annotation_keys = frozenset(split_list(annotations.get(PROPAGATE_ANNOTATIONS, ""))) - frozenset(_NEVER_PROPAGATED)
     return PropagatedMetadata(
         {key: labels[key] for key in sorted(labels) if _matches_any(key, patterns)},
         {key: annotations[key] for key in sorted(annotations) if key in annotation_keys},
@@ -85,10 +86,6 @@ def _read_propagated_keys(annotations: Mapping[str, str]) -> tuple[frozenset[str
 def _read_keys(data: object, name: str) -> frozenset[str]:
     keys = data.get(name) if isinstance(data, dict) else None
     return frozenset(key for key in keys if isinstance(key, str)) if isinstance(keys, list) else frozenset()
-
-
-def _split_list(text: str) -> Iterator[str]:
-    return (stripped for part in text.split(",") if (stripped := part.strip()))
 
 
 def _matches_any(key: str, patterns: Iterable[str]) -> bool:

@@ -21,6 +21,7 @@ from reconciler.catalog.deletion_evidence import InconclusiveFile, find_inconclu
 from reconciler.catalog.files import CommitId, FileTree
 from reconciler.controllers.deletion_guards import contains_deletion_hash, is_mass_deletion
 from reconciler.controllers.results import ConfigSources, DeletionGuard, PackageTarget, parse_object_id
+from reconciler.krm.field_text import split_list
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -241,8 +242,7 @@ def format_reset_token(commit: str) -> str:
 
 def parse_acknowledged_resets(annotations: Mapping[str, str]) -> frozenset[str]:
     """Return the commits that the annotations of an object acknowledge. The annotation can contain several commits."""
-    parts = (part.strip() for part in annotations.get(ACK_RESET_ANNOTATION, "").split(","))
-    return frozenset(part for part in parts if part)
+    return frozenset(split_list(annotations.get(ACK_RESET_ANNOTATION, "")))
 
 
 def check_repository_reset(target: Target, known: KnownHead, annotations: Mapping[str, str]) -> Finding | None:

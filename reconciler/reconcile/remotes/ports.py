@@ -251,7 +251,7 @@ class FetchedUpstreamRefs:
 
     def find_package(self, commit: CommitId, directory: str, package: str) -> PackageDirectory | None:
         """Return the folder of a package at a commit. Return None if the commit does not contain the folder."""
-        path = join_path(directory, package).rstrip("/")
+        path = join_path(directory, package)
         tree = self._remote.find_tree_at(commit, path)
         if tree is None:
             return None
