@@ -160,6 +160,11 @@ class UpstreamPackage:
         return any(package.chart for package in self.packages)
 
     @property
+    def chart_release(self) -> str:
+        """The release of a chart, as its namespace and name. "" for other packages."""
+        return self.chart.release if self.chart else ""
+
+    @property
     def is_git_package(self) -> bool:
         """Whether the files of a Git folder are used without a render, so that kpt can update the package."""
         return self.type == "git" and self.kind in ("kpt", "manifests") and not self.sources

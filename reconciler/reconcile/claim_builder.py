@@ -42,6 +42,7 @@ class ClaimBuilder:
         self._catalog = catalog
         self._all = _FleetClaims(catalog, result, desired)
         self._by_tenants: dict[frozenset[str], _FleetClaims] = {}
+        self._selected: dict[tuple[ObjectKey, frozenset[str]], TargetClaims] = {}
         self._completeness = build_config_completeness(catalog, directory)
         self._max_delete_percent = max_delete_percent
 
@@ -60,6 +61,12 @@ class ClaimBuilder:
 
     def _select(self, target: Target, tenants: frozenset[str]) -> TargetClaims:
         """Return the claims of a target in which only owners of some tenants and the platform team hold deletions."""
+        key = (target.key, tenants)
+        if key not in self._selected:
+            self._selected[key] = self._build_selected(target, tenants)
+        return self._selected[key]
+
+    def _build_selected(self, target: Target, tenants: frozenset[str]) -> TargetClaims:
         if tenants not in self._by_tenants:
             self._by_tenants[tenants] = self._all.select(tenants)
         fleet, name = self._by_tenants[tenants], (target.key.namespace, target.name)

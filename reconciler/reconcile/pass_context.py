@@ -273,10 +273,10 @@ class PassContext:
         This method reports no errors, because the decisions about the packages read the charts again.
         """
         changed = {
-            upstream.fingerprint: (target, upstream)
+            fingerprint: (target, upstream)
             for target in prepared
             if isinstance(target, PreparedTarget)
-            for upstream in _iterate_changed_charts(target)
+            for fingerprint, upstream in _iterate_changed_charts(target)
         }
         if len(changed) < _MIN_PARALLEL_CHARTS:
             return
@@ -682,13 +682,15 @@ class PassContext:
         return rendered
 
 
-def _iterate_changed_charts(prepared: PreparedTarget) -> Iterator[UpstreamPackage]:
-    """Yield the upstreams of packages whose chart, values or options differ from those of the recorded render."""
+def _iterate_changed_charts(prepared: PreparedTarget) -> Iterator[tuple[str, UpstreamPackage]]:
+    """Yield the upstreams whose chart, values or options differ from those of the recorded render, by fingerprint."""
     packages = prepared.snapshot.state.packages
     for variant in prepared.claims.variants:
         upstream, record = variant.upstream, packages.get(variant.target.package)
-        if upstream and upstream.has_chart and (record is None or record.trace.get("upstream") != upstream.fingerprint):
-            yield upstream
+        if upstream and upstream.has_chart:
+            fingerprint = upstream.fingerprint
+            if record is None or record.trace.get("upstream") != fingerprint:
+                yield fingerprint, upstream
 
 
 def _list_packages(claims: TargetClaims, state: TargetState) -> set[str]:

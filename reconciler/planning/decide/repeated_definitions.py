@@ -41,7 +41,7 @@ def find_repeated_definitions(outcomes: Iterable[PackageOutcome]) -> Iterator[Fi
             if others := [package for package in packages[name] if package != target.package]:
                 message = (
                     f"package {target} and {', '.join(sorted(others))} contain the {_KIND} {name} (next step: set"
-                    f" spec.helm.includeCRDs: false, or the values that omit it, in one of the packages)"
+                    " spec.helm.includeCRDs: false, or the values that omit it, in one of the packages)"
                 )
                 owner = str(outcome.variant.owner.key)
                 location = SourceLocation(object=owner, package=str(target), owner=owner)

@@ -179,8 +179,10 @@ class TargetClaims:
 
     def select_for(self, record: PackageRecord) -> TargetClaims:
         """Return the claims without the owners of other tenants, because these owners must not hold a deletion."""
-        tenants = self.completeness.find_tenants(record) if self.select_tenants else None
-        return self.select_tenants(tenants) if self.select_tenants and tenants is not None else self
+        if self.select_tenants is None:
+            return self
+        tenants = self.completeness.find_tenants(record)
+        return self if tenants is None else self.select_tenants(tenants)
 
     def has_owner(self, owner: PackageOwner) -> bool:
         """Return whether the config contains the owner, or a set that may still create it.

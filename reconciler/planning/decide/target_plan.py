@@ -328,7 +328,7 @@ def _build_version(draft: Draft, texts: DraftTexts) -> RenderedVersion:
         against=draft.observed.published,
         upstream=draft.variant.source.summary,
         rules=draft.rendered.rule_texts,
-        release=draft.variant.upstream.chart.release if draft.variant.upstream and draft.variant.upstream.chart else "",
+        release=draft.variant.upstream.chart_release if draft.variant.upstream else "",
     )
 
 

@@ -72,15 +72,16 @@ def recover_base(
         return UnavailableBase(error.failure.message, error.failure)
     except SourceFailedError as error:
         return _use_accepted_base(variant, recorded, contents.read_tree(tree), tree, str(error), contents)
-    candidates = (content.files, restore_held_resources(content.files, contents.read_tree(tree), hold_kinds))
-    found = next((files for files in candidates if files.id == base), None)
-    if found is None:
+    found = content.files
+    if found.id != base:
+        found = restore_held_resources(found, contents.read_tree(tree), hold_kinds)
+    if found.id != base:
         reason = _explain_difference(source, status, content)
         return _use_accepted_base(variant, recorded, content.files, tree, reason, contents)
     has_local_changes = status["trees"]["merged"] != base or rendered != tree
     # The source with local changes is unknown. Use the package, because its steps have no effect if they are repeated.
     return RecoveredBase(
-        contents.store_tree(found), tree if has_local_changes else base, recorded.summary, _get_release(recorded)
+        contents.store_tree(found), tree if has_local_changes else base, recorded.summary, recorded.chart_release
     )
 
 
@@ -98,10 +99,6 @@ def _restore_upstream(source: UpstreamPackage, status: Mapping[str, Any]) -> Ups
     )
 
 
-def _get_release(upstream: UpstreamPackage) -> str:
-    return upstream.chart.release if upstream.chart else ""
-
-
 def _use_accepted_base(
     variant: Variant,
     recorded: UpstreamPackage,
@@ -113,9 +110,9 @@ def _use_accepted_base(
     """Return the base that the owner accepts instead of the recorded base."""
     if variant.strategy == "force-delete-replace":
         # With the package as its own base, the update replaces all files.
-        return RecoveredBase(tree, tree, recorded.summary, _get_release(recorded))
+        return RecoveredBase(tree, tree, recorded.summary, recorded.chart_release)
     if candidate.id in variant.accepted_bases:
-        return RecoveredBase(contents.store_tree(candidate), tree, recorded.summary, _get_release(recorded))
+        return RecoveredBase(contents.store_tree(candidate), tree, recorded.summary, recorded.chart_release)
     owner = variant.owner.parent or variant.owner.key
     effect = "update all files and discard local changes" if candidate.id == tree else "use the files of this render"
     return UnavailableBase(
