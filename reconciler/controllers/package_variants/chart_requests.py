@@ -1,15 +1,20 @@
-"""The request to render a chart for one PackageVariant, from its field `spec.helm` and from the target cluster."""
+"""The options of the render of one PackageVariant, from `spec.helm`, `spec.kustomize` and the target cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from reconciler.api.helm_options import HelmOptions
+from reconciler.api.kustomize_options import KustomizeOptions
 from reconciler.api.manifest import KUBERNETES_VERSION_ANNOTATION
 from reconciler.api.package_sources import RepositoryType
 from reconciler.api.porch import PackageVariantSpec
+from reconciler.controllers.package_variants.chart_values import CollectedValues
+from reconciler.controllers.package_variants.kustomize_requests import build_kustomize_request
 from reconciler.controllers.repositories import Repository
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.controllers.results import UpstreamPackage
+from reconciler.krm.field_text import split_list
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.charts.request import ChartRequest, HookPolicy
 from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.source_kinds import CHART_FILE
@@ -33,50 +38,68 @@ class ChartDefaults:
     hooks: HookPolicy = "keep"
 
 
-def build_chart_request(
-    spec: PackageVariantSpec,
-    helm: HelmOptions,
-    values: ChartValues,
-    target: Repository,
-    annotations: Mapping[str, str],
-    identity: str,
-    defaults: ChartDefaults,
-) -> ChartRequest:
-    """Return the request to render the chart of a PackageVariant.
+@dataclass(frozen=True)
+class RequestedChart:
+    """The options of a chart, and its collected values."""
 
-    Args:
-        values: The values that the options request.
-        target: The Repository of the cluster.
+    options: HelmOptions
+    collected: CollectedValues
+
+
+@dataclass(frozen=True)
+class RenderOptions:
+    """Adds the options of the render to the upstream packages of one PackageVariant.
+
+    Attributes:
         annotations: The annotations of the object that requests the package.
+        target: The Repository of the cluster.
         identity: A text that identifies the package, for fixed values instead of random values.
     """
-    cluster_version = target.annotations.get(KUBERNETES_VERSION_ANNOTATION, "")
-    return ChartRequest(
-        release_name=helm.release_name or spec.downstream.package.rpartition("/")[2],
-        namespace=helm.namespace,
-        kube_version=helm.kube_version or cluster_version or defaults.kube_version,
-        values=values.config_text,
-        api_versions=helm.api_versions or _split(target.annotations.get(API_VERSIONS_ANNOTATION, "")),
-        set_namespace=helm.set_namespace,
-        create_namespace=helm.create_namespace,
-        include_crds=helm.include_crds,
-        skip_tests=helm.skip_tests,
-        hooks=helm.hooks or defaults.hooks,
-        skip_schema_validation=helm.skip_schema_validation,
-        on_nondeterminism=helm.on_nondeterminism,
-        identity=identity,
-        allowed_secrets=read_allowed_secrets(spec, annotations),
-    )
 
+    spec: PackageVariantSpec
+    annotations: Mapping[str, str]
+    target: Repository
+    identity: str
+    defaults: ChartDefaults
 
-def read_allowed_secrets(spec: PackageVariantSpec, annotations: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the Secrets with values that an annotation allows, as "Kind/name".
+    def add(
+        self, package: UpstreamPackage, kustomize: KustomizeOptions | None, chart: RequestedChart | None
+    ) -> UpstreamPackage:
+        """Return the upstream package with the request to render its chart or to build its overlay."""
+        secrets = self._read_allowed_secrets()
+        package = replace(package, allowed_secrets=secrets)
+        if package.kind == "kustomize":
+            package = replace(package, overlay=build_kustomize_request(kustomize, secrets))
+        if chart:
+            release = chart.collected.secrets if chart.options.output == "helmRelease" else None
+            request = self._build_chart_request(chart.options, chart.collected.values, secrets)
+            package = replace(package, chart=request, values=chart.collected.values, release=release)
+        return package
 
-    Args:
-        annotations: The annotations of the object that requests the package.
-    """
-    text = spec.annotations.get(ALLOWED_SECRETS_ANNOTATION) or annotations.get(ALLOWED_SECRETS_ANNOTATION)
-    return _split(text or "")
+    def _read_allowed_secrets(self) -> tuple[str, ...]:
+        """Return the Secrets with values that an annotation allows, as "Kind/name"."""
+        name = ALLOWED_SECRETS_ANNOTATION
+        return split_list(self.spec.annotations.get(name) or self.annotations.get(name) or "")
+
+    def _build_chart_request(self, helm: HelmOptions, values: ChartValues, secrets: tuple[str, ...]) -> ChartRequest:
+        cluster_version = self.target.annotations.get(KUBERNETES_VERSION_ANNOTATION, "")
+        cluster_api_versions = self.target.annotations.get(API_VERSIONS_ANNOTATION, "")
+        return ChartRequest(
+            release_name=helm.release_name or self.spec.downstream.package.rpartition("/")[2],
+            namespace=helm.namespace,
+            kube_version=helm.kube_version or cluster_version or self.defaults.kube_version,
+            values=values.config_text,
+            api_versions=helm.api_versions or split_list(cluster_api_versions),
+            set_namespace=helm.set_namespace,
+            create_namespace=helm.create_namespace,
+            include_crds=helm.include_crds,
+            skip_tests=helm.skip_tests,
+            hooks=helm.hooks or self.defaults.hooks,
+            skip_schema_validation=helm.skip_schema_validation,
+            on_nondeterminism=helm.on_nondeterminism,
+            identity=self.identity,
+            allowed_secrets=secrets,
+        )
 
 
 def find_option_error(spec: PackageVariantSpec, kind: str, repository_type: RepositoryType) -> str:
@@ -93,7 +116,3 @@ def find_option_error(spec: PackageVariantSpec, kind: str, repository_type: Repo
             f"the chart; Repository {spec.main_upstream.repo} has type git"
         )
     return ""
-
-
-def _split(text: str) -> tuple[str, ...]:
-    return tuple(filter(None, (part.strip() for part in text.split(","))))

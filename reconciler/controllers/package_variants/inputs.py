@@ -30,7 +30,7 @@ from reconciler.controllers.package_variants.upstream_resolution import (
 from reconciler.controllers.repositories import Repositories, Repository, explain_missing_repository
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.packages.artifacts import ArtifactVersion, SourceProblem
+from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, SourceProblem
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.package import join_path
 from reconciler.packages.source_union import select_files
@@ -131,10 +131,7 @@ class UpstreamResolver:
         """Return the tree ID of some files of a resolved revision. Paths that are not files are omitted."""
         repository = self._inputs.repositories[namespace, revision.repository]
         if repository.artifacts:
-            version = ArtifactVersion(revision.ref, revision.commit)
-            artifact = self._inputs.upstreams.artifacts.read(repository.artifacts, revision.package, version)
-            files = FileTree() if isinstance(artifact, SourceProblem) else artifact.files
-            return select_files(files, paths).id
+            return select_files(self._read_artifact(repository.artifacts, revision), paths).id
         refs = self._inputs.upstreams.get_refs(repository)
         assert not isinstance(refs, str), "the repository was readable when the source was resolved"
         contents = {path: refs.read_file(revision.commit, join_path(revision.directory, path)) for path in paths}
@@ -176,15 +173,18 @@ class UpstreamResolver:
             return self._add_dependencies(namespace, repository, resolution)
         return resolution
 
+    def _read_artifact(self, repository: ArtifactRepository, revision: ResolvedRevision) -> FileTree:
+        """Return the files of an artifact. Return no files if it cannot be read now."""
+        version = ArtifactVersion(revision.ref, revision.commit)
+        artifact = self._inputs.upstreams.artifacts.read(repository, revision.package, version)
+        return FileTree() if isinstance(artifact, SourceProblem) else artifact.files
+
     def _add_dependencies(
         self, namespace: str, repository: Repository, revision: ResolvedRevision
     ) -> ResolvedRevision | UnresolvedUpstream:
         """Add the charts that a chart requires and does not contain."""
-        artifacts = self._inputs.upstreams.artifacts
         if repository.artifacts:
-            version = ArtifactVersion(revision.ref, revision.commit)
-            artifact = artifacts.read(repository.artifacts, revision.package, version)
-            files = FileTree() if isinstance(artifact, SourceProblem) else artifact.files
+            files = self._read_artifact(repository.artifacts, revision)
         else:
             refs = self._inputs.upstreams.get_refs(repository)
             package = FileTree() if isinstance(refs, str) else refs.read_package(revision.tree)
@@ -194,7 +194,7 @@ class UpstreamResolver:
             for (other_namespace, _), other in sorted(self._inputs.repositories.items())
             if other.artifacts and other_namespace == namespace
         )
-        dependencies = resolve_dependencies(files, usable, artifacts)
+        dependencies = resolve_dependencies(files, usable, self._inputs.upstreams.artifacts)
         if isinstance(dependencies, UnresolvedUpstream):
             return dependencies
         return replace(revision, dependencies=dependencies) if dependencies else revision

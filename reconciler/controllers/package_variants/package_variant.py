@@ -15,15 +15,10 @@ from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import read_acknowledged_hashes, read_annotation
 from reconciler.controllers.package_variants import status
 from reconciler.controllers.package_variants.chart_provenance import ChartProvenance
-from reconciler.controllers.package_variants.chart_requests import (
-    build_chart_request,
-    find_option_error,
-    read_allowed_secrets,
-)
+from reconciler.controllers.package_variants.chart_requests import RenderOptions, RequestedChart, find_option_error
 from reconciler.controllers.package_variants.chart_values import collect_values, find_option_source
 from reconciler.controllers.package_variants.codes import FIELD_CODES, VariantCodes
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
-from reconciler.controllers.package_variants.kustomize_requests import build_kustomize_request
 from reconciler.controllers.package_variants.mutation import build_mutation
 from reconciler.controllers.package_variants.several_sources import FailedSource, SourcesResolver
 from reconciler.controllers.package_variants.upstream_packages import (
@@ -124,7 +119,7 @@ def resolve_variant(
             field = "kustomize" if message.startswith("spec.kustomize") else "helm"
             failure = create_validation_failure(message, _locate(owner, manifest, field))
         case ResolvedRevision():
-            return _build_chart_variant(owner, spec, manifest, catalog, revision, inputs)
+            return _resolve_single(owner, spec, manifest, catalog, revision, inputs)
         case _:
             field_path = ("upstream", *_list_fields(revision))
             failure = describe_failure(revision, _locate(owner, manifest, *field_path))
@@ -183,7 +178,7 @@ def _explain_unusable_target(repositories: Repositories, namespace: str, name: s
     return ""
 
 
-def _build_chart_variant(
+def _resolve_single(
     owner: PackageOwner,
     spec: PackageVariantSpec,
     manifest: ConfigObject,
@@ -191,33 +186,32 @@ def _build_chart_variant(
     revision: ResolvedRevision,
     inputs: PackageVariantInputs,
 ) -> Variant | StalledVariant:
-    """Return the package variant with the values of its chart. It is stalled if values do not exist."""
+    """Return the package variant for a spec with one source. It is stalled if values of its chart do not exist."""
     assert spec.upstream, "the spec has one upstream"
-    allowed_secrets = read_allowed_secrets(spec, manifest.annotations)
-    package = replace(build_upstream_package(owner.key.namespace, revision, inputs), allowed_secrets=allowed_secrets)
-    if revision.kind == "kustomize":
-        package = replace(package, overlay=build_kustomize_request(spec.kustomize, allowed_secrets))
+    namespace, target = owner.key.namespace, _get_target(owner, spec)
+    chart: RequestedChart | None = None
+    if spec.helm:
+        source = find_option_source(manifest, spec.upstream, owner.target_indexes)
+        chart = RequestedChart(spec.helm, collect_values(spec.helm, source, catalog, namespace))
+        if errors := select_errors(chart.collected.findings):
+            return _stall(owner, spec, _create_values_failure(errors, chart.collected.findings), spec.upstream)
+    options = RenderOptions(
+        spec, manifest.annotations, inputs.repositories[namespace, spec.downstream.repo], str(target),
+        inputs.chart_defaults,
+    )  # fmt: skip
+    upstream = options.add(build_upstream_package(namespace, revision, inputs), spec.kustomize, chart)
     variant = replace(
-        _build_variant(owner, spec, manifest, package, inputs),
+        _build_variant(owner, spec, manifest, upstream, inputs),
         findings=create_revision_findings(revision, manifest.location),
         settling=check_settling(spec.upstream, revision, inputs.now_seconds),
     )
-    if spec.helm is None:
+    if chart is None:
         return variant
-    source = find_option_source(manifest, spec.upstream, owner.target_indexes)
-    collected = collect_values(spec.helm, source, catalog, owner.key.namespace)
-    if errors := select_errors(collected.findings):
-        return _stall(owner, spec, _create_values_failure(errors, collected.findings), spec.upstream)
-    repository = inputs.repositories[owner.key.namespace, spec.downstream.repo]
-    request = build_chart_request(
-        spec, spec.helm, collected.values, repository, manifest.annotations, str(variant.target), inputs.chart_defaults
-    )
-    release = collected.secrets if spec.helm.output == "helmRelease" else None
-    upstream = replace(package, chart=request, values=collected.values, release=release)
+    collected = chart.collected
     acknowledged, confirmed = _read_confirmations(manifest)
     return replace(
-        variant, source=upstream, findings=(*variant.findings, *collected.findings), acknowledged_hashes=acknowledged,
-        dependencies={**variant.dependencies, **collected.dependencies, **confirmed, "upstream": upstream.fingerprint},
+        variant, findings=(*variant.findings, *collected.findings), acknowledged_hashes=acknowledged,
+        dependencies={**variant.dependencies, **collected.dependencies, **confirmed},
         provenance=ChartProvenance((collected.values,), collected.objects),
     )  # fmt: skip
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reconciler.api.helm_options import HelmOptions
 from reconciler.api.porch import PackageVariantSpec, SourceSpec, UpstreamSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.files import DIRECTORY_MODE, compute_tree_id
 from reconciler.controllers.package_variants.chart_provenance import ChartProvenance
-from reconciler.controllers.package_variants.chart_requests import build_chart_request, read_allowed_secrets
+from reconciler.controllers.package_variants.chart_requests import RenderOptions, RequestedChart
 from reconciler.controllers.package_variants.chart_values import (
-    CollectedValues,
     OptionSource,
     collect_values,
     find_option_source,
 )
 from reconciler.controllers.package_variants.inputs import PackageVariantInputs, UnreachableUpstream, UpstreamResolver
-from reconciler.controllers.package_variants.kustomize_requests import build_kustomize_request
 from reconciler.controllers.package_variants.upstream_packages import (
     ResolutionFailure,
     build_upstream_package,
@@ -72,14 +69,6 @@ class ResolvedSources:
 
 
 @dataclass(frozen=True)
-class _Chart:
-    """The values of the chart of one source, and the path of its options in the spec."""
-
-    options: HelmOptions
-    collected: CollectedValues
-
-
-@dataclass(frozen=True)
 class SourcesResolver:
     """Resolves the sources of one PackageVariant. All sources are resolved before anything is rendered."""
 
@@ -89,7 +78,7 @@ class SourcesResolver:
     catalog: Catalog
     inputs: PackageVariantInputs
     upstreams: UpstreamResolver
-    charts: dict[str, _Chart] = field(default_factory=dict)
+    charts: dict[str, RequestedChart] = field(default_factory=dict)
 
     def resolve(self) -> ResolvedSources | FailedSource:
         """Return all sources as one upstream package, or the source that cannot be used."""
@@ -145,13 +134,16 @@ class SourcesResolver:
     def _fail(self, message: str, path: DataPath) -> FailedSource:
         return FailedSource(self.spec.main_upstream, path, UnresolvedUpstream("ValidationError", message))
 
-    def _collect_values(self, revisions: dict[str, ResolvedRevision]) -> Iterator[tuple[str, _Chart]]:
+    def _collect_values(self, revisions: dict[str, ResolvedRevision]) -> Iterator[tuple[str, RequestedChart]]:
         names = frozenset(revisions)
         for index, source in enumerate(self.spec.sources):
             options = source.helm or self.spec.helm
             if options and revisions[source.name].kind == "helm":
                 place = self._find_options(index, source)
-                yield source.name, _Chart(options, collect_values(options, place, self.catalog, self._namespace, names))
+                yield (
+                    source.name,
+                    RequestedChart(options, collect_values(options, place, self.catalog, self._namespace, names)),
+                )
 
     def _find_options(self, index: int, source: SourceSpec) -> OptionSource:
         """Return the location of the options of a source in the config."""
@@ -178,16 +170,10 @@ class SourcesResolver:
             # Only a change of the files that are used is a change of the package.
             tree = self.upstreams.compute_files_tree(self._namespace, revision, files)
             return PackageSource(source.name, replace(package, tree=tree), values_files=files)
-        package = replace(package, allowed_secrets=read_allowed_secrets(self.spec, self.manifest.annotations))
-        if revision.kind == "kustomize":
-            overlay = build_kustomize_request(source.kustomize, package.allowed_secrets)
-            package = replace(package, overlay=overlay)
-        if chart := self.charts.get(source.name):
-            release = chart.collected.secrets if chart.options.output == "helmRelease" else None
-            package = replace(package, values=chart.collected.values, release=release, chart=build_chart_request(
-                self.spec, chart.options, chart.collected.values, self._target, self.manifest.annotations,
-                str(self.spec.downstream), self.inputs.chart_defaults,
-            ))  # fmt: skip
+        options = RenderOptions(
+            self.spec, self.manifest.annotations, self._target, str(self.spec.downstream), self.inputs.chart_defaults
+        )
+        package = options.add(package, source.kustomize, self.charts.get(source.name))
         return PackageSource(source.name, package, source.directory)
 
     @property
