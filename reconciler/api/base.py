@@ -46,6 +46,15 @@ class FieldIssue:
         return InitErrorDetails(type=issue(self.text, self.code, self.rule), loc=self.path, input=data)
 
 
+def find_either_issues(data: Mapping[str, Any], name: str, *, is_required: bool) -> Iterator[FieldIssue]:
+    """Yield an issue if a field and its expression are both set, or if both are absent and one is required."""
+    has_literal, has_expression = bool(data.get(name)), bool(data.get(f"{name}Expr"))
+    if has_literal and has_expression:
+        yield FieldIssue(f"{{path}} may specify only one of `{name}` and `{name}Expr`")
+    if is_required and not has_literal and not has_expression:
+        yield FieldIssue(f"{{path}} must specify `{name}` or `{name}Expr`")
+
+
 def issue(text: str, code: str = "", rule: str = ISSUE) -> PydanticCustomError:
     """Return the error that a field validator raises. `{path}` in the text stands for the path of the field."""
     return PydanticCustomError(rule, "invalid", {"text": text, "code": code})

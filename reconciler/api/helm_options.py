@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field, StrictBool
 
-from reconciler.api.base import UNSUPPORTED_CODE, ApiModel, Deprecation, FieldIssue, issue
+from reconciler.api.base import UNSUPPORTED_CODE, ApiModel, Deprecation, FieldIssue, find_either_issues, issue
 from reconciler.api.field_types import NonEmptyText, check_text
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.helm_paths import check_option_name
@@ -312,7 +312,7 @@ class ValuesReferenceTemplate(_ReferenceFields):
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield the issues of a reference, and an issue unless exactly one of name and nameExpr is set."""
         yield from super().find_issues(data)
-        yield from _find_either_issues(data, "name", is_required=True)
+        yield from find_either_issues(data, "name", is_required=True)
 
     def as_data(self) -> dict[str, Any]:
         """Return the reference in the notation of the API, without default values."""
@@ -332,7 +332,7 @@ class ParameterExpression(ApiModel):
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue unless exactly one of name and nameExpr, and exactly one of value and valueExpr, is set."""
-        yield from _find_either_issues(data, "name", is_required=True)
+        yield from find_either_issues(data, "name", is_required=True)
         has_expression = bool(data.get("valueExpr"))
         if ("value" in data) is has_expression:
             rule = (
@@ -346,15 +346,6 @@ class ParameterExpression(ApiModel):
         """Return the parameter in the notation of the API. An empty value is kept."""
         name = {"nameExpr": self.name_expr} if self.name_expr else {"name": self.name}
         return {**name, **({"valueExpr": self.value_expr} if self.value_expr else {"value": self.value})}
-
-
-def _find_either_issues(data: Mapping[str, Any], name: str, *, is_required: bool) -> Iterator[FieldIssue]:
-    """Yield an issue if a field and its expression are both set, or if both are absent and one is required."""
-    has_literal, has_expression = bool(data.get(name)), bool(data.get(f"{name}Expr"))
-    if has_literal and has_expression:
-        yield FieldIssue(f"{{path}} may specify only one of `{name}` and `{name}Expr`")
-    if is_required and not has_literal and not has_expression:
-        yield FieldIssue(f"{{path}} must specify `{name}` or `{name}Expr`")
 
 
 class HelmOptionsTemplate(_HelmFields):
@@ -381,7 +372,7 @@ class HelmOptionsTemplate(_HelmFields):
         """Yield the issues of the options, and an issue for each field that is both a literal and an expression."""
         yield from super().find_issues(data)
         for name in ("namespace", "releaseName"):
-            yield from _find_either_issues(data, name, is_required=False)
+            yield from find_either_issues(data, name, is_required=False)
 
     def iterate_expressions(self) -> Iterator[tuple[DataPath, str]]:
         """Yield the path and the text of each CEL expression, in the order of evaluation.

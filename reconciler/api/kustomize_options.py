@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt
 
-from reconciler.api.base import ApiModel, FieldIssue, issue
+from reconciler.api.base import ApiModel, FieldIssue, find_either_issues, issue
 from reconciler.api.field_types import Annotations, NonEmptyText, check_text
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.names import validate_dns_label
@@ -125,5 +125,4 @@ class KustomizeOptionsTemplate(_KustomizeFields):
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue if the path is both a literal and an expression."""
-        if data.get("path") and data.get("pathExpr"):
-            yield FieldIssue("{path} may specify only one of `path` and `pathExpr`")
+        yield from find_either_issues(data, "path", is_required=False)

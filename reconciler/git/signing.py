@@ -229,7 +229,7 @@ def _run_signing_program(
         raise SigningFailedError(f"the program {command[0]} cannot be started: {error.strerror}") from error
     with process:
         try:
-            output, error_output = _communicate(process, payload, options.timeout_seconds, should_stop)
+            output, error_output = _communicate(process, command[0], payload, options.timeout_seconds, should_stop)
         finally:
             if process.poll() is None:
                 # Also end the programs that it has started, such as the helper for hardware keys.
@@ -242,7 +242,7 @@ def _run_signing_program(
 
 
 def _communicate(
-    process: subprocess.Popen[bytes], payload: bytes, timeout_seconds: float, should_stop: ShouldStop
+    process: subprocess.Popen[bytes], program: str, payload: bytes, timeout_seconds: float, should_stop: ShouldStop
 ) -> tuple[bytes, bytes]:
     """Return the output and the error output of a program that signs.
 
@@ -250,7 +250,6 @@ def _communicate(
         SigningFailedError: The program took too long.
         InterruptedGitError: The process must end.
     """
-    program = str(process.args[0]) if isinstance(process.args, list) else ""
     end, data = time.monotonic() + timeout_seconds, payload
     while (remaining := end - time.monotonic()) > 0:
         try:
