@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from reconciler.adopt.differences import find_differences, format_path
+from reconciler.adopt.differences import find_differences
 from reconciler.adopt.resources import ResourceId, UnitContent, is_local_config, read_content
 from reconciler.adopt.units import NotImported
 from reconciler.catalog.files import FileTree
+from reconciler.krm.json_pointer import format_pointer
 from reconciler.packages.kptfile import KPTFILE
 
 # The agent of a cluster writes the field `status`. Argo CD adds the annotation to each resource of an Application.
@@ -89,4 +90,4 @@ def _compare(expected: Mapping[ResourceId, _Normalized], rendered: Mapping[Resou
             yield f"{rendered[key].name} is only in the render"
         else:
             differences = find_differences(expected[key].data, rendered[key].data)
-            yield from (f"{expected[key].name} {format_path(path)}" for path in differences)
+            yield from (f"{expected[key].name} {format_pointer(path)}" for path in differences)

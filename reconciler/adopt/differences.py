@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
-from reconciler.krm.json_pointer import format_pointer
-
 LeafPath: TypeAlias = tuple[str | int, ...]
 
 
@@ -35,22 +33,16 @@ def _iterate(first: Any, second: Any, path: LeafPath) -> Iterator[tuple[LeafPath
     elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
         for index, (one, other) in enumerate(zip(first, second, strict=True)):
             yield from _iterate(one, other, (*path, index))
-    elif not is_equal(first, second):
+    elif not _is_equal(first, second):
         yield path, (first, second)
 
 
-def is_equal(first: Any, second: Any) -> bool:
-    """Return whether two values are equal in JSON. In Python, True equals 1, but in JSON it does not."""
+def _is_equal(first: Any, second: Any) -> bool:
+    """Return whether two values are equal in JSON. In Python, True equals 1, but in JSON it does not.
+
+    The values are scalars, two lists of different length, or values of different types.
+    """
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
-    if isinstance(first, Mapping) and isinstance(second, Mapping):
-        return first.keys() == second.keys() and all(is_equal(first[key], second[key]) for key in first)
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(is_equal, first, second))
     are_numbers = isinstance(first, int | float) and isinstance(second, int | float)
     return (are_numbers or type(first) is type(second)) and bool(first == second)
-
-
-def format_path(path: LeafPath) -> str:
-    """Return a leaf as a JSON pointer."""
-    return format_pointer(path)

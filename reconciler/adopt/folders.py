@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.adopt.differences import ABSENT, LeafPath, find_differences, format_path
+from reconciler.adopt.differences import ABSENT, LeafPath, find_differences
 from reconciler.adopt.generated import (
     CATALOG,
     REVISION,
@@ -22,6 +22,7 @@ from reconciler.adopt.rules import ValueRule, choose_rules
 from reconciler.adopt.units import MAX_DIFFERENT_LEAVES, Choice, Cluster, Fleet, NotImported, Unit
 from reconciler.api.kubeadmiral import ClusterOverridePolicy
 from reconciler.catalog.files import File, FileTree
+from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass, replace
 
@@ -84,19 +85,15 @@ def select_units(fleet: Fleet) -> ReadUnits:
             continue
         without_secrets, secrets = remove_secrets(unit)
         not_imported += secrets
-        if read_resources(without_secrets):
+        if secrets:
+            content = read_content(without_secrets.files)
+            assert isinstance(content, UnitContent)
+        if content.resources:
             units.append(without_secrets)
         else:
             reason = "the folder contains no Kubernetes resource that can be imported"
             not_imported.append(NotImported(unit.folder, reason, "Add resources, or delete the folder."))
     return ReadUnits(tuple(units), tuple(not_imported))
-
-
-def read_resources(unit: Unit) -> Mapping[ResourceId, Resource]:
-    """Return the resources of a unit that `select_units` returned."""
-    content = read_content(unit.files)
-    assert isinstance(content, UnitContent)
-    return content.resources
 
 
 def generate_from_folders(units: Iterable[Unit], clusters: Sequence[Cluster]) -> GeneratedConfig:
@@ -203,7 +200,7 @@ def _generate_package(
     for resource in group.resources.values():
         leaves = list(_list_leaf_rules(resource, group, clusters))
         choices += [
-            Choice(name, f"{resource.id} {format_path(path)}", _describe_rule(rule))
+            Choice(name, f"{resource.id} {format_pointer(path)}", _describe_rule(rule))
             for path, rules in leaves
             for rule in rules
         ]
@@ -301,9 +298,9 @@ def _to_object_name(text: str) -> str:
 
 def _build_patch(path: LeafPath, rule: ValueRule) -> dict[str, Any]:
     if rule.value == _ABSENT_TEXT:
-        return {"operator": "remove", "path": format_path(path)}
+        return {"operator": "remove", "path": format_pointer(path)}
     operator = "replace" if isinstance(path[-1], int) else "set"
-    return {"operator": operator, "path": format_path(path), "value": _escape_variables(json.loads(rule.value))}
+    return {"operator": operator, "path": format_pointer(path), "value": _escape_variables(json.loads(rule.value))}
 
 
 def _escape_variables(value: Any) -> Any:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from reconciler.adopt.units import NotImported
+from reconciler.api.package_sources import RepositoryType
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass, field
-
-RepositoryType = Literal["git", "helm", "oci"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +84,6 @@ class PackageRequest:
     namespace: str = ""
     config_files: Mapping[str, bytes] = field(default_factory=dict)
     file: str = ""
-    line: int = 0
     kustomize: KustomizeRequest | None = None
 
 

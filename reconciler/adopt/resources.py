@@ -10,19 +10,21 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.packages.resource import LOCAL_CONFIG
+from reconciler.packages.sops import is_sops_document
 from reconciler.redaction import SECRET_VALUE_FIELDS, is_secret
 
 YAML_SUFFIXES = (".yaml", ".yml", ".json")
-_LOCAL_CONFIG = "config.kubernetes.io/local-config"
 _MARKERS = {
     "Chart.yaml": (
         "is a Helm chart",
         "Render it with helm template, and adopt the output.",
     ),
-    "kustomization.yaml": ("is a Kustomize overlay", "Build it with kubectl kustomize, and adopt the output."),
-    "kustomization.yml": ("is a Kustomize overlay", "Build it with kubectl kustomize, and adopt the output."),
-    "Kustomization": ("is a Kustomize overlay", "Build it with kubectl kustomize, and adopt the output."),
+    **dict.fromkeys(
+        KUSTOMIZATION_FILES, ("is a Kustomize overlay", "Build it with kubectl kustomize, and adopt the output.")
+    ),
     "Kptfile": ("is a kpt package", "Write a PackageVariant with the upstream that its Kptfile names."),
 }
 
@@ -77,7 +79,7 @@ def is_local_config(data: Mapping[str, Any]) -> bool:
     """Return whether a resource is only for tools, and is never applied to a cluster."""
     metadata = data.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    return isinstance(annotations, Mapping) and str(annotations.get(_LOCAL_CONFIG, "")).lower() == "true"
+    return isinstance(annotations, Mapping) and str(annotations.get(LOCAL_CONFIG, "")).lower() == "true"
 
 
 def read_content(files: FileTree) -> UnitContent | NotImported:
@@ -123,12 +125,6 @@ def is_plaintext_secret(data: Any) -> bool:
         return False
     values = (data.get(name) for name in SECRET_VALUE_FIELDS)
     return any(value for field in values if isinstance(field, Mapping) for value in field.values())
-
-
-def is_sops_document(data: Any) -> bool:
-    """Return whether a document is encrypted with SOPS."""
-    sops = data.get("sops") if isinstance(data, Mapping) else None
-    return isinstance(sops, Mapping) and "mac" in sops and "lastmodified" in sops
 
 
 def remove_secrets(unit: Unit) -> tuple[Unit, tuple[NotImported, ...]]:

@@ -159,15 +159,6 @@ class SourceRepositories:
         return repository
 
 
-def read_rendered(folder: Path) -> FileTree:
-    """Return the files of the option --rendered.
-
-    Raises:
-        GitError: The folder cannot be read.
-    """
-    return git_folder.read_package(folder)
-
-
 def render_config(
     settings: Settings,
     generated: GeneratedConfig,

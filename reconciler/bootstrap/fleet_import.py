@@ -25,12 +25,12 @@ from reconciler.bootstrap.adoption import (
     CATALOG_FOLDER,
     AdoptionSource,
     SourceRepositories,
-    read_rendered,
     read_source,
     render_config,
     write_output,
 )
 from reconciler.bootstrap.inputs import Progress
+from reconciler.git import folder as git_folder
 from reconciler.git.url import make_url_relative_to
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.adoption.formats import format_adoption_page
@@ -158,7 +158,7 @@ class _Runner:
         requests = self.repositories.resolve_branches(requests)
         clusters = list_clusters(requests, self.options.labels)
         if self.options.rendered is not None:
-            expected = select_rendered(requests, read_rendered(self.options.rendered))
+            expected = select_rendered(requests, git_folder.read_package(self.options.rendered))
         elif requests.requests:
             separate = generate_separately(requests.requests, clusters)
             expected = list_rendered(separate, self._render(separate, clusters))

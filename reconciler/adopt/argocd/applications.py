@@ -157,7 +157,6 @@ def _convert(
     if isinstance(converted, NotImported):
         not_imported.append(converted)
         return None
-    not_imported += converted.not_imported
     request = PackageRequest(
         application.set_name,
         application.name,
@@ -168,7 +167,6 @@ def _convert(
         source.namespace,
         converted.config_files,
         document.file,
-        document.document.line,
         converted.kustomize,
     )
     return replace(request, helm=_set_create_namespace(request, spec))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 from reconciler.adopt.argocd.clusters import IN_CLUSTER_SERVER, SECRET_TYPE_LABEL, ArgoCluster
@@ -180,8 +179,8 @@ def _list_folders(files: FileTree) -> list[str]:
 
 
 def _match(paths: Iterable[str], entries: Sequence[Any]) -> list[str]:
-    included = [get_text(entry, "path") for entry in entries if not get_mapping({"e": entry}, "e").get("exclude")]
-    excluded = [get_text(entry, "path") for entry in entries if get_mapping({"e": entry}, "e").get("exclude")]
+    included = [get_text(entry, "path") for entry in entries if not get_mapping(entry).get("exclude")]
+    excluded = [get_text(entry, "path") for entry in entries if get_mapping(entry).get("exclude")]
     return [
         path
         for path in paths
@@ -233,7 +232,7 @@ def _expand_matrix(content: Mapping[str, Any], context: GeneratorContext, outer:
     for parameters in first:
         # The second generator can use the parameters of the first generator.
         second = _select(generators[1], _expand(generators[1], context, {**outer, **parameters}), context)
-        found += (_merge(parameters, other) for _, other in product((parameters,), second))
+        found += (_merge(parameters, other) for other in second)
         if len(found) > MAX_PARAMETER_SETS:
             raise GeneratorError(f"the matrix has more than {MAX_PARAMETER_SETS:,} combinations", "Divide the matrix.")
     return found

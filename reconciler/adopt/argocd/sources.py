@@ -60,13 +60,12 @@ class ApplicationSource:
 
 @dataclass(frozen=True)
 class ConvertedSource:
-    """An upstream with its render options, and the fields without an equivalent."""
+    """An upstream with its render options."""
 
     upstream: UpstreamReference
     helm: HelmRequest | None = None
     kustomize: KustomizeRequest | None = None
     config_files: Mapping[str, bytes] = field(default_factory=dict)
-    not_imported: tuple[NotImported, ...] = ()
 
 
 def convert_source(source: ApplicationSource, read_repository: RepositoryReader) -> ConvertedSource | NotImported:
@@ -203,7 +202,7 @@ def _convert_chart(
 
 
 def _read_values(helm: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values of a chart above its values files. Argo CD merges values, valuesObject and parameters."""
+    """Return the values above the values files: `valuesObject`, or else `values`, with the parameters."""
     text = parse_cached(get_text(helm, "values").encode())
     if isinstance(text, ParseFailure):
         raise ParameterError(f"helm.values cannot be parsed: {text.message}")
@@ -221,7 +220,7 @@ def _iterate(helm: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         value = get_text(entry, "value")
         yield (
             get_text(entry, "name"),
-            value if get_mapping({"e": entry}, "e").get("forceString") else parse_set_value(value),
+            value if get_mapping(entry).get("forceString") else parse_set_value(value),
         )
 
 

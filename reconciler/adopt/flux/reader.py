@@ -178,7 +178,7 @@ class _ClusterReader:
             return variables
         return PackageRequest(
             document.name, document.name, self.objects.cluster, document.name, upstream, None, "", {}, document.file,
-            document.document.line, kustomize,
+            kustomize,
         )  # fmt: skip
 
     def _read_folder(

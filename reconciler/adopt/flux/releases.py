@@ -57,7 +57,6 @@ def convert_release(
     return PackageRequest(
         document.name, document.name, objects.cluster, document.name, upstream, request, request.namespace, {},
         document.file,
-        document.document.line,
     )  # fmt: skip
 
 
@@ -119,7 +118,7 @@ def _read_reference(reference: Any, objects: ClusterObjects, namespace: str) -> 
     source = objects.find({"kind": kind, "name": name}, namespace)
     text = get_mapping(source.data, "data").get(key) if source else None
     if not isinstance(text, str):
-        if get_mapping({"reference": reference}, "reference").get("optional"):
+        if get_mapping(reference).get("optional"):
             return
         raise ParameterError(f"ConfigMap {name} with the key {key} is not in the source")
     if target := get_text(reference, "targetPath"):

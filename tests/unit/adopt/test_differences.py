@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from reconciler.adopt.comparison import compare_packages
-from reconciler.adopt.differences import find_differences, format_path
+from reconciler.adopt.differences import find_differences
 from reconciler.catalog.files import File, FileTree
+from reconciler.krm.json_pointer import format_pointer
 
 
 @pytest.mark.parametrize(
@@ -20,6 +21,12 @@ from reconciler.catalog.files import File, FileTree
         ({}, {"a": None}, ["/a"]),
         ({"a": [{"b": 1}, 2]}, {"a": [{"b": 3}, 2]}, ["/a/0/b"]),
         ({"a": [1, 2]}, {"a": [1]}, ["/a"]),
+        ({"a": [1]}, {"a": [1.0, 2]}, ["/a"]),
+        ({"a": [True]}, {"a": [1, 2]}, ["/a"]),
+        ({"a": [{}]}, {"a": [{}, {}]}, ["/a"]),
+        ({"a": {}}, {"a": []}, ["/a"]),
+        ({"a": []}, {"a": {"b": 1}}, ["/a"]),
+        ({"a": {}}, {"a": ""}, ["/a"]),
         ({"a": 1}, {"a": True}, ["/a"]),
         ({"a": [0]}, {"a": [False]}, ["/a/0"]),
         ({"a": 1}, {"a": 1.0}, []),
@@ -28,7 +35,7 @@ from reconciler.catalog.files import File, FileTree
     ],
 )
 def test_leaves_that_differ(first: Any, second: Any, expected: list[str]) -> None:
-    assert [format_path(path) for path in find_differences(first, second)] == expected
+    assert [format_pointer(path) for path in find_differences(first, second)] == expected
 
 
 def package(*documents: str) -> FileTree:
