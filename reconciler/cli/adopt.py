@@ -10,12 +10,12 @@ import click
 
 from reconciler.adopt import units
 from reconciler.bootstrap import adoption, fleet_import
+from reconciler.cli.clusters_file import read_clusters_file
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, SUCCESS, CannotRunError
 from reconciler.cli.options import cache_option, read_settings, set_up_logs, settings_option, show_progress
 from reconciler.krm import json_pointer
 from reconciler.output.adoption import formats as adoption_formats
-from reconciler.output.scaffold import entries as scaffold_entries
 from reconciler.redaction import has_credentials
 
 if TYPE_CHECKING:
@@ -157,10 +157,4 @@ def _parse_pointer(text: str) -> tuple[str, ...]:
 
 
 def _read_labels(file: Path | None) -> Mapping[str, Mapping[str, str]]:
-    if file is None:
-        return {}
-    try:
-        clusters = scaffold_entries.parse_clusters_file(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CannotRunError(f"--clusters: {file}: {error}") from None
-    return {cluster.name: cluster.labels for cluster in clusters}
+    return {cluster.name: cluster.labels for cluster in read_clusters_file(file)} if file else {}

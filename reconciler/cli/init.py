@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,6 +13,7 @@ import click
 
 from reconciler.bootstrap import repository_type
 from reconciler.catalog import files as catalog_files
+from reconciler.cli.clusters_file import read_clusters_file
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import DIFFERENCES, CannotRunError
 from reconciler.cli.options import output_option, read_settings, set_up_logs
@@ -30,7 +31,7 @@ from reconciler.output.scaffold import result as scaffold_result
 if TYPE_CHECKING:
     from reconciler.catalog.files import FileTree
     from reconciler.output.plan.models import PlanResult
-    from reconciler.output.scaffold.entries import CatalogEntry, ClusterEntry, Scaffold
+    from reconciler.output.scaffold.entries import CatalogEntry, Scaffold
     from reconciler.output.scaffold.result import ScaffoldResult
 
 _Input = TypeVar("_Input")
@@ -208,7 +209,7 @@ def _build_scaffold(options: _Options) -> Scaffold:
     catalogs = [_read("--catalog", scaffold_entries.parse_catalog, text) for text in options.catalogs]
     clusters = [_read("--cluster", scaffold_entries.parse_cluster, text) for text in options.clusters]
     if options.clusters_file:
-        clusters += _read_clusters_file(options.clusters_file)
+        clusters += read_clusters_file(options.clusters_file)
     scaffold = scaffold_entries.Scaffold(
         tuple(_complete_catalog(catalog, options.folder) for catalog in catalogs),
         git_url.make_url_relative_to(options.folder, _read("--fleet", scaffold_entries.check_url, options.fleet)),
@@ -225,13 +226,6 @@ def _read(option: str, parse: Callable[[_Input], _Value], value: _Input) -> _Val
         return parse(value)
     except ValueError as error:
         raise CannotRunError(f"{option}: {error}") from None
-
-
-def _read_clusters_file(file: Path) -> Sequence[ClusterEntry]:
-    try:
-        return scaffold_entries.parse_clusters_file(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise CannotRunError(f"--clusters: {file}: {error}") from None
 
 
 def _complete_catalog(catalog: CatalogEntry, folder: Path) -> CatalogEntry:
