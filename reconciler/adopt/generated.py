@@ -60,6 +60,16 @@ class GeneratedConfig:
         """The packages of the catalog by name."""
         return {package.name: package.catalog_files for package in self.packages if package.catalog_files is not None}
 
+    @property
+    def owners(self) -> Mapping[tuple[str, str], str]:
+        """The object that requests each package, by the cluster and path of the package."""
+        return {
+            (cluster, path): package.owner
+            for package in self.packages
+            for cluster in package.clusters
+            for path in package.packages
+        }
+
 
 def build_targets(
     names: Sequence[str], fleet: Iterable[Cluster], template: Mapping[str, Any]

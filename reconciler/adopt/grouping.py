@@ -21,7 +21,7 @@ from reconciler.adopt.requests import PackageRequest, RepositoryReference
 from reconciler.adopt.units import MAX_DIFFERENT_LEAVES, Choice, Cluster
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.scaffold.documents import build_repository, build_set
+from reconciler.output.scaffold.documents import build_catalog, build_set
 
 _NOT_IN_NAME = re.compile(r"[^-a-z0-9.]+")
 
@@ -198,14 +198,7 @@ def _choose_unused_name(text: str, used: set[str]) -> str:
 
 
 def _build_repositories(names: Mapping[RepositoryReference, str]) -> Documents:
-    documents = []
-    for repository, name in sorted(names.items(), key=lambda pair: pair[1]):
-        match repository.type:
-            case "helm":
-                location: dict[str, str] = {"url": repository.url}
-            case "oci":
-                location = {"registry": repository.url.removeprefix("oci://")}
-            case _:
-                location = {"repo": repository.url, **({"branch": repository.branch} if repository.branch else {})}
-        documents.append(build_repository(name, {}, {"type": repository.type, repository.type: location}))
-    return tuple(documents)
+    return tuple(
+        build_catalog(name, repository.type, repository.url, repository.branch)
+        for repository, name in sorted(names.items(), key=lambda pair: pair[1])
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from reconciler.adopt.resources import YAML_SUFFIXES
 from reconciler.adopt.units import AdoptionError, Cluster, Fleet, NotImported, Unit
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain, validate_label_key, validate_label_value
@@ -41,7 +42,7 @@ class Layout:
         return values
 
     def find_directory(self, path: Sequence[str]) -> str:
-        """Return the folder with all packages of the cluster, or "" if the package is not the last segment."""
+        """Return the parent folder of the packages of the cluster, or "" if the package is not the last segment."""
         is_last = self.segments[-1] == f"{{{_PACKAGE}}}"
         return "/".join(path[:-1]) if is_last else ""
 
@@ -87,7 +88,7 @@ def read_fleet(files: FileTree, layout: Layout, labels: Mapping[str, Mapping[str
         if len(folder) >= depth and layout.match(folder[:depth]) is not None:
             inner = "/".join(path.split("/")[depth:])
             folders.setdefault(tuple(folder[:depth]), {})[inner] = file
-        elif path.endswith((".yaml", ".yml", ".json")):
+        elif path.endswith(YAML_SUFFIXES):
             not_imported.append(_create_outside(path, layout))
     clusters: dict[str, Cluster] = {}
     units: list[Unit] = []

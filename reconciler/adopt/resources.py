@@ -10,6 +10,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.objects import split_api_version
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.text import format_count
 from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
@@ -145,7 +146,7 @@ def remove_secrets(unit: Unit) -> tuple[Unit, tuple[NotImported, ...]]:
             changed[path] = replace(changed[path], data=rest.to_bytes())
     if not found:
         return unit, ()
-    reason = f"contains {len(found)} plaintext Secret{'' if len(found) == 1 else 's'}, which the import does not copy"
+    reason = f"contains {format_count(len(found), 'plaintext Secret')}, which the import does not copy"
     return replace(unit, files=FileTree(changed), unverified_reason=reason), tuple(found)
 
 

@@ -39,48 +39,35 @@ class Rendered:
 
 def list_rendered(generated: GeneratedConfig, rendered: Rendered) -> Mapping[tuple[str, str], FileTree | str]:
     """Return the files of each requested package by cluster and path, or the reason why it was not rendered."""
-    return {
-        (cluster, path): rendered.get(cluster, path, package.owner)
-        for package in generated.packages
-        for cluster in package.clusters
-        for path in package.packages
-    }
+    return {(cluster, path): rendered.get(cluster, path, owner) for (cluster, path), owner in generated.owners.items()}
 
 
 def verify_units(
     units: Iterable[Unit], generated: GeneratedConfig, rendered: Rendered, ignored: Sequence[Sequence[str]]
 ) -> Iterator[AdoptedUnit]:
     """Yield the result of each unit."""
-    owners = {
-        (cluster, path): package.owner
-        for package in generated.packages
-        for cluster in package.clusters
-        for path in package.packages
-    }
+    owners = generated.owners
     for unit in units:
         owner = owners.get((unit.cluster, unit.package), "")
-        entry = AdoptedUnit(
+        compared = _compare(unit, rendered.get(unit.cluster, unit.package, owner), ignored)
+        reason, differences = (compared, ()) if isinstance(compared, str) else ("", tuple(compared))
+        yield AdoptedUnit(
             type="unit",
             cluster=unit.cluster,
             package=unit.package,
             owner=owner,
-            result="NotVerified",
+            result="NotVerified" if reason else "Different" if differences else "Equal",
+            reason=reason,
+            differences=differences[:MAX_DIFFERENCES],
             is_written=True,
         )
-        yield entry.model_copy(update=_verify(unit, rendered.get(unit.cluster, unit.package, owner), ignored))
 
 
-def _verify(unit: Unit, rendered: FileTree | str, ignored: Sequence[Sequence[str]]) -> Mapping[str, object]:
+def _compare(unit: Unit, rendered: FileTree | str, ignored: Sequence[Sequence[str]]) -> Sequence[str] | str:
+    """Return the differences of a unit, or the reason why it cannot be compared."""
     if isinstance(rendered, str):
-        return {"reason": f"the package was not rendered: {rendered}"}
-    if unit.unverified_reason:
-        return {"reason": unit.unverified_reason}
-    differences = compare_packages(unit.files, rendered, ignored, unit.namespace)
-    if isinstance(differences, str):
-        return {"reason": differences}
-    if not differences:
-        return {"result": "Equal"}
-    return {"result": "Different", "differences": tuple(differences[:MAX_DIFFERENCES])}
+        return f"the package was not rendered: {rendered}"
+    return unit.unverified_reason or compare_packages(unit.files, rendered, ignored, unit.namespace)
 
 
 def build_items(

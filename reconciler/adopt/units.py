@@ -11,6 +11,9 @@ MAX_CLUSTERS = 2_000
 MAX_UNITS = 50_000
 MAX_DIFFERENT_LEAVES = 20
 """The number of different leaves up to which two units share one package or one PackageVariantSet."""
+AGENT_SUGGESTION = "Configure it in the tool that applies the target branches."
+CLUSTER_IN_SECRET = ("the cluster is in a Secret, which is not read", "Move the object to the folder of its cluster.")
+"""The reason and the suggestion for an object of Flux that names its cluster in a Secret."""
 
 
 class AdoptionError(Exception):

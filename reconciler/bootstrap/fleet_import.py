@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from reconciler.adopt.argocd.applications import read_argocd
-from reconciler.adopt.config_files import build_config_files, build_output_files
+from reconciler.adopt.config_files import RESULT_PAGE, build_config_files, build_output_files
 from reconciler.adopt.flux.reader import read_flux
 from reconciler.adopt.generated import GeneratedConfig
 from reconciler.adopt.grouping import generate_separately
@@ -35,6 +35,7 @@ from reconciler.git.url import make_url_relative_to
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.adoption.formats import format_adoption_page
 from reconciler.output.adoption.result import AdoptedUnit, AdoptionResult, SourceFormat, build_adoption_result
+from reconciler.output.scaffold.documents import CONFIG_FOLDER, SETTINGS_FILE
 from reconciler.settings import Settings
 from reconciler.settings.repositories import describe_url_settings
 
@@ -192,7 +193,7 @@ class _Runner:
         """Write the output folder, unless no package can be imported, and return the result."""
         generated, options = imported.generated, self.options
         config = build_config_files(generated, imported.clusters, f"./{CATALOG_FOLDER}", locations.locate)
-        written = ["ADOPT.md", "config", "reconciler.yaml", *([CATALOG_FOLDER] if generated.catalog else [])]
+        written = [RESULT_PAGE, CONFIG_FOLDER, SETTINGS_FILE, *([CATALOG_FOLDER] if generated.catalog else [])]
         items = build_items(
             imported.results,
             found.fleet.not_imported,

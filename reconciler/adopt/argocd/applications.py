@@ -11,14 +11,13 @@ from reconciler.adopt.argocd.sources import ApplicationSource, convert_source
 from reconciler.adopt.argocd.templates import TemplateError, render_template
 from reconciler.adopt.documents import SourceDocument, get_list, get_mapping, get_text, has_kind, read_documents
 from reconciler.adopt.requests import PackageRequest, ReadRequests, RepositoryReader
-from reconciler.adopt.units import NotImported
+from reconciler.adopt.units import AGENT_SUGGESTION, NotImported
 from reconciler.catalog.files import FileTree
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass, replace
 
 GROUP = "argoproj.io"
 _SYNC_WAVE = "argocd.argoproj.io/sync-wave"
-_IGNORED_SUGGESTION = "Configure it in the tool that applies the target branches."
 
 
 @dataclass(frozen=True)
@@ -197,11 +196,11 @@ def _list_ignored_fields(application: _Application) -> Iterable[NotImported]:
         yield document.report(
             (*application.path, "spec", "ignoreDifferences"),
             "ignoreDifferences is a property of the agent",
-            _IGNORED_SUGGESTION,
+            AGENT_SUGGESTION,
         )
     if _SYNC_WAVE in get_mapping(application.data, "metadata", "annotations"):
         yield document.report(
             (*application.path, "metadata", "annotations", _SYNC_WAVE),
             "the order of Applications has no equivalent",
-            _IGNORED_SUGGESTION,
+            AGENT_SUGGESTION,
         )

@@ -22,14 +22,13 @@ from reconciler.adopt.layout import Layout
 from reconciler.adopt.overlays import OverlayError, find_build_root, read_options
 from reconciler.adopt.requests import KustomizeRequest, PackageRequest, ReadRequests, RepositoryReader
 from reconciler.adopt.resources import YAML_SUFFIXES
-from reconciler.adopt.units import NotImported
+from reconciler.adopt.units import AGENT_SUGGESTION, CLUSTER_IN_SECRET, NotImported
 from reconciler.catalog.files import FileTree
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass, replace
 
 FLUX_SYSTEM = "flux-system"
 _SUBSTITUTION = re.compile(rb"\$\{[A-Za-z_]")
-_AGENT_SUGGESTION = "Configure it in the tool that applies the target branches."
 _REPORTED = {
     "dependsOn": "the order of Kustomizations has no equivalent",
     "healthChecks": "health checks are a property of the agent",
@@ -40,7 +39,6 @@ _OVERLAY_FIELDS = {
     "nameSuffix": "nameSuffix", "components": "components", "commonMetadata": "commonMetadata",
 }  # fmt: skip
 _BUILD_SUGGESTION = "Build the folder with flux build, and adopt the output."
-_KUBE_CONFIG = ("the cluster is in a Secret, which is not read", "Move the object to the folder of its cluster.")
 
 
 def is_flux(files: FileTree) -> bool:
@@ -134,9 +132,9 @@ class _ClusterReader:
         for name, reason in _REPORTED.items():
             if spec.get(name):
                 text = f"Kustomization {document.name}: {reason}"
-                self.not_imported.append(document.report(("spec", name), text, _AGENT_SUGGESTION))
+                self.not_imported.append(document.report(("spec", name), text, AGENT_SUGGESTION))
         if spec.get("kubeConfig"):
-            reason, suggestion = _KUBE_CONFIG
+            reason, suggestion = CLUSTER_IN_SECRET
             text = f"Kustomization {document.name}: {reason}"
             self.not_imported.append(document.report(("spec", "kubeConfig"), text, suggestion))
             return

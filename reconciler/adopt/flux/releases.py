@@ -10,18 +10,17 @@ from reconciler.adopt.flux.objects import ClusterObjects, get_namespace
 from reconciler.adopt.flux.sources import build_chart_upstream
 from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
 from reconciler.adopt.requests import HelmRequest, PackageRequest, UpstreamReference
-from reconciler.adopt.units import NotImported
+from reconciler.adopt.units import AGENT_SUGGESTION, CLUSTER_IN_SECRET, NotImported
 from reconciler.packages.charts.values import ValuesLayer, merge_layers
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
-_AGENT_SUGGESTION = "Configure it in the tool that applies the target branches."
 _REPORTED = {
     "dependsOn": "the order of releases has no equivalent",
     "healthChecks": "health checks are a property of the agent",
 }
 _REFUSED = {
     "postRenderers": ("post-renderers have no equivalent", "Use pipeline.mutators or override policies."),
-    "kubeConfig": ("the cluster is in a Secret, which is not read", "Move the object to the folder of its cluster."),
+    "kubeConfig": CLUSTER_IN_SECRET,
 }
 
 
@@ -39,7 +38,7 @@ def convert_release(
     if spec.get("suspend"):
         return document.report(("spec", "suspend"), "the object is suspended", "Resume it, or delete it.")
     not_imported += (
-        document.report(("spec", name), f"HelmRelease {document.name}: {reason}", _AGENT_SUGGESTION)
+        document.report(("spec", name), f"HelmRelease {document.name}: {reason}", AGENT_SUGGESTION)
         for name, reason in _REPORTED.items()
         if spec.get(name)
     )

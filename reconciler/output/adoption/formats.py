@@ -66,9 +66,7 @@ def _format_written(result: AdoptionResult) -> str:
 
 def format_adoption_page(result: AdoptionResult) -> str:
     """Return the page `ADOPT.md`: totals, the result of each package, and everything that was not imported."""
-    rows = [
-        (unit.cluster, unit.package, unit.owner, unit.result, _describe(unit)) for unit in result.units
-    ]  # fmt: skip
+    rows = [(unit.cluster, unit.package, unit.owner, unit.result, _describe(unit)) for unit in result.units]
     sections = [
         "# Result of the import",
         format_totals(result),

@@ -22,8 +22,24 @@ def format_documents(documents: Iterable[Mapping[str, Any]]) -> str:
     return "---\n".join(map(yaml.emit, documents))
 
 
-def build_repository(name: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a Repository."""
+def build_catalog(name: str, kind: str, url: str, branch: str = "") -> dict[str, Any]:
+    """Return a Repository with upstream packages.
+
+    Args:
+        kind: `git`, `helm` or `oci`.
+        branch: The branch of a Git repository, or "" for the default.
+    """
+    match kind:
+        case "helm":
+            location = {"url": url}
+        case "oci":
+            location = {"registry": url.removeprefix("oci://")}
+        case _:
+            location = {"repo": url, **({"branch": branch} if branch else {})}
+    return _build_repository(name, {}, {"type": kind, kind: location})
+
+
+def _build_repository(name: str, labels: Mapping[str, str], spec: Mapping[str, Any]) -> dict[str, Any]:
     metadata = {"name": name, "labels": dict(labels)} if labels else {"name": name}
     return {"apiVersion": PORCH_API_VERSION, "kind": "Repository", "metadata": metadata, "spec": dict(spec)}
 
@@ -35,7 +51,7 @@ def build_cluster(name: str, labels: Mapping[str, str], location: Mapping[str, s
         location: The fields of `spec.git`.
     """
     spec = {"type": "git", "deployment": True, "git": dict(location)}
-    return build_repository(name, {CLUSTER_LABEL: "true", **labels}, spec)
+    return _build_repository(name, {CLUSTER_LABEL: "true", **labels}, spec)
 
 
 def build_set(name: str, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,13 +10,14 @@ from reconciler.output.scaffold.documents import (
     CLUSTER_LABEL,
     CONFIG_FOLDER,
     SETTINGS_FILE,
+    build_catalog,
     build_cluster,
-    build_repository,
     build_set,
     format_documents,
     format_settings,
 )
 from reconciler.output.scaffold.entries import CatalogEntry, ClusterEntry, PackageEntry, Scaffold, build_upstream
+from reconciler.output.text import format_count
 
 _README = """\
 # Config of the fleet
@@ -67,17 +68,7 @@ def build_files(scaffold: Scaffold, setting_descriptions: Mapping[str, str]) -> 
 
 
 def _build_catalog(catalog: CatalogEntry) -> dict[str, Any]:
-    return build_repository(catalog.name, {}, {"type": catalog.type, catalog.type: _build_location(catalog)})
-
-
-def _build_location(catalog: CatalogEntry) -> dict[str, Any]:
-    match catalog.type:
-        case "helm":
-            return {"url": catalog.url}
-        case "oci":
-            return {"registry": catalog.url.removeprefix("oci://")}
-        case _:
-            return {"repo": catalog.url, "branch": catalog.branch or "main"}
+    return build_catalog(catalog.name, catalog.type, catalog.url, catalog.branch or "main")
 
 
 def _build_cluster(cluster: ClusterEntry, fleet_url: str) -> dict[str, Any]:
@@ -93,7 +84,7 @@ def _build_set(package: PackageEntry, catalog: CatalogEntry, selector: Mapping[s
 
 def _format_readme(scaffold: Scaffold) -> str:
     counts = (("catalog", len(scaffold.catalogs)), ("cluster", len(scaffold.clusters)))
-    contents = [f"{count} {noun}{'' if count == 1 else 's'}" for noun, count in counts]
+    contents = [format_count(count, noun) for noun, count in counts]
     contents += [f"the package {package.path}" for package in scaffold.packages]
     rows = {
         f"{CONFIG_FOLDER}/repositories.yaml": "the repositories with packages",
