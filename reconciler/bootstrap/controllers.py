@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 
 from reconciler import __version__
 from reconciler.bootstrap.controller_runs import IsolatedController, TenantControllers, run_traced
@@ -121,7 +121,13 @@ class _PassInputs:
     remotes: Remotes
     states: Mapping[Target, TargetState]
     set_packages: RecordedSetPackages
+    upstreams: FetchedUpstreams
     now: int
+
+    @cached_property
+    def recorded_artifacts(self) -> RecordedArtifacts:
+        """The versions of charts and artifacts that existing packages use."""
+        return RecordedArtifacts(self.states.values())
 
 
 class CatalogServices:
@@ -158,7 +164,8 @@ class CatalogServices:
         """Run all controllers and merge their results. Each tenant has its own run."""
         self._artifacts.begin_pass()
         fleet = self._fleets.get_fleet_config(catalog)
-        inputs = _PassInputs(catalog, fleet, remotes, states, self._set_packages.list_packages(states), now)
+        set_packages, upstreams = self._set_packages.list_packages(states), self._build_upstreams(remotes)
+        inputs = _PassInputs(catalog, fleet, remotes, states, set_packages, upstreams, now)
         percent, engine = self._settings.guards.max_delete_percent, self._engine_fingerprint
 
         completeness = build_config_completeness(catalog, self._settings.config.directory.strip("/"))
@@ -253,7 +260,8 @@ class CatalogServices:
             *lint_policies(fleet.policies.valid.values(), fleet.inventory.clusters),
         ]
         if catalog.is_complete and not fleet.inventory.uncertain_names:
-            inputs = _PassInputs(catalog, fleet, remotes, {}, RecordedSetPackages(), now)
+            upstreams = self._build_upstreams(remotes)
+            inputs = _PassInputs(catalog, fleet, remotes, {}, RecordedSetPackages(), upstreams, now)
             limits = self._get_limits(catalog, "")
             findings += lint_variants(catalog, self._build_variant_inputs(inputs, limits, _allow_upstream))
             findings += lint_presets(catalog, fleet.inventory, self._limits if rules.expressions else None)
@@ -261,16 +269,18 @@ class CatalogServices:
             findings += lint_components(catalog, fleet.inventory, self._build_component_inputs(owned, limits))
         return tuple(findings)
 
+    def _build_upstreams(self, remotes: Remotes) -> FetchedUpstreams:
+        return FetchedUpstreams(remotes, self._fleets.resolve_url, self._verifier, self._artifacts)
+
     def _build_variant_inputs(
         self, inputs: _PassInputs, limits: _ControllerLimits, explain_forbidden: Callable[[Repository], str]
     ) -> PackageVariantInputs:
-        upstreams = FetchedUpstreams(inputs.remotes, self._fleets.resolve_url, self._verifier, self._artifacts)
         packages, helm = inputs.set_packages, self._settings.sources.helm
         return PackageVariantInputs(
-            inputs.fleet.repositories, upstreams, packages.by_set, limits.max_delete_percent, self._engine_fingerprint,
-            limits.expressions, inputs.now, packages.blocked, ChartDefaults(helm.kube_version, helm.hooks),
-            self._settings.sources.max_per_package, explain_forbidden,
-            RecordedArtifacts(inputs.states.values()).list_versions,
+            inputs.fleet.repositories, inputs.upstreams, packages.by_set, limits.max_delete_percent,
+            self._engine_fingerprint, limits.expressions, inputs.now, packages.blocked,
+            ChartDefaults(helm.kube_version, helm.hooks), self._settings.sources.max_per_package, explain_forbidden,
+            inputs.recorded_artifacts.list_versions,
         )  # fmt: skip
 
     def _build_preset_inputs(self, before: PublishedPlugins, limits: _ControllerLimits) -> PluginPresetInputs:

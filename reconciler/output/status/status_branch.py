@@ -365,7 +365,8 @@ def build_status_files(
     )
     files = _add_kept_files(plan, statuses.configs, {**files, **statuses.configs.own_files}, object_files, previous)
     entries = [file.summary_entries for file in object_files.list_unhealthy_files()]
-    files[SUMMARY_FILE] = build_summary_file(plan, entries, [target.package_counts for target in statuses.targets])
+    counts = [target.package_counts for target in statuses.targets]
+    files[SUMMARY_FILE] = build_summary_file(plan, entries, counts, plan.list_findings())
     files |= build_tenant_summaries(plan, entries)
     result = previous if files == previous else files
     cache.store(result, large, is_plain=is_plain)

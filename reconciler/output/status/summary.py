@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from reconciler.api.base import omit_empty
+from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.findings.formats import build_findings_data
 from reconciler.output.json_data import read_mapping, read_mappings
 from reconciler.output.status.removals import build_pending_removals_data, list_pending_removals
-from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES, count_packages
+from reconciler.output.status.target_statuses import PACKAGE_OUTCOMES, count_packages_by_tenant
 from reconciler.output.text import format_count
 from reconciler.planning.decide.fleet_plan import FleetPlan
 
@@ -71,18 +72,32 @@ def list_tenants(paths: Iterable[str]) -> list[str]:
 
 def build_tenant_summaries(plan: FleetPlan, objects: Sequence[SummaryEntries]) -> Mapping[str, bytes]:
     """Return the summary of each tenant by path. It contains only the packages and findings of the tenant."""
-    summaries: dict[str, bytes] = {}
-    for tenant in plan.tenants.by_name:
-        own = [entries for entries in objects if plan.find_object_tenant(entries.name) == tenant]
-        counts = [count for target in plan.targets if any((count := count_packages(target, tenant)).values())]
-        summaries[get_tenant_file(tenant)] = build_summary_file(plan, own, counts, tenant)
-    return summaries
+    if not plan.tenants.by_name:
+        return {}
+    own: dict[str, list[SummaryEntries]] = {}
+    for entries in objects:
+        own.setdefault(plan.find_object_tenant(entries.name), []).append(entries)
+    findings: dict[str, list[Finding]] = {}
+    for finding in plan.list_findings():
+        findings.setdefault(plan.find_finding_tenant(finding), []).append(finding)
+    targets = [count_packages_by_tenant(target) for target in plan.targets]
+    return {
+        get_tenant_file(tenant): build_summary_file(
+            plan,
+            own.get(tenant, ()),
+            [counts[tenant] for counts in targets if tenant in counts],
+            findings.get(tenant, ()),
+            tenant,
+        )
+        for tenant in plan.tenants.by_name
+    }
 
 
 def build_summary_file(
     plan: FleetPlan,
     objects: Iterable[SummaryEntries],
     package_counts: Sequence[Mapping[str, int]],
+    findings: Iterable[Finding],
     tenant: str | None = None,
 ) -> bytes:
     """Return `summary.yaml`: the totals, and the lists `notReady`, `gated`, `held`, `leaving` and `findings`.
@@ -92,13 +107,13 @@ def build_summary_file(
     Args:
         objects: The entries of all objects that are not healthy.
         package_counts: The number of packages per outcome, for each target.
-        tenant: The tenant whose packages and findings are listed. None means all.
+        findings: The findings to list.
+        tenant: The tenant whose packages are listed. None means all.
     """
 
     def is_listed(owner: str) -> bool:
         return tenant is None or owner == tenant
 
-    findings = [finding for finding in plan.list_findings() if is_listed(plan.find_finding_tenant(finding))]
     listed = sorted(
         (entries for entries in objects if entries.not_ready or entries.gated), key=lambda entries: entries.name
     )

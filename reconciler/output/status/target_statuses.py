@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Set
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Set
 from functools import cached_property
 from operator import is_
 from typing import Any
@@ -27,19 +28,27 @@ PACKAGE_OUTCOMES = ("published", "drafted", "declined", "blocked", "held", "leav
 _OUTCOMES_OF_UNCHANGED = {"drafted": "drafted", "declined": "declined"}
 
 
-def count_packages(plan: TargetPlan, tenant: str | None = None) -> dict[str, int]:
+def count_packages(plan: TargetPlan) -> dict[str, int]:
     """Return the number of packages of a target per outcome.
 
     New and existing drafts have the same outcome, so that a second pass with the same input returns the same numbers.
-
-    Args:
-        tenant: The tenant whose packages are counted. None means all packages.
     """
-    packages = [(outcome.variant.tenant, _get_outcome(outcome)) for outcome in plan.outcomes]
-    packages += [(held.record.tenant, "held") for held in plan.held]
-    packages += [(pending.tenant, "leaving") for pending in list_pending_removals(plan)]
-    outcomes = [outcome for owner, outcome in packages if tenant is None or owner == tenant]
-    return {outcome: outcomes.count(outcome) for outcome in PACKAGE_OUTCOMES}
+    counts = Counter(outcome for _, outcome in _iterate_packages(plan))
+    return {outcome: counts[outcome] for outcome in PACKAGE_OUTCOMES}
+
+
+def count_packages_by_tenant(plan: TargetPlan) -> Mapping[str, dict[str, int]]:
+    """Return the number of packages of a target per outcome, for each tenant that has packages."""
+    counts = Counter(_iterate_packages(plan))
+    tenants = {tenant for tenant, _ in counts}
+    return {tenant: {outcome: counts[tenant, outcome] for outcome in PACKAGE_OUTCOMES} for tenant in tenants}
+
+
+def _iterate_packages(plan: TargetPlan) -> Iterator[tuple[str, str]]:
+    """Yield the tenant and the outcome of each package."""
+    yield from ((outcome.variant.tenant, _get_outcome(outcome)) for outcome in plan.outcomes)
+    yield from ((held.record.tenant, "held") for held in plan.held)
+    yield from ((pending.tenant, "leaving") for pending in list_pending_removals(plan))
 
 
 def find_blocked_objects(plan: FleetPlan) -> frozenset[str]:
