@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -99,9 +98,3 @@ def build_yaml_limits(settings: Settings) -> YamlLimits:
 def build_tenancy_options(settings: Settings) -> TenancyOptions:
     """Return the settings about tenants."""
     return TenancyOptions(settings.tenancy.directory, settings.tenancy.default == "deny")
-
-
-def count_available_cores() -> int:
-    """Return the number of cores that this process may use."""
-    # Do not use `os.cpu_count` if possible, because containers and `taskset` can limit a process to fewer cores.
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

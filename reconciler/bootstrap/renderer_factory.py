@@ -9,7 +9,6 @@ from reconciler.bootstrap.catalog_reader import CatalogReader
 from reconciler.bootstrap.engine import (
     build_functions,
     build_render_engine,
-    count_available_cores,
 )
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS
 from reconciler.bootstrap.source_renderers import build_helm_engine
@@ -21,6 +20,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.memory import cached, relax_gc
 from reconciler.planning.render.renderer import PackageRenderer, RenderEngine
 from reconciler.planning.render.templates import TemplateMerger
+from reconciler.processes.cores import count_available_cores
 from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.settings import Settings
 from reconciler.settings.sources import SourceSettings

@@ -144,6 +144,11 @@ class FileTree(Mapping[str, File]):
             {**entries, **{path: (entry.mode, entry.id) for path, entry in self._special.items()}}
         )
 
+    @cached_property
+    def byte_count(self) -> int:
+        """The number of bytes in all regular files."""
+        return sum(len(file.data) for file in self._files.values())
+
     def with_special_entries(self, special: Mapping[str, SpecialEntry]) -> FileTree:
         """Return a tree with the same regular files, and with `special` as its only symbolic links and submodules."""
         return self if special == self._special else FileTree(self._files, special)

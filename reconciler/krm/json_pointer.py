@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 _INDEX = re.compile(r"(?:0|[1-9][0-9]{0,9})\Z", re.ASCII)
@@ -32,6 +32,18 @@ def parse_pointer(text: str) -> tuple[str, ...]:
 def format_pointer(path: Iterable[str | int]) -> str:
     """Return the JSON pointer for a path, e.g. ("a/b", 0) -> "/a~1b/0". The pointer to the whole document is ""."""
     return "".join("/" + str(segment).replace("~", "~0").replace("/", "~1") for segment in path)
+
+
+def iterate_leaves(data: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """Yield the path and the value of each scalar and each empty collection, in the order of the data."""
+    if isinstance(data, Mapping) and data:
+        for key, value in data.items():
+            yield from iterate_leaves(value, (*path, key))
+    elif isinstance(data, list) and data:
+        for index, value in enumerate(data):
+            yield from iterate_leaves(value, (*path, index))
+    else:
+        yield path, data
 
 
 def resolve_pointer(data: Any, path: Iterable[str | int]) -> Any:

@@ -92,7 +92,13 @@ _CANONICAL_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ens
 
 
 def encode_canonical_json(data: Any) -> bytes:
-    """Encode `data` as UTF-8 JSON without white space and with sorted keys.
+    """Encode the text from `format_canonical_json` as UTF-8."""
+    # Allow lone surrogates, which strict UTF-8 rejects, because a JSON escape such as "\ud800" can produce them.
+    return format_canonical_json(data).encode("utf-8", "surrogatepass")
+
+
+def format_canonical_json(data: Any) -> str:
+    """Return `data` as JSON without white space and with sorted keys.
 
     The texts of 1 and 1.0 differ. Infinity and NaN, which YAML supports, are written as Infinity, -Infinity and NaN.
 
@@ -100,8 +106,7 @@ def encode_canonical_json(data: Any) -> bytes:
         TypeError: `data` contains a value that JSON does not support, or a key that is not a string.
     """
     _check_keys(data)
-    # Allow lone surrogates, which strict UTF-8 rejects, because a JSON escape such as "\ud800" can produce them.
-    return _CANONICAL_ENCODER.encode(data).encode("utf-8", "surrogatepass")
+    return _CANONICAL_ENCODER.encode(data)
 
 
 def compute_digest(data: Any) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+from reconciler.krm.json_pointer import iterate_leaves
 from reconciler.krm.patterns import PatternError, compile_pattern
 from reconciler.krm.yaml import DataPath, Document, YamlError
 from reconciler.lazy_dataclasses import dataclass
@@ -208,16 +209,9 @@ def find_stale_mac(old: Document, new: Document) -> DataPath | None:
     return _find_first_difference(before, after)
 
 
-def _iterate_leaves(data: Any, path: DataPath = ()) -> Iterator[_Leaf]:
+def _iterate_leaves(data: Any) -> Iterator[_Leaf]:
     """Yield each value of a document that contains no other values, in the order of the document."""
-    if isinstance(data, Mapping) and data:
-        for key, value in data.items():
-            yield from _iterate_leaves(value, (*path, key))
-    elif isinstance(data, list) and data:
-        for index, value in enumerate(data):
-            yield from _iterate_leaves(value, (*path, index))
-    elif path:
-        yield path, data
+    return (leaf for leaf in iterate_leaves(data) if leaf[0])
 
 
 def _find_first_difference(before: list[_Leaf], after: list[_Leaf]) -> DataPath | None:

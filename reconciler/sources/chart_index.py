@@ -6,8 +6,6 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from io import BytesIO
-from typing import BinaryIO
 
 from reconciler.krm.yaml import YamlError
 from reconciler.krm.yaml.events import YamlEventReader
@@ -51,8 +49,8 @@ class ChartIndex:
     notes: tuple[str, ...] = ()
 
 
-def open_index(response: HttpResponse, limits: SourceLimits) -> BinaryIO:
-    """Return the text of an index from a response as a file. The response can be compressed with gzip.
+def decode_index(response: HttpResponse, limits: SourceLimits) -> bytes:
+    """Return the text of an index from a response. The response can be compressed with gzip.
 
     Raises:
         SourceError: The text is larger than `limits.index_bytes`, or has an unknown compression.
@@ -63,7 +61,7 @@ def open_index(response: HttpResponse, limits: SourceLimits) -> BinaryIO:
         content = _decompress(content, limits)
     elif encoding not in {"identity", ""}:
         raise _create_error(f"the index has the unknown compression {encoding[:100]!r}")
-    return BytesIO(content)
+    return content
 
 
 def _decompress(content: bytes, limits: SourceLimits) -> bytes:
@@ -79,7 +77,7 @@ def _decompress(content: bytes, limits: SourceLimits) -> bytes:
     return text
 
 
-def parse_index(file: BinaryIO) -> ChartIndex:
+def parse_index(content: bytes) -> ChartIndex:
     """Parse an `index.yaml`, which can be YAML or JSON.
 
     Raises:
@@ -89,7 +87,7 @@ def parse_index(file: BinaryIO) -> ChartIndex:
     notes: list[str] = []
     has_entries, count = False, 0
     try:
-        reader = YamlEventReader(file)
+        reader = YamlEventReader(content)
         for key in reader.read_mapping():
             if key == "entries":
                 has_entries = True

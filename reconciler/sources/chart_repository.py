@@ -9,7 +9,7 @@ from reconciler.lazy_dataclasses import replace
 from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, ArtifactRepository, ArtifactVersion
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.sources.artifact_cache import ArtifactCache
-from reconciler.sources.chart_index import ChartIndex, open_index, parse_index, resolve_chart_url
+from reconciler.sources.chart_index import ChartIndex, decode_index, parse_index, resolve_chart_url
 from reconciler.sources.cosign import create_invalid_error
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.errors import SourceError
@@ -54,7 +54,7 @@ class ChartRepositoryClient:
         if response.status == 304 and "charts" in old:
             return old
         check_status(response, f"the index {url}")
-        index = parse_index(open_index(response, self._limits))
+        index = parse_index(decode_index(response, self._limits))
         if not index.charts:
             raise SourceError(UPSTREAM_NOT_FOUND, f"the index {url} contains no charts")
         return {

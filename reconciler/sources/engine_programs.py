@@ -62,6 +62,11 @@ class EngineProblem:
     code: FindingCode
     text: str
 
+    @property
+    def identity(self) -> str:
+        """The empty text, because a program that cannot run has no identity."""
+        return ""
+
     def create_finding(self, source: str) -> Finding:
         """Return the finding about a source that needs the program."""
         return self.code.finding(f"{source} {self.text}")

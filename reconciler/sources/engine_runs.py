@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import BoundedSemaphore
@@ -13,6 +12,7 @@ from reconciler.krm.findings import FindingCode
 from reconciler.packages.charts.helm_errors import is_out_of_memory
 from reconciler.packages.charts.request import RenderFailedError
 from reconciler.packages.source_codes import SourceCodes
+from reconciler.processes.cores import count_available_cores
 from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessTimeoutError
 from reconciler.sources.engine_programs import EngineVersion
 from reconciler.sources.programs import ProgramRunner, SandboxUnavailableError
@@ -21,18 +21,13 @@ _T = TypeVar("_T")
 _R = TypeVar("_R")
 
 
-def _count_cores() -> int:
-    """Return the number of cores that this process can use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class EngineRuns:
     """The runs of one engine, with at most one program per core at the same time."""
 
     def __init__(self, runner: ProgramRunner, limits: ProcessLimits) -> None:
         self._runner = runner
         self._limits = limits
-        self._slots = BoundedSemaphore(_count_cores())
+        self._slots = BoundedSemaphore(count_available_cores())
 
     def run(
         self, engine: EngineVersion, arguments: Sequence[str], inputs: Mapping[str, FileTree | bytes], label: str
@@ -79,7 +74,7 @@ class EngineRuns:
 
 def call_in_threads(function: Callable[[_T], _R], arguments: Sequence[_T]) -> list[_R]:
     """Return the results of a function, which is called in one thread per core. After an error, skip the next calls."""
-    pool = ThreadPoolExecutor(_count_cores(), thread_name_prefix="render")
+    pool = ThreadPoolExecutor(count_available_cores(), thread_name_prefix="render")
     try:
         return list(pool.map(function, arguments))
     finally:

@@ -65,8 +65,7 @@ class HelmEngine:
 
         Return "" if the program is not available now.
         """
-        found = self._program.find()
-        return found.identity if isinstance(found, EngineVersion) else ""
+        return self._program.find().identity
 
     def render_all(self, jobs: Sequence[tuple[FileTree, ChartRequest]]) -> tuple[RenderedSource, ...]:
         """Render several charts at the same time, one per core, and return the results in the order of the jobs."""

@@ -54,8 +54,7 @@ class KustomizeEngine:
 
         Return "" if the program is not available now.
         """
-        found = self._program.find()
-        return found.identity if isinstance(found, EngineVersion) else ""
+        return self._program.find().identity
 
     def render_all(self, jobs: Sequence[tuple[FileTree, KustomizeRequest]]) -> tuple[RenderedSource, ...]:
         """Build several overlays at the same time, one per core, and return the results in the order of the jobs."""

@@ -186,10 +186,7 @@ def _has_space(folder: Path, size: int) -> bool:
 
 
 def _count_bytes(inputs: Mapping[str, FileTree | bytes]) -> int:
-    return sum(
-        len(content) if isinstance(content, bytes) else sum(len(file.data) for file in content.values())
-        for content in inputs.values()
-    )
+    return sum(len(content) if isinstance(content, bytes) else content.byte_count for content in inputs.values())
 
 
 def _write_inputs(folder: Path, inputs: Mapping[str, FileTree | bytes]) -> None:

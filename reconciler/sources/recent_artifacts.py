@@ -30,7 +30,7 @@ class RecentArtifacts:
 
     def add(self, key: Key, artifact: Artifact) -> None:
         """Add an artifact. An artifact that is larger than the limit is not added."""
-        size = sum(len(file.data) for file in artifact.files.values())
+        size = artifact.files.byte_count
         if size > self._max_bytes:
             return
         with self._lock:

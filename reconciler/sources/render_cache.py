@@ -146,4 +146,4 @@ class _MemoryEntries:
 
 
 def _count_bytes(source: RenderedSource) -> int:
-    return _BYTES_PER_ENTRY + sum(len(file.data) for file in source.files.values())
+    return _BYTES_PER_ENTRY + source.files.byte_count

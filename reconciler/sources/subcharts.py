@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from reconciler.catalog.files import File, FileTree
+from reconciler.catalog.files import FileTree
 from reconciler.sources.archives import read_archive
 from reconciler.sources.limits import SourceLimits
 
@@ -37,9 +37,5 @@ def unpack_subcharts(chart: FileTree, limits: SourceLimits) -> FileTree:
 def _check_size(chart: FileTree, limits: SourceLimits) -> None:
     if len(chart) > limits.files:
         raise limits.create_error("files", "the number of files of the chart with its subcharts")
-    if sum(map(_get_size, chart.values())) > limits.unpacked_bytes:
+    if chart.byte_count > limits.unpacked_bytes:
         raise limits.create_error("unpacked_bytes", "the size of the chart with its subcharts")
-
-
-def _get_size(file: File) -> int:
-    return len(file.data)

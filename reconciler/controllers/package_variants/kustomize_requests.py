@@ -6,7 +6,7 @@ import posixpath
 from collections.abc import Mapping
 
 from reconciler.api.kustomize_options import KustomizeOptions
-from reconciler.krm.json_text import encode_canonical_json
+from reconciler.krm.json_text import format_canonical_json
 from reconciler.packages.kustomize.request import KustomizeRequest
 
 
@@ -22,7 +22,7 @@ def build_kustomize_request(options: KustomizeOptions | None, allowed_secrets: t
     generated = {name: value for name, value in fields.items() if name not in ("path", "components")}
     return KustomizeRequest(
         _normalize(path),
-        encode_canonical_json(generated).decode("utf-8", "surrogatepass"),
+        format_canonical_json(generated),
         tuple(_normalize(posixpath.join(path, component)) for component in components),
         allowed_secrets,
     )

@@ -7,7 +7,6 @@ Anchors, aliases, merge keys and types have no meaning: each scalar is a text.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
 
 import yaml
 from yaml._yaml import CParser
@@ -32,8 +31,8 @@ class YamlEventReader:
     All methods raise YamlError if the text is not valid YAML.
     """
 
-    def __init__(self, source: str | BinaryIO) -> None:
-        """Create a reader of a text, or of a file with UTF-8 text, which is not read into memory as a whole."""
+    def __init__(self, source: str | bytes) -> None:
+        """Create a reader of a text, which can be encoded as UTF-8."""
         self._parser = CParser(source)
         self._count = 0
         while not isinstance(self._peek(), (yaml.NodeEvent, yaml.StreamEndEvent)):

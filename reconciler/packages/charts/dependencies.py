@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TypeVar
 
 from reconciler.api.base import read_model
-from reconciler.api.helm import ChartDependency, ChartLock, ChartManifest, ChartSection
+from reconciler.api.helm import ChartDependency, ChartLock, ChartManifest
 from reconciler.api.messages import MessageTemplates
 from reconciler.api.porch import PORCH_API_VERSION
 from reconciler.catalog.files import FileTree
@@ -21,7 +20,6 @@ from reconciler.packages.source_codes import SourceCodes
 
 _SUBCHART = re.compile(rf"charts/[^/._][^/]*/{re.escape(CHART_FILE)}")
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
-_Section = TypeVar("_Section", bound=ChartSection)
 
 
 @dataclass(frozen=True)
@@ -94,7 +92,7 @@ def _read_dependencies(chart: FileTree, manifest: ChartManifest) -> Sequence[Cha
     """Return the dependencies in `Chart.yaml`, or in `requirements.yaml` of the chart format v1."""
     if manifest.dependencies:
         return manifest.dependencies
-    requirements = _read_file(chart, "requirements.yaml", ChartLock)
+    requirements = _read_lock(chart, "requirements.yaml")
     return requirements.dependencies if requirements else ()
 
 
@@ -109,7 +107,7 @@ def _read_subchart_names(chart: FileTree) -> frozenset[str]:
 
 def _read_locked_versions(chart: FileTree) -> dict[tuple[str, int], str] | None:
     """Return the locked versions by the name and occurrence of the dependency. Return None if there is no lock."""
-    lock = _read_file(chart, "Chart.lock", ChartLock) or _read_file(chart, "requirements.lock", ChartLock)
+    lock = _read_lock(chart, "Chart.lock") or _read_lock(chart, "requirements.lock")
     if lock is None:
         return None
     occurrences: Counter[str] = Counter()
@@ -120,12 +118,12 @@ def _read_locked_versions(chart: FileTree) -> dict[tuple[str, int], str] | None:
     return versions
 
 
-def _read_file(chart: FileTree, path: str, model: type[_Section]) -> _Section | None:
+def _read_lock(chart: FileTree, path: str) -> ChartLock | None:
     file = chart.get(path)
     parsed = parse_cached(file.data) if file else None
     if parsed is None or isinstance(parsed, ParseFailure) or len(parsed.documents) != 1:
         return None
-    return read_model(model, parsed.documents[0].data, MessageTemplates()).model
+    return read_model(ChartLock, parsed.documents[0].data, MessageTemplates()).model
 
 
 def _describe_missing_lock(label: str, dependency: ChartDependency, *, has_lock: bool) -> str:

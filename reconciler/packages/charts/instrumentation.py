@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.json_pointer import format_pointer
-from reconciler.krm.json_text import encode_canonical_json
+from reconciler.krm.json_text import format_canonical_json
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.charts.metadata import CHART_FILE
@@ -199,7 +199,7 @@ def instrument(chart: FileTree, values: str, calls: ChartCalls, variant: Variant
         for segment in path[:-1]:
             parent = parent[segment]
         parent[path[-1]] = replace_calls(parent[path[-1]], entries)
-    new_values = encode_canonical_json(data).decode("utf-8", "surrogatepass") if data else values
+    new_values = format_canonical_json(data) if data else values
     return InstrumentedChart(chart.with_files(files), new_values, originals)
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
-from reconciler.krm.yaml import DEFAULT_YAML_LIMITS, YamlError, normalize_document
-from reconciler.packages.charts.documents import OutputText, RenderedResource
+from reconciler.krm.yaml import YamlError
+from reconciler.packages.charts.documents import OutputText, RenderedResource, parse_output_text
 from reconciler.packages.secret_values import find_plaintext_values
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import MASK, SECRET_VALUE_FIELDS, is_secret
@@ -62,13 +62,11 @@ def mask_values(text: str, values: Iterable[str]) -> str:
 
 def _iterate_secret_values(text: OutputText) -> Iterator[str]:
     try:
-        normalized = normalize_document(text.text, DEFAULT_YAML_LIMITS, allow_duplicate_keys=True)
+        resources = list(parse_output_text(text))
     except YamlError:
         return
-    data: Any = normalized.document.data if normalized else None
-    items = data.get("items") if isinstance(data, dict) and data.get("kind") == "List" else None
-    for item in items if isinstance(items, list) else [data]:
-        fields = [item.get(field) for field in SECRET_VALUE_FIELDS] if is_secret(item) else []
+    for data in (resource.data for resource in resources if is_secret(resource.data)):
+        fields = [data.get(field) for field in SECRET_VALUE_FIELDS]
         for value in (str(value) for field in fields if isinstance(field, dict) for value in field.values()):
             yield value
             yield _decode(value)

@@ -9,6 +9,7 @@ from reconciler.krm.merge3.rules import ABSENT
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.values import ValuesLayer, merge_layers
+from reconciler.packages.functions.function import get_value_at
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def trace_values(layers: Sequence[ValuesLayer]) -> tuple[ValueHistory, ...]:
     histories = (
         ValueHistory(path, tuple(_list_steps(path, layers, stages)))
         for path in sorted(paths, key=_get_sort_key)
-        if not _is_map(_get_value(stages[-1], path))
+        if not _is_map(get_value_at(stages[-1], path, ABSENT))
     )
     return tuple(history for history in histories if history.steps)
 
@@ -79,7 +80,7 @@ def _get_sort_key(path: DataPath) -> tuple[str, ...]:
 def _list_steps(path: DataPath, layers: Sequence[ValuesLayer], stages: Sequence[dict[str, Any]]) -> Iterator[ValueStep]:
     for index, layer in enumerate(layers):
         set_path = _find_set_path(layer, path)
-        before, after = (_get_value(stage, path) for stage in stages[index : index + 2])
+        before, after = (get_value_at(stage, path, ABSENT) for stage in stages[index : index + 2])
         if after is None and before is not ABSENT:
             after = ABSENT
         if set_path is not None and not (before is ABSENT and after is ABSENT):
@@ -101,12 +102,3 @@ def _find_set_path(layer: ValuesLayer, path: DataPath) -> DataPath | None:
             return path[:depth] if layer.kind == "parameter" else None
         value = value[path[depth]]
     return path
-
-
-def _get_value(values: Any, path: DataPath) -> Any:
-    """Return the value at a path of maps, or ABSENT. A value below a null is absent."""
-    for step in path:
-        if not isinstance(values, dict) or step not in values:
-            return ABSENT
-        values = values[step]
-    return values

@@ -11,8 +11,8 @@ from copy import deepcopy
 from typing import Any, Final, Literal
 
 from reconciler.krm.helm_paths import PathStep, format_option_name
-from reconciler.krm.json_pointer import PointerError, resolve_pointer
-from reconciler.krm.json_text import encode_canonical_json
+from reconciler.krm.json_pointer import PointerError, iterate_leaves, resolve_pointer
+from reconciler.krm.json_text import format_canonical_json
 from reconciler.krm.values_tree import PlaceError, ValuesTree, merge_maps
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
@@ -75,7 +75,7 @@ class MergedValues:
     @property
     def text(self) -> str:
         """The values as canonical JSON. Equal values have equal texts."""
-        return encode_canonical_json(self.values).decode(errors="surrogatepass")
+        return format_canonical_json(self.values)
 
 
 def merge_layers(layers: Iterable[ValuesLayer]) -> MergedValues:
@@ -117,18 +117,6 @@ def find_imprecise_integers(layer: ValuesLayer) -> Iterator[tuple[DataPath, int]
     for path, value in iterate_leaves(layer.values):
         if isinstance(value, int) and abs(value) > MAX_EXACT_INTEGER:
             yield path, value
-
-
-def iterate_leaves(values: Any, path: DataPath = ()) -> Iterator[tuple[DataPath, Any]]:
-    """Yield the path and the value of each scalar and each empty collection."""
-    if isinstance(values, dict) and values:
-        for key, value in values.items():
-            yield from iterate_leaves(value, (*path, key))
-    elif isinstance(values, list) and values:
-        for index, value in enumerate(values):
-            yield from iterate_leaves(value, (*path, index))
-    else:
-        yield path, values
 
 
 def find_layer(layers: Sequence[ValuesLayer], segments: Sequence[str]) -> tuple[ValuesLayer, DataPath] | None:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 from reconciler.api.functions import ChartTemplateOptions, HelmChartEntry, RenderHelmChart
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, Severity, join_messages, select_errors
-from reconciler.krm.json_text import encode_canonical_json
+from reconciler.krm.json_text import format_canonical_json
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.values_tree import merge_maps
 from reconciler.krm.yaml import Document, YamlError, parse_yaml
@@ -118,7 +118,7 @@ class _RenderHelmChart:
             release_name=options.release_name,
             namespace=options.namespace,
             kube_version=self.kube_version,
-            values=encode_canonical_json(_merge_values(options, index, chart, context)).decode(errors="surrogatepass"),
+            values=format_canonical_json(_merge_values(options, index, chart, context)),
             api_versions=options.api_versions,
             set_namespace="none",
             include_crds=options.include_crds,

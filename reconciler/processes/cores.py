@@ -1,0 +1,11 @@
+"""The number of cores for work at the same time."""
+
+from __future__ import annotations
+
+import os
+
+
+def count_available_cores() -> int:
+    """Return the number of cores that this process may use."""
+    # Do not use `os.cpu_count` if possible, because containers and `taskset` can limit a process to fewer cores.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
