@@ -15,11 +15,12 @@ from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.resource import LOCAL_CONFIG
 from reconciler.packages.sops import is_sops_document
+from reconciler.packages.source_kinds import CHART_FILE
 from reconciler.redaction import SECRET_VALUE_FIELDS, is_secret
 
 YAML_SUFFIXES = (".yaml", ".yml", ".json")
 _MARKERS = {
-    "Chart.yaml": (
+    CHART_FILE: (
         "is a Helm chart",
         "Render it with helm template, and adopt the output.",
     ),

@@ -15,7 +15,6 @@ from reconciler.controllers.codes import ControllerCodes
 from reconciler.krm.findings import Finding, FindingCode, Severity, SourceLocation, upgrade_to_error
 from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.merge3.rules import ABSENT
-from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
@@ -117,10 +116,4 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
             f"{' and '.join(fields)} of a Secret must be empty:"
             " everyone with read access to the branch can read the values"
         )
-        yield ControllerCodes.SECRET_IN_BRANCH.finding(message, _locate(resource, item.key, field_path))
-
-
-def _locate(resource: PackageResource, object_key: ObjectKey, path: DataPath) -> SourceLocation:
-    # Use line 0 for JSON files, because the JSON parser does not return line numbers.
-    line = 0 if resource.file.endswith(".json") else resource.document.find_line(path)
-    return SourceLocation(resource.file, line, str(object_key), format_pointer(path))
+        yield ControllerCodes.SECRET_IN_BRANCH.finding(message, resource.locate(field_path, str(item.key)))

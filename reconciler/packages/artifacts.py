@@ -12,6 +12,8 @@ from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass
 
 UPSTREAM_NOT_FOUND = "UpstreamNotFound"
+CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+"""The media type of the layer with the archive of a chart."""
 """The finding code for a chart, package, version or tag that does not exist. Package variants define the code."""
 
 

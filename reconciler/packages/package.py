@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from reconciler.catalog.files import FileTree, parse_ignore_file
 from reconciler.krm.findings import CommonCodes, Finding, SourceLocation
-from reconciler.krm.yaml import Document, YamlFile
+from reconciler.krm.json_pointer import format_pointer
+from reconciler.krm.yaml import DataPath, Document, YamlFile
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.packages.codes import PackageCodes
@@ -157,6 +158,12 @@ class PackageResource(KrmResource):
     def location(self) -> SourceLocation:
         """The location of the document for findings: file, first line and identity."""
         return SourceLocation(self.file, self.document.line, str(self.key))
+
+    def locate(self, path: DataPath, object_key: str) -> SourceLocation:
+        """Return the location of a field of the document, which belongs to an object."""
+        # Use line 0 for JSON files, because the JSON parser does not return line numbers.
+        line = 0 if self.file.endswith(".json") else self.document.find_line(path)
+        return SourceLocation(self.file, line, object_key, format_pointer(path))
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,7 @@ def remove_merge_comments(content: bytes) -> bytes:
 
 def locate_document(resource: PackageResource, path: DataPath = ()) -> SourceLocation:
     """Return the location of a field of a SOPS document. If the kind is encrypted, the location names no object."""
-    # Use line 0 for JSON files, because the JSON parser does not return line numbers.
-    line = 0 if resource.file.endswith(".json") else resource.document.find_line(path)
-    return SourceLocation(resource.file, line, str(resource.key) if resource.kind else "", format_pointer(path))
+    return resource.locate(path, str(resource.key) if resource.kind else "")
 
 
 def create_mac_finding(error: SopsMacError, location: SourceLocation, rule: str) -> Finding:

@@ -14,6 +14,7 @@ from reconciler.catalog.files import FileTree, parse_ignore_file
 from reconciler.krm.json_text import compute_hash
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.artifacts import (
+    CHART_LAYER,
     UPSTREAM_NOT_FOUND,
     Artifact,
     ArtifactRepository,
@@ -34,7 +35,7 @@ from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient
 from reconciler.sources.keyless import KeylessVerifier
 from reconciler.sources.limits import SourceLimits
-from reconciler.sources.manifests import CHART_LAYER, ArtifactManifest, find_manifest_in_index, parse_manifest
+from reconciler.sources.manifests import ArtifactManifest, find_manifest_in_index, parse_manifest
 from reconciler.sources.mirrors import Mirror, rewrite_repository
 from reconciler.sources.provenance import ProvenanceVerifier
 from reconciler.sources.recent_artifacts import RecentArtifacts

@@ -7,14 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.packages.artifacts import ArtifactRepository
+from reconciler.packages.artifacts import CHART_LAYER, ArtifactRepository
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.sources.artifact_cache import parse_digest
 from reconciler.sources.chart_index import parse_created_seconds
 from reconciler.sources.errors import SourceError
 from reconciler.sources.limits import SourceLimits
 
-CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _ARCHIVE_SUFFIXES = ("tar+gzip", "tar.gzip")
 _CREATED = "org.opencontainers.image.created"
 _MAX_SHOWN = 5

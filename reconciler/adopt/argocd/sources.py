@@ -23,6 +23,7 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.charts.values import ValuesLayer, merge_layers
 from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.packages.source_kinds import CHART_FILE
 from reconciler.redaction import has_credentials
 
 _COMMIT = re.compile(r"[0-9a-f]{7,40}")
@@ -135,7 +136,7 @@ def _read_folder(upstream: UpstreamReference, read_repository: RepositoryReader)
 
 
 def _detect_kind(content: Mapping[str, Any], upstream: UpstreamReference, files: FileTree) -> str:
-    if upstream.repository.type == "helm" or "helm" in content or "Chart.yaml" in files:
+    if upstream.repository.type == "helm" or "helm" in content or CHART_FILE in files:
         return "helm"
     if "kustomize" in content or any(name in files for name in KUSTOMIZATION_FILES):
         return "kustomize"

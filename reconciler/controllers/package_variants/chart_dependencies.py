@@ -8,7 +8,13 @@ from reconciler.catalog.files import FileTree
 from reconciler.controllers.package_variants.artifact_resolution import ArtifactCatalog
 from reconciler.controllers.package_variants.upstream_resolution import UnresolvedUpstream
 from reconciler.krm.findings import Finding
-from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, ChartDependencySource, SourceProblem
+from reconciler.packages.artifacts import (
+    UPSTREAM_NOT_FOUND,
+    ArtifactRepository,
+    ArtifactVersion,
+    ChartDependencySource,
+    SourceProblem,
+)
 from reconciler.packages.charts.dependencies import (
     MissingDependency,
     create_repository_finding,
@@ -64,7 +70,7 @@ def _find_version(
     version = next((entry for entry in listed.versions if entry.version.removeprefix("v") == wanted), None)
     if version is None:
         message = f"Repository {repository.name} has no version {dependency.version} of the chart {dependency.name}"
-        return SourceProblem("UpstreamNotFound", message)
+        return SourceProblem(UPSTREAM_NOT_FOUND, message)
     if version.digest:
         return version
     # An index without digests: read the archive, so that the digest becomes an input of the package.

@@ -14,9 +14,10 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding
 from reconciler.krm.version_ranges import is_exact_version
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.packages.charts.metadata import CHART_FILE, format_chart, read_chart_manifest
+from reconciler.packages.charts.metadata import format_chart, read_chart_manifest
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.source_codes import SourceCodes
+from reconciler.packages.source_kinds import CHART_FILE
 
 _SUBCHART = re.compile(rf"charts/[^/._][^/]*/{re.escape(CHART_FILE)}")
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")

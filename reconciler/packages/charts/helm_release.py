@@ -12,14 +12,13 @@ from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.values_tree import PlaceError, ValuesTree, is_free
 from reconciler.krm.yaml import emit
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, VerifySpec
+from reconciler.packages.artifacts import CHART_LAYER, ArtifactRepository, ArtifactVersion, VerifySpec
 from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.file_names import assign_rendered_file_names
 
 HELM_RELEASE_API_VERSION: Final = "helm.toolkit.fluxcd.io/v2"
 HELM_RELEASE_KIND: Final = "HelmRelease"
 _SOURCE_API_VERSION: Final = "source.toolkit.fluxcd.io/v1"
-_CHART_LAYER: Final = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 _INTERVAL: Final = "5m"
 _MAX_NAME_LENGTH: Final = 253
 _MAX_TARGET_PATH_LENGTH: Final = 250
@@ -160,7 +159,7 @@ def _build_registry_source(chart: ReleasedChart, metadata: Mapping[str, str]) ->
         "url": f"{repository.url.rstrip('/')}/{chart.name}",
         # The digest alone would be enough, but a person reads the version.
         "ref": {"tag": chart.version.version.replace("+", "_"), "digest": chart.version.digest},
-        "layerSelector": {"mediaType": _CHART_LAYER, "operation": "copy"},
+        "layerSelector": {"mediaType": CHART_LAYER, "operation": "copy"},
         **({"insecure": True} if repository.insecure else {}),
         **_build_references(repository),
         **({"verify": _build_verification(repository.verify)} if repository.verify else {}),

@@ -19,8 +19,8 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.json_text import format_canonical_json
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.packages.charts.metadata import CHART_FILE
 from reconciler.packages.charts.template_calls import TemplateCall, find_calls
+from reconciler.packages.source_kinds import CHART_FILE
 
 Variant = Literal["a", "b", "fixed"]
 

@@ -10,8 +10,7 @@ from reconciler.krm.findings import Finding
 from reconciler.krm.version_ranges import parse_range, parse_version
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.source_codes import SourceCodes
-
-CHART_FILE = "Chart.yaml"
+from reconciler.packages.source_kinds import CHART_FILE
 
 
 def read_chart_manifest(chart: FileTree) -> ChartManifest | Finding:
