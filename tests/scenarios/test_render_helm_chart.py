@@ -157,6 +157,18 @@ def test_invalid_configuration_is_an_error_result(
 FILE_VALUES = "replicas: 2\nname: file\n"
 
 
+def create_values_world(tmp_path: Path, fake: FakeHelm, mode: str, files: str, content: str) -> World:
+    """Return a world whose package has values files, and `charts/values.yaml` with a content."""
+    inline = "valuesInline: {replicas: 3}\n"
+    config = CONFIG.replace(inline, f"{inline}        valuesMerge: {mode}\n        valuesFiles: {files}\n")
+    world = create_world(tmp_path, str(fake.path), config)
+    world.release(
+        "shop", "v2", {**package(config), "charts/values.yaml": content, ".krmignore": "charts/values.yaml\n"}
+    )
+    world.write({"shop.yaml": variant("shop", "berlin", "shop", "v2")})
+    return world
+
+
 @pytest.mark.parametrize(
     ("mode", "files", "values"),
     [
@@ -167,17 +179,44 @@ FILE_VALUES = "replicas: 2\nname: file\n"
     ],
 )
 def test_values(tmp_path: Path, fake: FakeHelm, mode: str, files: str, values: dict[str, object]) -> None:
-    inline = "valuesInline: {replicas: 3}\n"
-    config = CONFIG.replace(inline, f"{inline}        valuesMerge: {mode}\n        valuesFiles: {files}\n")
-    world = create_world(tmp_path, str(fake.path), config)
-    world.release(
-        "shop", "v2", {**package(config), "charts/values.yaml": FILE_VALUES, ".krmignore": "charts/values.yaml\n"}
-    )
-    world.write({"shop.yaml": variant("shop", "berlin", "shop", "v2")})
+    world = create_values_world(tmp_path, fake, mode, files, FILE_VALUES)
 
     assert world.sync().outcomes["berlin/shop"] == "draft"
 
     assert json.loads(fake.inputs()["files"]["values.json"]) == values
+
+
+@pytest.mark.parametrize("content", ["", "# nothing\n", "---\n"], ids=["empty", "comment", "empty-document"])
+def test_values_file_without_values_is_accepted(tmp_path: Path, fake: FakeHelm, content: str) -> None:
+    world = create_values_world(tmp_path, fake, "override", "[charts/values.yaml]", content)
+
+    assert world.sync().outcomes["berlin/shop"] == "draft"
+
+    assert json.loads(fake.inputs()["files"]["values.json"]) == {"replicas": 3}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        pytest.param(
+            "a: ENC[AES256_GCM,data:x,iv:x,tag:x,type:str]\nsops: {mac: x, lastmodified: '2026-01-01T00:00:00Z'}\n",
+            "charts/values.yaml:1: a values file must not be encrypted with SOPS", id="encrypted",
+        ),
+        pytest.param(
+            "a: 1\n---\nb: 1\n", "charts/values.yaml:3: a values file must contain one document",
+            id="several-documents",
+        ),
+        pytest.param("[a]\n", "charts/values.yaml:1: a values file must contain a map", id="list"),
+        pytest.param("a: [\n", "charts/values.yaml:2: ", id="syntax"),
+    ],
+)  # fmt: skip
+def test_invalid_values_file_is_an_error_result(tmp_path: Path, fake: FakeHelm, content: str, message: str) -> None:
+    world = create_values_world(tmp_path, fake, "override", "[charts/values.yaml]", content)
+
+    (finding,) = (finding for finding in world.sync().findings if finding.code == "RenderFailed")
+
+    assert f"helmCharts[0].templateOptions.values.valuesFiles: {message}" in finding.message
+    assert not fake.calls()
 
 
 def test_call_is_measured_as_a_builtin_function(tmp_path: Path, fake: FakeHelm) -> None:

@@ -16,10 +16,11 @@ from reconciler.krm.findings import Finding, Severity, join_messages, select_err
 from reconciler.krm.json_text import format_canonical_json
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.values_tree import merge_maps
-from reconciler.krm.yaml import Document, YamlError, parse_yaml
+from reconciler.krm.yaml import Document, parse_yaml
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.metadata import read_chart_manifest
 from reconciler.packages.charts.request import ChartRequest, RenderedSource
+from reconciler.packages.charts.value_sources import read_values_document
 from reconciler.packages.functions.function import (
     FieldError,
     FunctionConfig,
@@ -34,6 +35,7 @@ from reconciler.packages.functions.function import (
     report_errors_as_failure,
 )
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
+from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.source_codes import TEMPORARY_CODES
 from reconciler.packages.source_kinds import CHART_FILE
 
@@ -206,14 +208,10 @@ def _merge_values(options: ChartTemplateOptions, index: int, chart: FileTree, co
 def _read_values(files: FileTree, path: str, field: str) -> dict[str, Any]:
     if path not in files:
         raise FieldError(f"{field}: the package contains no file {path}")
-    try:
-        documents = parse_yaml(files[path].data).documents
-    except YamlError as error:
-        raise FieldError(f"{path}: {error}") from error
-    data = documents[0].data if documents else {}
-    if not isinstance(data, dict):
-        raise FieldError(f"{path} must contain a map")
-    return data
+    document = read_values_document(files[path].data)
+    if isinstance(document, ParseFailure):
+        raise FieldError(f"{field}: {path}:{document.line}: {document.message}")
+    return document.data if document else {}
 
 
 def _resolve(path: str, field: str, context: FunctionContext) -> str:
