@@ -13,6 +13,8 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import has_credentials, redact_url
 from reconciler.sources.errors import SourceError
 
+# The URLs of artifacts contain the name, and the API has the other host.
+DOCKER_HUB_NAME, DOCKER_HUB_HOST = "docker.io", "registry-1.docker.io"
 _PORTS = {"https": 443, "http": 80}
 # Services at these addresses return the credentials of the machine to each process. The last network contains the
 # metadata service of Amazon EC2 for IPv6.
@@ -107,6 +109,31 @@ def format_authority(host: str, port: int | None, scheme: str) -> str:
     """Return `host` or `host:port` of a URL. The default port of the scheme is left out."""
     name = f"[{host}]" if ":" in host else host
     return name if port in {None, _PORTS.get(scheme)} else f"{name}:{port}"
+
+
+def has_same_origin(first: str, second: str) -> bool:
+    """Return whether two URLs have the same scheme, host and port. The result for a malformed URL is False.
+
+    The case of letters has no effect, and a missing port is the default port of the scheme. Send credentials only to
+    the origin for which they are.
+    """
+    origin = _find_origin(first)
+    return origin is not None and origin == _find_origin(second)
+
+
+def _find_origin(url: str) -> tuple[str, str, int] | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port if parts.port is not None else _PORTS.get(parts.scheme)
+    except ValueError:
+        return None
+    return (parts.scheme, parts.hostname, port) if parts.hostname and port is not None else None
+
+
+def build_registry_origin(authority: str, *, is_insecure: bool) -> str:
+    """Return the URL of a registry without a path. `authority` is `host` or `host:port` of an `oci://` URL."""
+    host = authority.lower()
+    return f"{'http' if is_insecure else 'https'}://{DOCKER_HUB_HOST if host == DOCKER_HUB_NAME else host}"
 
 
 def is_loopback(host: str) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
 from reconciler.lazy_dataclasses import replace
 from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, ArtifactRepository, ArtifactVersion
 from reconciler.packages.source_codes import SourceCodes
+from reconciler.sources.addresses import has_same_origin
 from reconciler.sources.artifact_cache import ArtifactCache
 from reconciler.sources.chart_index import ChartIndex, decode_index, parse_index, resolve_chart_url
 from reconciler.sources.cosign import create_invalid_error
@@ -91,7 +91,7 @@ class ChartRepositoryClient:
     def _create_request(self, repository: ArtifactRepository, url: str, max_bytes: int, setting: str) -> HttpRequest:
         login = self._credentials.find_login(repository, url)
         tls = self._credentials.find_tls(repository)
-        if urlsplit(url)[:2] != urlsplit(repository.url)[:2]:
+        if not has_same_origin(url, repository.url):
             tls = tls.without_certificate()
         return HttpRequest(
             url, lambda: self._limits.create_error(setting, f"the size of {url} in bytes"), max_bytes,

@@ -19,13 +19,14 @@ from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.artifacts import ArtifactRepository, SourceProblem
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import Secret
+from reconciler.sources.addresses import DOCKER_HUB_HOST, DOCKER_HUB_NAME, build_registry_origin, has_same_origin
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import TlsFiles
 from reconciler.stored_credentials import find_credential
 
 _DOCKER_CONFIG_KEY = ".dockerconfigjson"
 # Docker stores the credentials of Docker Hub under this key.
-_DOCKER_HUB_KEY, DOCKER_HUB_HOST = "index.docker.io", "registry-1.docker.io"
+_DOCKER_HUB_KEY = "index.docker.io"
 # Docker uses this user name if the password is an identity token, which the token service of a registry exchanges.
 _IDENTITY_TOKEN_USER = "<token>"  # noqa: S105  no secret
 _TLS_KEYS = ("ca.crt", "tls.crt", "tls.key")
@@ -75,7 +76,7 @@ class SourceCredentials:
         Raises:
             SourceError: `SourceUnauthorized` if a file is missing or not valid.
         """
-        if repository.secret_name and (repository.pass_credentials or _has_same_host(repository.url, url)):
+        if repository.secret_name and (repository.pass_credentials or _is_on_host(repository, url)):
             return self._find_login_in_secret(repository, url)
         if self._credentials_file:
             found = find_credential(self._read(Path(self._credentials_file).expanduser()), url)
@@ -179,9 +180,9 @@ def _matches_docker_key(key: str, url: str) -> bool:
     host, _, path = location.partition("/")
     # Old versions of Docker add the version of the API to the key.
     path = path.strip("/").removeprefix("v1").removeprefix("v2").strip("/")
-    host = DOCKER_HUB_HOST if host in {_DOCKER_HUB_KEY, "docker.io"} else host.lower()
+    host = DOCKER_HUB_HOST if host in {_DOCKER_HUB_KEY, DOCKER_HUB_NAME} else host
     parts = urlsplit(url)
-    if host not in {parts.netloc.lower(), (parts.hostname or "").lower() if parts.port is None else ""}:
+    if not has_same_origin(f"{parts.scheme}://{host}", url):
         return False
     url_path = parts.path.removeprefix("/v2/").strip("/")
     return not path or url_path == path or url_path.startswith(f"{path}/")
@@ -203,12 +204,12 @@ def _create_login(username: str, password: str, place: object) -> Login:
     return Login(username, secret)
 
 
-def _has_same_host(repository_url: str, url: str) -> bool:
-    first, second = urlsplit(repository_url), urlsplit(url)
-    if first.scheme == "oci":
-        host = first.netloc.lower()
-        return second.netloc.lower() == (DOCKER_HUB_HOST if host == "docker.io" else host)
-    return (first.scheme, first.netloc.lower()) == (second.scheme, second.netloc.lower())
+def _is_on_host(repository: ArtifactRepository, url: str) -> bool:
+    """Return whether a URL is on the host of a repository, for which the Secret of the repository is."""
+    first = repository.url
+    if repository.is_registry:
+        first = build_registry_origin(urlsplit(first).netloc, is_insecure=repository.insecure)
+    return has_same_origin(first, url)
 
 
 def _create_error(message: str) -> SourceError:

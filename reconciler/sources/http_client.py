@@ -23,7 +23,7 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.redaction import redact, redact_url
 from reconciler.retry_after import read_retry_after
-from reconciler.sources.addresses import AddressPolicy, is_loopback
+from reconciler.sources.addresses import AddressPolicy, has_same_origin, is_loopback
 from reconciler.sources.connections import CheckedTransport
 from reconciler.sources.errors import SourceError
 from reconciler.telemetry import metrics
@@ -164,7 +164,7 @@ class HttpClient:
                 if target is None:
                     yield HttpStream(response.status_code, response.headers, url, _read(request, response))
                     return
-            if not _has_same_origin(request.url, target):
+            if not has_same_origin(request.url, target):
                 authorization = ""
             url, forms, named_by = target, (), request.url
         raise SourceError(
@@ -200,7 +200,7 @@ class HttpClient:
         if body:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         # The certificate of the client is a credential too.
-        tls = request.tls if _has_same_origin(request.url, url) else request.tls.without_certificate()
+        tls = request.tls if has_same_origin(request.url, url) else request.tls.without_certificate()
         try:
             with (
                 _record_request(request.method, url) as record_status,
@@ -280,11 +280,6 @@ def _create_tls_context(tls: TlsFiles) -> ssl.SSLContext:
 def _find_redirect(response: httpx.Response) -> str | None:
     # httpx creates the next request, although this client does not let httpx follow redirects.
     return str(response.next_request.url) if response.next_request else None
-
-
-def _has_same_origin(first: str, second: str) -> bool:
-    urls = httpx.URL(first), httpx.URL(second)
-    return len({(url.scheme, url.host, url.port) for url in urls}) == 1
 
 
 def _read(request: HttpRequest, response: httpx.Response) -> Iterator[bytes]:

@@ -19,9 +19,15 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import ArtifactRepository
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import Secret
-from reconciler.sources.addresses import check_no_credentials, join_url
+from reconciler.sources.addresses import (
+    DOCKER_HUB_NAME,
+    build_registry_origin,
+    check_no_credentials,
+    has_same_origin,
+    join_url,
+)
 from reconciler.sources.artifact_cache import ArtifactCache, parse_digest
-from reconciler.sources.credentials import DOCKER_HUB_HOST, Login, SourceCredentials
+from reconciler.sources.credentials import Login, SourceCredentials
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient, HttpRequest, HttpResponse, HttpStream, check_status
 from reconciler.sources.limits import SourceLimits
@@ -80,20 +86,19 @@ def locate_artifact(repository: ArtifactRepository, name: str) -> RegistryLocati
     check_no_credentials(repository.url)
     try:
         parts = urlsplit(repository.url)
-        host, port = parts.hostname or "", parts.port
+        # The attribute `port` raises ValueError if the port is not valid.
+        host, _ = parts.hostname or "", parts.port
     except ValueError:
-        host, port, parts = "", None, urlsplit("")
+        host, parts = "", urlsplit("")
     path = "/".join(filter(None, (parts.path.strip("/"), name)))
-    if host == "docker.io":
-        host, path = DOCKER_HUB_HOST, path if "/" in path else f"library/{path}"
+    if host == DOCKER_HUB_NAME:
+        path = path if "/" in path else f"library/{path}"
     if not host or parts.query or parts.fragment or len(path) > _MAX_NAME_CHARACTERS or not _NAME.fullmatch(path):
         raise _create_error(
             f"the name {path[:_MAX_NAME_CHARACTERS]!r} of an artifact must have segments of lower-case letters, digits,"
             ' ".", "_" and "-"'
         )
-    scheme = "http" if repository.insecure else "https"
-    authority = f"[{host}]" if ":" in host else host
-    return RegistryLocation(repository, f"{scheme}://{authority}:{port}" if port else f"{scheme}://{authority}", path)
+    return RegistryLocation(repository, build_registry_origin(parts.netloc, is_insecure=repository.insecure), path)
 
 
 def convert_to_tag(version: str) -> str:
@@ -143,8 +148,8 @@ class RegistryClient:
             # A page without new tags is the end, because some registries link the last page to itself.
             if not next_url or len(tags) == count:
                 return tuple(tags)
-            if urlsplit(next_url)[:2] != urlsplit(first_url)[:2]:
-                raise _create_error(f"the next page of the tags of {location.oci_url} is on another host")
+            if not has_same_origin(next_url, first_url):
+                raise _create_error(f"the next page of the tags of {location.oci_url} is on another origin")
             url = next_url
         raise _create_error(f"the list of tags of {location.oci_url} has more than {_MAX_TAG_PAGES} pages")
 

@@ -8,11 +8,37 @@ from typing import Any
 import pytest
 
 from reconciler.packages.artifacts import ArtifactVersion, SourceProblem
-from reconciler.sources.addresses import AddressPolicy, resolve_host
+from reconciler.sources.addresses import AddressPolicy, has_same_origin, resolve_host
 from reconciler.sources.errors import SourceError
 from tests.sources.conftest import World
 from tests.support.archives import pack_chart, pack_files
 from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServer, helm_repository, oci_repository
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_same"),
+    [
+        pytest.param("https://a.example/x", "https://a.example/y?z", True, id="paths"),
+        pytest.param("https://a.example", "https://a.example:443/", True, id="default-port"),
+        pytest.param("http://a.example:80", "http://a.example", True, id="default-port-of-http"),
+        pytest.param("HTTPS://A.example/", "https://a.EXAMPLE:443", True, id="case"),
+        pytest.param("https://[::1]:5000/", "https://[::1]:5000", True, id="ipv6"),
+        pytest.param("https://user@a.example", "https://a.example", True, id="user"),
+        pytest.param("https://a.example:443", "http://a.example:443", False, id="scheme"),
+        pytest.param("https://a.example", "http://a.example", False, id="scheme-and-default-port"),
+        pytest.param("https://a.example", "https://a.example:80", False, id="port"),
+        pytest.param("https://a.example", "https://a.example:0", False, id="port-zero"),
+        pytest.param("https://a.example", "https://b.a.example", False, id="host"),
+        pytest.param("https://a.example", "https://a.example@b.example", False, id="host-as-user"),
+        pytest.param("https://a.example:x", "https://a.example:x", False, id="malformed-port"),
+        pytest.param("https://[::1", "https://[::1", False, id="malformed-host"),
+        pytest.param("oci://a.example", "oci://a.example", False, id="scheme-without-port"),
+        pytest.param("", "", False, id="empty"),
+    ],
+)
+def test_same_origin(first: str, second: str, is_same: bool) -> None:
+    assert has_same_origin(first, second) is is_same
+    assert has_same_origin(second, first) is is_same
 
 
 @pytest.mark.parametrize(

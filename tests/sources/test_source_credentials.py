@@ -266,6 +266,8 @@ def test_missing_secrets(directory: str, namespace: str, name: str, message: str
         ("registry.example.com/a", "https://registry.example.com/v2/ab", False),
         ("registry.example.com", "https://registry.example.com:5000/v2/a", False),
         ("registry.example.com:5000", "https://registry.example.com:5000/v2/a", True),
+        ("Registry.Example.com:443", "https://registry.example.com/v2/a", True),
+        ("registry.example.com", "https://registry.example.com:443/v2/a", True),
         ("registry.example.com", "https://evil.registry.example.com/v2/a", False),
         ("https://index.docker.io/v1/", "https://registry-1.docker.io/v2/library/a", True),
     ],
