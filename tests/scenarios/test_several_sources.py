@@ -8,7 +8,9 @@ import pytest
 
 from reconciler.krm.yaml import parse_yaml
 from tests.scenarios.test_charts import DEPLOYMENT, SERVICE, chart
+from tests.scenarios.test_charts import request as request_single
 from tests.support.charts import FakeHelm
+from tests.support.programs import find_program
 from tests.support.world import commit_files, make_bare, repository, small_world
 
 # The chart with the values, as the program helm renders it.
@@ -221,3 +223,19 @@ def test_set_creates_a_package_with_all_sources_on_each_target(fleet: Fleet) -> 
     for cluster, replicas in (("berlin", 3), ("lisbon", 5)):
         assert f"replicas: {replicas}" in fleet.world.text(f"drafts/{cluster}", "web/deployment-web.yaml")
     assert fleet.world.sync_until_unchanged().report.render_count == 0
+
+
+def test_fixed_values_are_those_of_a_single_source(tmp_path: Path) -> None:
+    """A fixed value depends on the location of the package, and not on the number of its sources."""
+    world = small_world(tmp_path, sources={"helm": {"program": find_program("helm")}})
+    stamp = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: stamp}\ndata: {instance: '{{ uuidv4 }}'}\n"
+    world.release("charts/web", "v1", chart("1.0.0", stamp=stamp))
+    options = "helm: {namespace: shop, onNondeterminism: fixed}"
+    texts = []
+
+    for text in (request_single(extra=options), request(CHART, extra=options)):
+        world.write({"web.yaml": text})
+        assert world.sync().outcomes["berlin/web"] == "draft"
+        texts.append(world.text("drafts/berlin", "web/configmap-stamp.yaml"))
+
+    assert texts[0] == texts[1]

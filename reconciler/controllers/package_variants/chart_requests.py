@@ -12,7 +12,7 @@ from reconciler.api.porch import PackageVariantSpec
 from reconciler.controllers.package_variants.chart_values import CollectedValues
 from reconciler.controllers.package_variants.kustomize_requests import build_kustomize_request
 from reconciler.controllers.repositories import Repository
-from reconciler.controllers.results import UpstreamPackage
+from reconciler.controllers.results import PackageTarget, UpstreamPackage
 from reconciler.krm.field_text import split_list
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.charts.request import ChartRequest, HookPolicy
@@ -53,13 +53,13 @@ class RenderOptions:
     Attributes:
         annotations: The annotations of the object that requests the package.
         target: The Repository of the cluster.
-        identity: A text that identifies the package, for fixed values instead of random values.
+        package_target: The location of the package. Fixed values instead of random values depend on it.
     """
 
     spec: PackageVariantSpec
     annotations: Mapping[str, str]
     target: Repository
-    identity: str
+    package_target: PackageTarget
     defaults: ChartDefaults
 
     def add(
@@ -85,7 +85,7 @@ class RenderOptions:
         cluster_version = self.target.annotations.get(KUBERNETES_VERSION_ANNOTATION, "")
         cluster_api_versions = self.target.annotations.get(API_VERSIONS_ANNOTATION, "")
         return ChartRequest(
-            release_name=helm.release_name or self.spec.downstream.package.rpartition("/")[2],
+            release_name=helm.release_name or self.package_target.package.rpartition("/")[2],
             namespace=helm.namespace,
             kube_version=helm.kube_version or cluster_version or self.defaults.kube_version,
             values=values.config_text,
@@ -97,7 +97,7 @@ class RenderOptions:
             hooks=helm.hooks or self.defaults.hooks,
             skip_schema_validation=helm.skip_schema_validation,
             on_nondeterminism=helm.on_nondeterminism,
-            identity=self.identity,
+            identity=str(self.package_target),
             allowed_secrets=secrets,
         )
 

@@ -196,9 +196,8 @@ def _resolve_single(
         if errors := select_errors(chart.collected.findings):
             return _stall(owner, spec, _create_values_failure(errors, chart.collected.findings), spec.upstream)
     options = RenderOptions(
-        spec, manifest.annotations, inputs.repositories[namespace, spec.downstream.repo], str(target),
-        inputs.chart_defaults,
-    )  # fmt: skip
+        spec, manifest.annotations, inputs.repositories[namespace, spec.downstream.repo], target, inputs.chart_defaults
+    )
     upstream = options.add(build_upstream_package(namespace, revision, inputs), spec.kustomize, chart)
     variant = replace(
         _build_variant(owner, spec, manifest, upstream, inputs),

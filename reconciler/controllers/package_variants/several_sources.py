@@ -26,8 +26,13 @@ from reconciler.controllers.package_variants.upstream_resolution import (
     UnresolvedUpstream,
     check_settling,
 )
-from reconciler.controllers.repositories import Repository
-from reconciler.controllers.results import PackageOwner, PackageSource, SettlingReference, UpstreamPackage
+from reconciler.controllers.results import (
+    PackageOwner,
+    PackageSource,
+    PackageTarget,
+    SettlingReference,
+    UpstreamPackage,
+)
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field, replace
@@ -170,15 +175,15 @@ class SourcesResolver:
             # Only a change of the files that are used is a change of the package.
             tree = self.upstreams.compute_files_tree(self._namespace, revision, files)
             return PackageSource(source.name, replace(package, tree=tree), values_files=files)
-        options = RenderOptions(
-            self.spec, self.manifest.annotations, self._target, str(self.spec.downstream), self.inputs.chart_defaults
-        )
-        package = options.add(package, source.kustomize, self.charts.get(source.name))
+        package = self._options.add(package, source.kustomize, self.charts.get(source.name))
         return PackageSource(source.name, package, source.directory)
 
     @property
-    def _target(self) -> Repository:
-        return self.inputs.repositories[self._namespace, self.spec.downstream.repo]
+    def _options(self) -> RenderOptions:
+        downstream = self.spec.downstream
+        target = PackageTarget(self._namespace, downstream.repo, downstream.package)
+        repository = self.inputs.repositories[self._namespace, downstream.repo]
+        return RenderOptions(self.spec, self.manifest.annotations, repository, target, self.inputs.chart_defaults)
 
     def _list_values_files(self, name: str) -> tuple[str, ...]:
         """Return the files that the charts read from a source, sorted and without duplicates."""
