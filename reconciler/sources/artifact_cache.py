@@ -13,23 +13,19 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from reconciler.krm.json_text import compute_hash
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.source_codes import SourceCodes
+from reconciler.sources.cache_files import create_temporary_file, list_files, write_file
 from reconciler.sources.errors import SourceError
 
-_PRIVATE = 0o700
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
-_TEMPORARY_SUFFIX = ".part"
-# A process that was killed leaves a temporary file. No download takes this long.
-_MAX_TEMPORARY_SECONDS = 24 * 3600
 # A record that is still in use is written again after each poll interval, or can be requested again.
 _MAX_RECORD_SECONDS = 180 * 24 * 3600
 
@@ -101,7 +97,7 @@ class ArtifactCache:
             SourceError: The content has another digest. Nothing is stored.
         """
         hasher = hashlib.sha256()
-        with self._create_file("sha256") as (stream, temporary):
+        with create_temporary_file(self._archives) as (stream, temporary):
             for chunk in chunks:
                 hasher.update(chunk)
                 stream.write(chunk)
@@ -122,10 +118,8 @@ class ArtifactCache:
 
     def store_record(self, key: str, record: Mapping[str, Any]) -> None:
         """Store a record. `key` identifies the record, and its text is a part of the file."""
-        with self._create_file("index") as (stream, temporary):
-            stream.write(json.dumps({**record, "key": key}, separators=(",", ":")).encode())
-            stream.close()
-            temporary.replace(self._get_record_file(key))
+        content = json.dumps({**record, "key": key}, separators=(",", ":"))
+        write_file(self._get_record_file(key), content.encode())
 
     def evict(self, used_digests: Iterable[str]) -> None:
         """Delete the least recently used archives and manifests until the cache is not larger than its limit.
@@ -137,17 +131,17 @@ class ArtifactCache:
                 are the files that used manifests name.
         """
         self._delete_old_records()
-        files = sorted(self._list_files(), key=lambda file: file[0])
-        size = sum(file_size for _, file_size, _ in files)
+        files = list_files(self._archives)
+        size = sum(file.size for file in files)
         if size <= self.max_bytes:
             return
         used = self._find_used_names(used_digests)
-        for _, file_size, file in files:
+        for file in files:
             if size <= self.max_bytes:
                 break
-            if file.name not in used:
-                file.unlink(missing_ok=True)
-                size -= file_size
+            if file.path.name not in used:
+                file.path.unlink(missing_ok=True)
+                size -= file.size
 
     def _find_used_names(self, digests: Iterable[str]) -> set[str]:
         """Return the names of the files with these digests, and of the files that their manifests name."""
@@ -157,43 +151,25 @@ class ArtifactCache:
             name = pending.pop()
             if name not in used:
                 used.add(name)
-                pending += _DIGEST.findall(_read_manifest_text(self.folder / "sha256" / name))
+                pending += _DIGEST.findall(_read_manifest_text(self._archives / name))
         return used
 
     def _delete_old_records(self) -> None:
-        folder = self.folder / "index"
         oldest = time.time() - _MAX_RECORD_SECONDS
-        for file in folder.iterdir() if folder.is_dir() else ():
-            with suppress(FileNotFoundError):
-                if file.stat().st_mtime < oldest:
-                    file.unlink()
+        for file in list_files(self._records):
+            if file.last_use < oldest:
+                file.path.unlink(missing_ok=True)
 
-    def _list_files(self) -> Iterator[tuple[float, int, Path]]:
-        folder = self.folder / "sha256"
-        oldest_temporary = time.time() - _MAX_TEMPORARY_SECONDS
-        for file in folder.iterdir() if folder.is_dir() else ():
-            with suppress(FileNotFoundError):
-                status = file.stat()
-                if file.suffix != _TEMPORARY_SUFFIX:
-                    yield status.st_mtime, status.st_size, file
-                elif status.st_mtime < oldest_temporary:
-                    file.unlink()
+    @property
+    def _archives(self) -> Path:
+        return self.folder / "sha256"
+
+    @property
+    def _records(self) -> Path:
+        return self.folder / "index"
 
     def _get_file(self, digest: str) -> Path:
-        return self.folder / "sha256" / parse_digest(digest)
+        return self._archives / parse_digest(digest)
 
     def _get_record_file(self, key: str) -> Path:
-        return self.folder / "index" / f"{compute_hash(key)}.json"
-
-    @contextmanager
-    def _create_file(self, name: str) -> Iterator[tuple[IO[bytes], Path]]:
-        """Yield a temporary file in a folder of the cache. The file is deleted if the caller does not rename it."""
-        folder = self.folder / name
-        folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
-        descriptor, path = tempfile.mkstemp(_TEMPORARY_SUFFIX, dir=folder)
-        temporary = Path(path)
-        try:
-            with os.fdopen(descriptor, "wb") as stream:
-                yield stream, temporary
-        finally:
-            temporary.unlink(missing_ok=True)
+        return self._records / f"{compute_hash(key)}.json"

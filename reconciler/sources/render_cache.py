@@ -6,15 +6,14 @@ import json
 import os
 from collections import OrderedDict
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from threading import Lock
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import parse_finding, serialize_finding
 from reconciler.packages.charts.request import RenderedSource
+from reconciler.sources.cache_files import list_files, write_file
 from reconciler.telemetry.event_log import log
 
-_PRIVATE = 0o700
 # Check the size of the folder once in this number of writes, because a check lists all files.
 _WRITES_PER_CHECK = 256
 _BYTES_PER_ENTRY = 1_024
@@ -92,10 +91,7 @@ class RenderCache:
 
     def _write_file(self, name: str, text: str) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
-            with NamedTemporaryFile("w", dir=self._folder, prefix=".new-", delete=False, encoding="utf-8") as file:
-                file.write(text)
-            Path(file.name).replace(self._folder / name)
+            write_file(self._folder / name, text.encode())
             self._delete_old_files()
         except OSError as error:
             log.warning("render_cache_write_failed", file=str(self._folder / name), message=error.strerror)
@@ -105,12 +101,11 @@ class RenderCache:
             self._write_count += 1
             if self._write_count % _WRITES_PER_CHECK != 1:
                 return
-        states = {entry.path: entry.stat() for entry in os.scandir(self._folder)}
         size = 0
-        for path, state in sorted(states.items(), key=lambda entry: entry[1].st_mtime, reverse=True):
-            size += state.st_size
+        for file in reversed(list_files(self._folder)):
+            size += file.size
             if size > self._max_file_bytes:
-                Path(path).unlink(missing_ok=True)
+                file.path.unlink(missing_ok=True)
 
 
 def _parse_entry(content: bytes) -> RenderedSource:

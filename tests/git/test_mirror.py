@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import textwrap
@@ -30,6 +29,7 @@ from reconciler.git.options import GitOptions
 from reconciler.git.push_outcomes import PushUnit, RefUpdate
 from reconciler.git.remote_credentials import CredentialSource, RemoteCredentials
 from tests.support.examples import examples
+from tests.support.full_disk import limit_file_size
 from tests.support.git_repositories import assert_sound, commit_files, git, make_bare, read_refs
 
 pytestmark = pytest.mark.usefixtures("each_git")
@@ -703,12 +703,7 @@ def test_a_full_disk_is_an_error_of_the_cache(mirror: Mirror, write: str) -> Non
     root = mirror.write_root_commit()
     commit = NewCommit((root,), (PutFile("a.yaml", b"x" * 2_000),), "x", 1)
     tag = NewTag("v1", root, "x" * 100_000, 1)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
-    try:
-        with pytest.raises(CacheUnusableError, match="cannot be written: File too large"):
-            mirror.write_commits([commit]) if write == "commits" else mirror.write_tags([tag])
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with limit_file_size(1_000), pytest.raises(CacheUnusableError, match="cannot be written: File too large"):
+        mirror.write_commits([commit]) if write == "commits" else mirror.write_tags([tag])
 
     assert mirror.write_commits([commit])
