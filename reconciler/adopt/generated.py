@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reconciler.adopt.units import Choice, Cluster
-from reconciler.api.porch import PackageVariant
+from reconciler.api.porch.package_variant import PackageVariant
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.scaffold.documents import CLUSTER_LABEL, build_set

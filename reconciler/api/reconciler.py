@@ -9,7 +9,9 @@ from reconciler.api.base import ApiModel, FieldIssue, issue
 from reconciler.api.field_types import NOT_EMPTY, ExtensibleModel, FreeMapping, LabelSelectorFields, NonEmptyText
 from reconciler.api.manifest import CheckedManifest, Manifest
 from reconciler.api.messages import MessageTemplates
-from reconciler.api.porch import SET_TEMPLATES, PorchManifest, UpstreamSpec
+from reconciler.api.porch.manifest import PorchManifest
+from reconciler.api.porch.messages import SET_TEMPLATES
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.krm.field_text import quote_value
 from reconciler.krm.yaml import DataPath
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reconciler.api.porch import ConflictPolicy
+from reconciler.api.porch.policies import ConflictPolicy
 from reconciler.krm.schema import read_list_key_table
 from reconciler.krm.yaml import YamlLimits
 from reconciler.packages.functions.limits import FunctionLimits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from reconciler.api import porch
 from reconciler.api.manifest import read_manifest
 from reconciler.api.package_sources import HelmRepository, OciRepository, RepositoryType, SourceVerification
+from reconciler.api.porch import repository as porch_repository
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.controllers.codes import ControllerCodes
@@ -84,7 +84,7 @@ def explain_missing_repository(repositories: Repositories, namespace: str, name:
 
 def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:
     """Return a Repository, or the errors of an invalid Repository. Unknown fields are ignored."""
-    result = read_manifest(porch.Repository, manifest.data)
+    result = read_manifest(porch_repository.Repository, manifest.data)
     if result.model is None:
         return create_field_findings(manifest, result.errors, ControllerCodes.REPOSITORY_INVALID, CommonCodes.by_name)
     spec, git, name = result.model.spec, result.model.spec.git, manifest.key.name

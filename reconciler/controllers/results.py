@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from reconciler.api.base import omit_empty
 from reconciler.api.kpt import UpdateStrategy
 from reconciler.api.package_sources import RepositoryType, SourceKind
-from reconciler.api.porch import AdoptionPolicy, ConflictPolicy, DeletionPolicy, RepeatedResourcePolicy
+from reconciler.api.porch.policies import AdoptionPolicy, ConflictPolicy, DeletionPolicy, RepeatedResourcePolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.catalog.trace import CatalogView

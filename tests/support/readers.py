@@ -11,7 +11,7 @@ from typing import Any
 from reconciler.api import functions
 from reconciler.api.manifest import KrmObject, read_manifest
 from reconciler.api.package_status import PackageStatus
-from reconciler.api.porch import PackageVariant
+from reconciler.api.porch.package_variant import PackageVariant
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.api.tenancy import Tenant
 from reconciler.catalog.catalog import Catalog, ConfigObject

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from reconciler.api.porch import AdoptionPolicy
+from reconciler.api.porch.policies import AdoptionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from reconciler.api.package_sources import SourceKind
-from reconciler.api.porch import (
+from reconciler.api.porch.upstream import (
     DigestReference,
     TagReference,
     UpstreamReference,

@@ -8,7 +8,7 @@ from reconciler.api.helm_options import HelmOptions
 from reconciler.api.kustomize_options import KustomizeOptions
 from reconciler.api.manifest import KUBERNETES_VERSION_ANNOTATION
 from reconciler.api.package_sources import RepositoryType
-from reconciler.api.porch import PackageVariantSpec
+from reconciler.api.porch.package_variant import PackageVariantSpec
 from reconciler.controllers.package_variants.chart_values import CollectedValues
 from reconciler.controllers.package_variants.kustomize_requests import build_kustomize_request
 from reconciler.controllers.repositories import Repository

@@ -15,7 +15,7 @@ from reconciler.api.helm_options import (
     is_key_value_kind,
     split_values_file,
 )
-from reconciler.api.porch import UpstreamSpec
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.catalog.trace import ABSENT_FINGERPRINT

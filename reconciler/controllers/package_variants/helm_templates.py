@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from reconciler.api.helm_options import HelmOptionsTemplate, ParameterExpression
-from reconciler.api.porch import TemplateExpression
+from reconciler.api.porch.package_variant_template import TemplateExpression
 from reconciler.krm.yaml import DataPath
 
 if TYPE_CHECKING:

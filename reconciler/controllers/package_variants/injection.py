@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from reconciler.api.porch import Injector
+from reconciler.api.porch.package_variant import Injector
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView

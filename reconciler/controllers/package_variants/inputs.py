@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from reconciler.api.kpt import PackageMetadata
-from reconciler.api.porch import UpstreamSpec
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.catalog.files import CommitId, File, FileTree, TreeId
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.artifact_resolution import (

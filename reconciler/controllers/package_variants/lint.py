@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import (
-    Injector,
-    ObjectSelection,
-    PackageVariant,
-    PackageVariantSetSpec,
-    PackageVariantSpec,
-)
+from reconciler.api.porch.package_variant import Injector, PackageVariant, PackageVariantSpec
+from reconciler.api.porch.package_variant_set import ObjectSelection, PackageVariantSetSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE

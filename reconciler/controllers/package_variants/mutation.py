@@ -10,7 +10,13 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from reconciler.api.porch import Injector, PackageContext, PackageVariantSpec, PipelineFunction, PipelineSpec
+from reconciler.api.porch.package_variant import (
+    Injector,
+    PackageContext,
+    PackageVariantSpec,
+    PipelineFunction,
+    PipelineSpec,
+)
 from reconciler.catalog.files import FileTree
 from reconciler.catalog.trace import CatalogView
 from reconciler.controllers.package_variants.injection import inject_config

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PackageVariant, PackageVariantSpec, UpstreamSpec
+from reconciler.api.porch.package_variant import PackageVariant, PackageVariantSpec
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.controllers.codes import ControllerCodes
 from reconciler.controllers.deletion_guards import read_acknowledged_hashes, read_annotation

@@ -6,12 +6,9 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from typing import Any
 
 from reconciler.api.base import ReadResult
-from reconciler.api.porch import (
-    PORCH_API_VERSION,
-    ObjectSelection,
-    PackageVariantSetSpec,
-    UpstreamSpec,
-)
+from reconciler.api.porch.manifest import PORCH_API_VERSION
+from reconciler.api.porch.package_variant_set import ObjectSelection, PackageVariantSetSpec
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP

@@ -8,7 +8,8 @@ from typing import Any
 
 from reconciler.api.base import FieldMessage, ReadResult
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PackageVariantSet, PackageVariantSetSpec, PackageVariantTemplate
+from reconciler.api.porch.package_variant_set import PackageVariantSet, PackageVariantSetSpec
+from reconciler.api.porch.package_variant_template import PackageVariantTemplate
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.set_targets import check_expression
 from reconciler.krm.field_text import format_path

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PackageVariant, UpstreamSpec
+from reconciler.api.porch.package_variant import PackageVariant
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.known_kinds import PORCH_GROUP

@@ -14,15 +14,12 @@ from typing import Any, Protocol, TypeVar
 from reconciler.api.base import read_model
 from reconciler.api.helm_options import CONFIG_SOURCE, HelmOptions, split_values_file
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import (
-    PORCH_API_VERSION,
-    PORCH_TEMPLATES,
-    PackageVariantSet,
-    PackageVariantSetSpec,
-    PackageVariantSpec,
-    UpstreamSpec,
-    get_main_source,
-)
+from reconciler.api.porch.manifest import PORCH_API_VERSION
+from reconciler.api.porch.messages import PORCH_TEMPLATES
+from reconciler.api.porch.package_variant import PackageVariantSpec
+from reconciler.api.porch.package_variant_set import PackageVariantSet, PackageVariantSetSpec
+from reconciler.api.porch.sources import get_main_source
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.cel import ExpressionLimits

@@ -11,23 +11,17 @@ from typing import Any, NamedTuple, Protocol
 
 from reconciler.api.base import FieldMessage, omit_empty
 from reconciler.api.kustomize_options import KustomizeOptionsTemplate
-from reconciler.api.porch import (
+from reconciler.api.porch.package_variant import Injector, PackageContext, PipelineFunction, PipelineSpec
+from reconciler.api.porch.package_variant_set import ObjectSelection, PackageVariantSetSpec, RepositoryList, SetTarget
+from reconciler.api.porch.package_variant_template import (
     KUSTOMIZE_PATH_EXPRESSION,
     FunctionTemplate,
-    Injector,
     InjectorTemplate,
     MapExpr,
-    ObjectSelection,
-    PackageContext,
-    PackageVariantSetSpec,
     PackageVariantTemplate,
-    PipelineFunction,
-    PipelineSpec,
-    RepositoryList,
-    SetTarget,
     TemplateExpression,
-    UpstreamSpec,
 )
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.cel import CelEnvironment, ExpressionError, ExpressionLimits, evaluate_string
 from reconciler.cel.results import ResultConversionError, convert_to_data
 from reconciler.controllers.package_variants.helm_templates import render_helm_options

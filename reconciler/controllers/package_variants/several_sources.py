@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reconciler.api.porch import PackageVariantSpec, SourceSpec, UpstreamSpec
+from reconciler.api.porch.package_variant import PackageVariantSpec
+from reconciler.api.porch.sources import SourceSpec
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.files import DIRECTORY_MODE, compute_tree_id
 from reconciler.controllers.package_variants.chart_provenance import ChartProvenance

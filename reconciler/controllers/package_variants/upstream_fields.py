@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.api.porch import UpstreamSpec, is_revision_name
+from reconciler.api.porch.upstream import UpstreamSpec, is_revision_name
 from reconciler.controllers.repositories import Repository
 from reconciler.krm.version_ranges import parse_range
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from reconciler.api.package_sources import SourceKind
-from reconciler.api.porch import (
+from reconciler.api.porch.upstream import (
     BranchHeadReference,
     DigestReference,
     RevisionReference,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from reconciler.api.porch import AdoptionPolicy
+from reconciler.api.porch.policies import AdoptionPolicy
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.manifests import DEFAULT_NAMESPACE
 from reconciler.catalog.trace import CatalogView

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from reconciler.api.greenhouse import ADOPT_ANNOTATION, CLUSTER, GROUP, ORGANIZATION, OVERRIDE, OWNED_BY_LABEL, PLUGIN
-from reconciler.api.porch import AdoptionPolicy, DeletionPolicy
+from reconciler.api.porch.policies import AdoptionPolicy, DeletionPolicy
 from reconciler.catalog.catalog import ConfigObject
 from reconciler.catalog.files import File, FileTree
 from reconciler.controllers.deletion_guards import PackageLocation

@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from reconciler.api.porch import PORCH_API_VERSION, PackageVariantSet
+from reconciler.api.porch.manifest import PORCH_API_VERSION
+from reconciler.api.porch.package_variant_set import PackageVariantSet
 from reconciler.krm import yaml
 from reconciler.krm.yaml.emit import format_scalar
 

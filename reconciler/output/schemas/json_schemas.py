@@ -21,7 +21,9 @@ from reconciler.api.kubeadmiral import (
 from reconciler.api.manifest import KrmObject
 from reconciler.api.openchoreo import Addon, Component, ComponentDefinition, ComponentType, EnvBinding, TypedComponent
 from reconciler.api.package_status import PackageStatus
-from reconciler.api.porch import PackageVariant, PackageVariantSet, Repository
+from reconciler.api.porch.package_variant import PackageVariant
+from reconciler.api.porch.package_variant_set import PackageVariantSet
+from reconciler.api.porch.repository import Repository
 from reconciler.api.reconciler import Build, Environment, PackageRevisionSet, TemplateMergeRule
 from reconciler.api.strimzi import Kafka, KafkaNodePool
 from reconciler.api.tenancy import Tenant

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from reconciler.api.base import read_model
 from reconciler.api.helm import ChartDependency, ChartLock, ChartManifest
 from reconciler.api.messages import MessageTemplates
-from reconciler.api.porch import PORCH_API_VERSION
+from reconciler.api.porch.manifest import PORCH_API_VERSION
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding
 from reconciler.krm.version_ranges import is_exact_version

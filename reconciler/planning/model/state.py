@@ -16,7 +16,7 @@ from functools import cached_property
 from sys import intern
 from typing import Any
 
-from reconciler.api.porch import DeletionPolicy
+from reconciler.api.porch.policies import DeletionPolicy
 from reconciler.catalog.files import BlobId, CommitId, TreeId
 from reconciler.catalog.tenants import TENANT_DEPENDENCY
 from reconciler.controllers.override_policies.rollout import RuleId, parse_rule_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from reconciler.api.porch import PORCH_API_VERSION
+from reconciler.api.porch.manifest import PORCH_API_VERSION
 from reconciler.controllers.results import ConfigSources
 from reconciler.krm.findings import SourceLocation
 from reconciler.krm.objects import ObjectKey

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from reconciler.api.porch import ConflictPolicy
+from reconciler.api.porch.policies import ConflictPolicy
 from reconciler.api.profile import Profile
 
 

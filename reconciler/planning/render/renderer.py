@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 
 from reconciler.api.kpt import FunctionSpec
-from reconciler.api.porch import ConflictPolicy
+from reconciler.api.porch.policies import ConflictPolicy
 from reconciler.api.profile import Profile
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FileTree, SpecialEntry

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PackageVariant, format_compact_json
+from reconciler.api.porch.messages import format_compact_json
+from reconciler.api.porch.package_variant import PackageVariant
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.read_set import read_package_variant_set

@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.api.base import ReadResult, read_model
 from reconciler.api.helm_options import HelmOptions, HelmOptionsTemplate, split_values_file
-from reconciler.api.porch import PORCH_TEMPLATES, SET_TEMPLATES
+from reconciler.api.porch.messages import PORCH_TEMPLATES, SET_TEMPLATES
 
 UNSUPPORTED = "FeatureNotSupported"
 AGENT = "remove the field, because the agent of the cluster installs and upgrades releases"

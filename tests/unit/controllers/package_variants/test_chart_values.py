@@ -10,7 +10,8 @@ import pytest
 
 from reconciler.api.base import read_model
 from reconciler.api.helm_options import HelmOptions
-from reconciler.api.porch import PORCH_TEMPLATES, UpstreamSpec
+from reconciler.api.porch.messages import PORCH_TEMPLATES
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.api.tenancy import TenantSpec
 from reconciler.catalog.catalog import ConfigObject, read_catalog
 from reconciler.catalog.files import File, FileTree

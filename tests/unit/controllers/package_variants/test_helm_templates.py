@@ -8,7 +8,7 @@ import pytest
 
 from reconciler.api.base import read_model
 from reconciler.api.helm_options import HelmOptionsTemplate
-from reconciler.api.porch import SET_TEMPLATES
+from reconciler.api.porch.messages import SET_TEMPLATES
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.helm_templates import render_helm_options
 from reconciler.controllers.package_variants.set_targets import ExpressionInputs, TemplateError

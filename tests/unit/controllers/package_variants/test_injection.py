@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.api.porch import Injector
+from reconciler.api.porch.package_variant import Injector
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from reconciler.api.base import read_model
-from reconciler.api.porch import PORCH_TEMPLATES, PackageVariantSpec
+from reconciler.api.porch.messages import PORCH_TEMPLATES
+from reconciler.api.porch.package_variant import PackageVariantSpec
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader

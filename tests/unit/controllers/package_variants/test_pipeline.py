@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.api.porch import PipelineFunction
+from reconciler.api.porch.package_variant import PipelineFunction
 from reconciler.controllers.package_variants.mutation import is_variant_function, prepend_functions
 
 

@@ -14,7 +14,8 @@ import pytest
 
 from reconciler.api.base import read_model
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PORCH_TEMPLATES, PackageVariant, PackageVariantSpec
+from reconciler.api.porch.messages import PORCH_TEMPLATES
+from reconciler.api.porch.package_variant import PackageVariant, PackageVariantSpec
 from reconciler.catalog.catalog import read_catalog
 from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader

@@ -8,14 +8,14 @@ import pytest
 
 from reconciler.api.base import ReadResult
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import (
+from reconciler.api.porch.package_variant_set import (
     ObjectSelection,
     PackageVariantSet,
     PackageVariantSetSpec,
     RepositoryEntry,
     RepositoryList,
-    UpstreamSpec,
 )
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.api.reconciler import PackageRevisionSet
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.package_variants.read_set import read_package_variant_set

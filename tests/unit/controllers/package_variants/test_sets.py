@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.api.porch import UpstreamSpec
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.cel import ExpressionLimits
 from reconciler.controllers.deletion_guards import compute_deletion_hash
 from reconciler.controllers.package_variants.package_variant_set import (

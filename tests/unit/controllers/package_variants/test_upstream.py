@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from reconciler.api.porch import (
+from reconciler.api.porch.upstream import (
     BranchHeadReference,
     RevisionReference,
     TagPolicy,

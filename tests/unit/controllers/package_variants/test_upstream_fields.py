@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.api.package_sources import RepositoryType
-from reconciler.api.porch import UpstreamSpec
+from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.controllers.package_variants.upstream_fields import list_type_errors
 from reconciler.controllers.repositories import Repository
 from reconciler.krm.findings import SourceLocation

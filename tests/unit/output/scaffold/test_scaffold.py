@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import PackageVariantSet, Repository
+from reconciler.api.porch.package_variant_set import PackageVariantSet
+from reconciler.api.porch.repository import Repository
 from reconciler.krm.yaml import parse_yaml
 from reconciler.output.scaffold.entries import (
     CatalogEntry,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from reconciler.api.porch import DeletionPolicy
+from reconciler.api.porch.policies import DeletionPolicy
 from reconciler.controllers.deletion_guards import compute_deletion_hash
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.results import DeletionGuard, PackageTarget, format_object_id

@@ -10,10 +10,9 @@ import pytest
 from reconciler.api.base import ReadResult
 from reconciler.api.kpt import UpdateStrategy
 from reconciler.api.manifest import read_manifest
-from reconciler.api.porch import (
+from reconciler.api.porch.package_variant import PackageVariant, PackageVariantSpec
+from reconciler.api.porch.upstream import (
     BranchHeadReference,
-    PackageVariant,
-    PackageVariantSpec,
     RevisionReference,
     TagReference,
     UpstreamReference,

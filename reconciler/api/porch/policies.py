@@ -1,0 +1,28 @@
+"""Policies of a package, with the descriptions of the fields that contain them."""
+
+from typing import Literal
+
+AdoptionPolicy = Literal["adoptNone", "adoptExisting"]
+ADOPTION_DESCRIPTION = (
+    "Behavior if the package already exists. adoptNone reports an error, adoptExisting adopts the package."
+)
+
+DeletionPolicy = Literal["delete", "orphan"]
+DELETION_DESCRIPTION = (
+    "Behavior if no object requests the package. delete proposes its deletion, orphan keeps it without an owner."
+)
+
+ConflictPolicy = Literal["upstream", "local", "block"]
+CONFLICT_DESCRIPTION = (
+    "Winning side of a conflict between an upstream change and a local change. The default is in the settings."
+)
+
+UPDATE_STRATEGY_DESCRIPTION = (
+    "Strategy for merging upstream changes and local changes. The default is the strategy in the Kptfile."
+)
+
+RepeatedResourcePolicy = Literal["refuse", "lastWins"]
+REPEATED_RESOURCE_DESCRIPTION = (
+    "Behavior if two of the sources contain the same resource. refuse: an error. lastWins: the resource of the later "
+    "source is used, with a warning."
+)
