@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StrictBool
 from reconciler.api.base import ApiModel, FieldIssue, issue
 from reconciler.api.field_types import NonEmptyText, check_text
 from reconciler.krm.field_text import quote_value
+from reconciler.krm.json_text import DIGEST_PATTERN
 from reconciler.krm.names import validate_dns_subdomain
 from reconciler.redaction import has_credentials, redact_url
 
@@ -16,13 +17,12 @@ SourceKind = Literal["kpt", "helm", "kustomize", "manifests"]
 """How the files of a source become a package."""
 RepositoryType = Literal["git", "helm", "oci"]
 
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _CHART_NAME = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?")
 _REGISTRY = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*")
 
 
 def _check_digest(value: str) -> str:
-    if not _DIGEST.fullmatch(value):
+    if not DIGEST_PATTERN.fullmatch(value):
         raise issue(f"{{path}} must be sha256: and 64 lowercase hexadecimal digits, not {quote_value(value)}")
     return value
 
@@ -38,7 +38,9 @@ def _check_version_type(value: object) -> object:
     return value
 
 
-Digest = Annotated[str, AfterValidator(_check_digest), Field(json_schema_extra={"pattern": f"^{_DIGEST.pattern}$"})]
+Digest = Annotated[
+    str, AfterValidator(_check_digest), Field(json_schema_extra={"pattern": f"^{DIGEST_PATTERN.pattern}$"})
+]
 ChartName = Annotated[str, check_text(_check_chart_name, "{path} is invalid")]
 ChartVersion = Annotated[str, Field(min_length=1), BeforeValidator(_check_version_type)]
 ObjectName = Annotated[NonEmptyText, check_text(validate_dns_subdomain, "{path} is invalid")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from typing import Any, NoReturn
 
 # Reject integers of more than 64 bits, because Kubernetes converts them to floating point numbers and loses digits.
@@ -32,6 +33,15 @@ def parse_strict_json(text: str | bytes) -> Any:
         parse_int=_parse_integer,
         object_pairs_hook=_create_mapping,
     )
+
+
+def parse_json_object(text: str | bytes) -> dict[str, Any] | None:
+    """Return the object in a JSON text. Return None if the text is not JSON, or not an object."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None
 
 
 def has_finite_numbers(value: Any) -> bool:
@@ -86,6 +96,9 @@ def encode_indented_json(data: Any) -> bytes:
     """
     return f"{json.dumps(data, ensure_ascii=False, indent=1, sort_keys=True)}\n".encode()
 
+
+DIGEST_PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
+"""A SHA-256 digest."""
 
 _SCALAR_TYPES = (str, int, float, bool, None.__class__)
 _CANONICAL_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -44,7 +44,6 @@ class Version:
 
     Attributes:
         prerelease: The text after "-". "" for a release.
-        build: The text after "+". It has no effect on the precedence.
     """
 
     text: str
@@ -52,7 +51,6 @@ class Version:
     minor: int
     patch: int
     prerelease: str = ""
-    build: str = ""
 
     @property
     def precedence(self) -> tuple[object, ...]:
@@ -80,11 +78,11 @@ def parse_version(text: str) -> Version | None:
     if match is None:
         return None
     major, minor, patch = (int(match[name] or 0) for name in ("major", "minor", "patch"))
-    prerelease, build = ((match[name] or "")[1:] for name in ("prerelease", "build"))
+    prerelease = (match["prerelease"] or "")[1:]
     has_leading_zero = any(part.isdecimal() and len(part) > 1 and part[0] == "0" for part in prerelease.split("."))
     if has_leading_zero or max(major, minor, patch) > _MAX_NUMBER:
         return None
-    return Version(text, major, minor, patch, prerelease, build)
+    return Version(text, major, minor, patch, prerelease)
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,9 @@ from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass
 
 UPSTREAM_NOT_FOUND = "UpstreamNotFound"
+"""The finding code for a chart, package, version or tag that does not exist. Package variants define the code."""
 CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 """The media type of the layer with the archive of a chart."""
-"""The finding code for a chart, package, version or tag that does not exist. Package variants define the code."""
 
 
 @dataclass(frozen=True)
@@ -145,14 +145,12 @@ class Artifact:
     Attributes:
         digest: The digest that identifies the version, as in `ArtifactVersion`.
         skipped: The paths of symbolic and hard links in the archive, which are left out.
-        archive_digest: The digest of the downloaded archive. It equals `digest` for a chart repository.
     """
 
     files: FileTree
     digest: str
     created_seconds: int = 0
     skipped: tuple[str, ...] = ()
-    archive_digest: str = ""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
-"""The interface of the back-off of calls that failed, but that can succeed later without a change."""
+"""The back-off of calls that failed, but that can succeed later without a change."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from threading import Lock
+from typing import Generic, Protocol, TypeVar
+
+Failure = TypeVar("Failure")
 
 
 class CallBackoff(Protocol):
@@ -22,3 +25,34 @@ class CallBackoff(Protocol):
     def record_success(self, key: str) -> None:
         """Delete the recorded failures of a call."""
         ...
+
+
+class RecordedFailures(Generic[Failure]):
+    """The last failure of each call. During the back-off of a call, its failure replaces the call.
+
+    Without this class, every pass would wait until the timeout of a call that hangs. The failure is recorded, and not
+    created again, because the status would change in every pass if its message changed. The object is thread-safe.
+    """
+
+    def __init__(self, backoff: CallBackoff) -> None:
+        self._backoff = backoff
+        self._failures: dict[str, Failure] = {}
+        self._lock = Lock()
+
+    def find(self, key: str) -> Failure | None:
+        """Return the last failure of a call. Return None if the call has not failed, or its back-off has ended."""
+        with self._lock:
+            return self._failures.get(key) if self._backoff.is_waiting(key) else None
+
+    def add(self, key: str, failure: Failure, min_seconds: float = 0.0) -> None:
+        """Record a failure of a call, and start its back-off of at least `min_seconds`."""
+        with self._lock:
+            self._failures[key] = failure
+            self._backoff.record_failure(key, min_seconds)
+
+    def remove(self, key: str) -> None:
+        """Record the success of a call."""
+        with self._lock:
+            if key in self._failures:
+                del self._failures[key]
+                self._backoff.record_success(key)

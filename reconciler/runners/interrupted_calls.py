@@ -6,20 +6,16 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from reconciler.packages.functions.function import InterruptedFunctionError
-from reconciler.processes.backoff import CallBackoff
+from reconciler.processes.backoff import CallBackoff, RecordedFailures
 
 T = TypeVar("T")
 
 
 class InterruptedCalls:
-    """Stores the error messages of interrupted calls, and raises them again during the back-off.
-
-    Without this class, every pass would wait until the timeout of a call that hangs.
-    """
+    """Stores the error messages of interrupted calls, and raises them again during the back-off."""
 
     def __init__(self, backoff: CallBackoff) -> None:
-        self._backoff = backoff
-        self._messages: dict[str, str] = {}
+        self._failures: RecordedFailures[str] = RecordedFailures(backoff)
 
     def call(self, key: str, work: Callable[[], T]) -> T:
         """Return the result of `work`. During the back-off of `key`, raise the previous error and do not call `work`.
@@ -27,15 +23,12 @@ class InterruptedCalls:
         Raises:
             InterruptedFunctionError: The call was interrupted now, or its back-off has not ended.
         """
-        if key in self._messages and self._backoff.is_waiting(key):
-            # Repeat the message of the first failure. The status would change in every pass if the message changed.
-            raise InterruptedFunctionError(self._messages[key])
+        if (message := self._failures.find(key)) is not None:
+            raise InterruptedFunctionError(message)
         try:
             result = work()
         except InterruptedFunctionError as error:
-            self._backoff.record_failure(key)
-            self._messages[key] = str(error)
+            self._failures.add(key, str(error))
             raise
-        if self._messages.pop(key, None):
-            self._backoff.record_success(key)
+        self._failures.remove(key)
         return result

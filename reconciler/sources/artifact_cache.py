@@ -12,20 +12,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from reconciler.krm.json_text import compute_hash
+from reconciler.krm.json_text import DIGEST_PATTERN, compute_hash, parse_json_object
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.sources.cache_files import create_temporary_file, list_files, write_file
 from reconciler.sources.errors import SourceError
 
-_DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
+_DIGEST_PREFIX = "sha256:"
 # A record that is still in use is written again after each poll interval, or can be requested again.
 _MAX_RECORD_SECONDS = 180 * 24 * 3600
 
@@ -37,12 +36,11 @@ def parse_digest(text: str) -> str:
         SourceError: `SourceInvalid` if the text is not a SHA-256 digest. Other algorithms are not accepted, because one
             content would then have several digests.
     """
-    match = _DIGEST.fullmatch(text)
-    if match is None:
+    if not DIGEST_PATTERN.fullmatch(text):
         raise SourceError(
             SourceCodes.SOURCE_INVALID.name, f"a digest must be sha256:<64 lower-case hex digits>, not {text[:100]!r}"
         )
-    return match[1]
+    return text.removeprefix(_DIGEST_PREFIX)
 
 
 def compute_content_digest(content: bytes) -> str:
@@ -111,10 +109,10 @@ class ArtifactCache:
     def read_record(self, key: str) -> Mapping[str, Any]:
         """Return the record with a key. Return {} if there is none, or its file is not valid."""
         try:
-            record = json.loads(self._get_record_file(key).read_bytes())
-        except (FileNotFoundError, ValueError, RecursionError):
+            record = parse_json_object(self._get_record_file(key).read_bytes())
+        except FileNotFoundError:
             return {}
-        return record if isinstance(record, dict) and record.get("key") == key else {}
+        return record if record and record.get("key") == key else {}
 
     def store_record(self, key: str, record: Mapping[str, Any]) -> None:
         """Store a record. `key` identifies the record, and its text is a part of the file."""
@@ -146,12 +144,12 @@ class ArtifactCache:
     def _find_used_names(self, digests: Iterable[str]) -> set[str]:
         """Return the names of the files with these digests, and of the files that their manifests name."""
         used: set[str] = set()
-        pending = [match[1] for digest in digests if (match := _DIGEST.fullmatch(digest))]
+        pending = list(filter(DIGEST_PATTERN.fullmatch, digests))
         while pending:
-            name = pending.pop()
+            name = parse_digest(pending.pop())
             if name not in used:
                 used.add(name)
-                pending += _DIGEST.findall(_read_manifest_text(self._archives / name))
+                pending += DIGEST_PATTERN.findall(_read_manifest_text(self._archives / name))
         return used
 
     def _delete_old_records(self) -> None:

@@ -35,7 +35,7 @@ from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient
 from reconciler.sources.keyless import KeylessVerifier
 from reconciler.sources.limits import SourceLimits
-from reconciler.sources.manifests import ArtifactManifest, find_manifest_in_index, parse_manifest
+from reconciler.sources.manifests import ArtifactManifest, find_manifest_in_index, parse_manifest, select_layer
 from reconciler.sources.mirrors import Mirror, rewrite_repository
 from reconciler.sources.provenance import ProvenanceVerifier
 from reconciler.sources.recent_artifacts import RecentArtifacts
@@ -215,10 +215,10 @@ class Artifacts:
         return {"digest": digest, "created": manifest.created_seconds, "first_seen": int(self._clock())}
 
     def _read_manifest(self, location: RegistryLocation, digest: str) -> ArtifactManifest:
-        content = self._read_checked_manifest(location, digest)
-        if inner_digest := find_manifest_in_index(content, location.repository):
-            content = self._read_checked_manifest(location, inner_digest)
-        return parse_manifest(content, location.repository, self._options.limits)
+        data = parse_manifest(self._read_checked_manifest(location, digest))
+        if inner_digest := find_manifest_in_index(data, location.repository):
+            data = parse_manifest(self._read_checked_manifest(location, inner_digest))
+        return select_layer(data, location.repository, self._options.limits)
 
     def _read_checked_manifest(self, location: RegistryLocation, digest: str) -> bytes:
         """Return a manifest. Use the cache only if the credentials of the Repository have given access before."""
@@ -296,8 +296,8 @@ class Artifacts:
         )
         location = replace(locate_artifact(registry, ""), named_by=repository.url)
         manifest_digest = self._registry.find_digest(location, convert_to_tag(tag))
-        content = self._registry.fetch_manifest(location, manifest_digest)
-        digest = parse_manifest(content, registry, self._options.limits).layer_digest
+        data = parse_manifest(self._registry.fetch_manifest(location, manifest_digest))
+        digest = select_layer(data, registry, self._options.limits).layer_digest
         if version.digest not in {"", digest}:
             message = f"the archive at {version.url} must have the digest {version.digest}, but it has {digest}"
             raise SourceError(SourceCodes.DIGEST_MISMATCH.name, message)
@@ -316,7 +316,7 @@ class Artifacts:
 
     def _unpack(self, archive: bytes, digest: str, *, is_chart: bool) -> Artifact:
         content = read_archive(archive, self._options.limits, has_top_folder=is_chart)
-        return Artifact(content.files, digest, skipped=content.skipped, archive_digest=digest)
+        return Artifact(content.files, digest, skipped=content.skipped)
 
     def _list_notes(self, repository: ArtifactRepository, name: str) -> tuple[SourceProblem, ...]:
         url = repository.url

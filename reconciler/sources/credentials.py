@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from reconciler.credential_files import CredentialFile, CredentialFileError, read_file_version
+from reconciler.krm.json_text import parse_json_object
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.artifacts import ArtifactRepository, SourceProblem
@@ -148,13 +148,9 @@ class SourceCredentials:
 
 
 def _parse_docker_config(text: str, file: Path) -> Mapping[str, Any]:
-    try:
-        config = json.loads(text)
-    except (ValueError, RecursionError):
-        # Do not chain the exception, because its message can contain a part of the file.
-        raise _create_error(f"{file} must be JSON in the format of Docker's config.json") from None
-    if not isinstance(config, dict):
-        raise _create_error(f"{file} must contain a JSON object")
+    config = parse_json_object(text)
+    if config is None:
+        raise _create_error(f"{file} must contain a JSON object in the format of Docker's config.json")
     return config
 
 

@@ -20,7 +20,7 @@ from reconciler import __version__
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, SourceProblem
 from reconciler.packages.source_codes import SourceCodes
-from reconciler.processes.backoff import CallBackoff
+from reconciler.processes.backoff import CallBackoff, RecordedFailures
 from reconciler.redaction import redact, redact_url
 from reconciler.retry_after import read_retry_after
 from reconciler.sources.addresses import AddressPolicy, has_same_origin, is_loopback
@@ -124,9 +124,8 @@ class HttpClient:
         self._proxy = proxy
         self._is_offline = is_offline
         self._policy = policy
-        self._backoff = backoff
         self._clients: dict[tuple[TlsFiles, str], httpx.Client] = {}
-        self._failures: dict[str, SourceProblem] = {}
+        self._failures: RecordedFailures[SourceProblem] = RecordedFailures(backoff)
         self._lock = Lock()
 
     def close(self) -> None:
@@ -190,8 +189,8 @@ class HttpClient:
     @contextmanager
     def _send(self, request: HttpRequest, url: str, authorization: str) -> Iterator[httpx.Response]:
         host = httpx.URL(url).netloc.decode()
-        if self._backoff.is_waiting(host) and host in self._failures:
-            raise SourceError.from_problem(self._failures[host])
+        if problem := self._failures.find(host):
+            raise SourceError.from_problem(problem)
         headers = {"User-Agent": f"reconciler/{__version__}", "Accept-Encoding": "identity", **request.headers}
         if authorization:
             headers["Authorization"] = authorization
@@ -216,12 +215,11 @@ class HttpClient:
         except httpx.HTTPError as error:
             # Do not chain the original exception, because it can contain the URL with a signature.
             raise self._record_failure(host, _create_unreachable_error(host, _describe(error))) from None
-        self._backoff.record_success(host)
+        self._failures.remove(host)
 
     def _record_failure(self, host: str, error: SourceError, min_seconds: float = 0.0) -> SourceError:
         """Return the error, which is also raised for the next requests, until the wait of the host has ended."""
-        self._failures[host] = error.problem
-        self._backoff.record_failure(host, min_seconds)
+        self._failures.add(host, error.problem, min_seconds)
         return error
 
     def _get_client(self, tls: TlsFiles, url: str) -> httpx.Client:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
+from reconciler.krm.json_text import parse_json_object
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.artifacts import CHART_LAYER, ArtifactRepository
 from reconciler.packages.source_codes import SourceCodes
@@ -34,13 +34,12 @@ class ArtifactManifest:
     created_seconds: int = 0
 
 
-def find_manifest_in_index(content: bytes, repository: ArtifactRepository) -> str:
-    """Return the digest of the manifest that an image index contains. Return "" for a manifest.
+def find_manifest_in_index(data: Mapping[str, Any], repository: ArtifactRepository) -> str:
+    """Return the digest of the manifest that an image index contains. Return "" for the fields of a manifest.
 
     Raises:
         SourceError: The index belongs to a chart, or has no entry without a platform.
     """
-    data = _parse(content)
     entries = data.get("manifests")
     if not isinstance(entries, list):
         return ""
@@ -54,15 +53,14 @@ def find_manifest_in_index(content: bytes, repository: ArtifactRepository) -> st
     return digest
 
 
-def parse_manifest(content: bytes, repository: ArtifactRepository, limits: SourceLimits) -> ArtifactManifest:
-    """Parse a manifest, and select its layer.
+def select_layer(data: Mapping[str, Any], repository: ArtifactRepository, limits: SourceLimits) -> ArtifactManifest:
+    """Return the layer with the files of an artifact. `data` contains the fields of its manifest.
 
     The layer is the first one with the media type of the repository. Without a media type, it is the first archive.
 
     Raises:
         SourceError: The manifest is not valid, has no such layer, or its layer is larger than the limit.
     """
-    data = _parse(content)
     layers = data.get("layers")
     if not isinstance(layers, list):
         raise _create_error("the manifest has no list `layers`")
@@ -90,12 +88,10 @@ def _find_created_seconds(data: Mapping[str, Any]) -> int:
     return parse_created_seconds(str(annotations.get(_CREATED))) if isinstance(annotations, dict) else 0
 
 
-def _parse(content: bytes) -> Mapping[str, Any]:
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
+def parse_manifest(content: bytes) -> Mapping[str, Any]:
+    """Return the fields of a manifest or of an image index. Raises SourceError."""
+    data = parse_json_object(content)
+    if data is None:
         raise _create_error("the manifest is not a JSON object")
     return data
 

@@ -5,7 +5,6 @@ The digest of each manifest and blob is verified. Only SHA-256 digests are accep
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from reconciler.credential_files import is_token
+from reconciler.krm.json_text import parse_json_object
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import ArtifactRepository
 from reconciler.packages.source_codes import SourceCodes
@@ -310,11 +310,8 @@ def _find_next_page(response: HttpResponse, url: str) -> str:
 
 
 def _parse_object(content: bytes, location: RegistryLocation) -> Mapping[str, Any]:
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError):
-        data = None
-    if not isinstance(data, dict):
+    data = parse_json_object(content)
+    if data is None:
         raise _create_error(f"an answer about {location.oci_url} is not a JSON object")
     return data
 

@@ -8,7 +8,7 @@ from threading import Lock
 
 from reconciler.krm.findings import select_errors
 from reconciler.packages.charts.request import RenderedSource, RenderFailedError
-from reconciler.processes.backoff import CallBackoff
+from reconciler.processes.backoff import CallBackoff, RecordedFailures
 from reconciler.sources.render_cache import RenderCache
 
 
@@ -21,7 +21,7 @@ class SharedRenders:
 
     def __init__(self, cache: RenderCache, backoff: CallBackoff) -> None:
         self._cache = cache
-        self._interrupted = _InterruptedRenders(backoff)
+        self._interrupted: RecordedFailures[RenderedSource] = RecordedFailures(backoff)
         self._lock = Lock()
         self._running: dict[str, Future[RenderedSource]] = {}
 
@@ -64,26 +64,3 @@ class SharedRenders:
         else:
             self._cache.write(key, result)
         return result
-
-
-class _InterruptedRenders:
-    """Results of renders that exceeded a limit of the machine. Each render is repeated only after its back-off."""
-
-    def __init__(self, backoff: CallBackoff) -> None:
-        self._backoff = backoff
-        self._lock = Lock()
-        self._results: dict[str, RenderedSource] = {}
-
-    def find(self, key: str) -> RenderedSource | None:
-        with self._lock:
-            return self._results[key] if key in self._results and self._backoff.is_waiting(key) else None
-
-    def add(self, key: str, result: RenderedSource) -> None:
-        with self._lock:
-            self._backoff.record_failure(key)
-            self._results[key] = result
-
-    def remove(self, key: str) -> None:
-        with self._lock:
-            if self._results.pop(key, None):
-                self._backoff.record_success(key)

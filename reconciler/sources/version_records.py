@@ -12,7 +12,7 @@ from typing import Any
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import SourceProblem
-from reconciler.processes.backoff import CallBackoff
+from reconciler.processes.backoff import CallBackoff, RecordedFailures
 from reconciler.sources.artifact_cache import ArtifactCache
 from reconciler.sources.connections import limit_duration
 from reconciler.sources.errors import SourceError
@@ -49,14 +49,13 @@ class VersionRecords:
         is_offline: bool,
     ) -> None:
         self._cache = cache
-        self._backoff = backoff
         self._poll_seconds = poll_seconds
         self._timeout_seconds = timeout_seconds
         self._clock = clock
         self._is_offline = is_offline
         self._locks: dict[str, Lock] = {}
         self._records: dict[str, Record] = {}
-        self._failures: dict[str, SourceProblem] = {}
+        self._failures: RecordedFailures[SourceProblem] = RecordedFailures(backoff)
 
     def read(self, key: str, request: Callable[[Record], Record], *, is_permanent: bool = False) -> CurrentRecord:
         """Return a record, and request it before if its time has come.
@@ -103,16 +102,15 @@ class VersionRecords:
         return not self._is_offline and not 0 <= age < self._poll_seconds
 
     def _request(self, key: str, request: Callable[[Record], Record], old: Record) -> Record:
-        if self._backoff.is_waiting(key) and key in self._failures:
-            raise SourceError.from_problem(self._failures[key])
+        if problem := self._failures.find(key):
+            raise SourceError.from_problem(problem)
         try:
             with limit_duration(self._timeout_seconds):
                 new = request(old)
         except SourceError as error:
-            self._failures[key] = error.problem
-            self._backoff.record_failure(key)
+            self._failures.add(key, error.problem)
             raise
-        self._backoff.record_success(key)
+        self._failures.remove(key)
         return {**new, "checked": int(self._clock())}
 
 

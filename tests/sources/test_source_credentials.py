@@ -229,7 +229,7 @@ REPOSITORY = ArtifactRepository("default", "charts", "helm", "https://charts.exa
         pytest.param({"username": "me"}, "cannot read the credentials file .*password", id="no-password"),
         pytest.param({"username": "me", "password": ""}, "not empty", id="empty-password"),
         pytest.param({"username": "me", "password": "a\nb"}, "without line breaks", id="line-break"),
-        pytest.param({".dockerconfigjson": "{"}, "must be JSON", id="broken-json"),
+        pytest.param({".dockerconfigjson": "{"}, "must contain a JSON object", id="broken-json"),
         pytest.param({".dockerconfigjson": "[]"}, "must contain a JSON object", id="list"),
         pytest.param({".dockerconfigjson": '{"auths": {"charts.example.com": {"auth": "?"}}}'}, "base64", id="auth"),
     ],

@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
+from reconciler.krm.json_text import DIGEST_PATTERN
 from reconciler.krm.names import (
     validate_dns_label,
     validate_dns_subdomain,
@@ -23,7 +24,6 @@ RepositoryType = Literal["git", "helm", "oci"]
 _CATALOG = re.compile(r"(?P<name>[^=:/]*)(?::(?P<type>[^=:/]*))?=(?P<url>.+)", re.DOTALL)
 _REVISION = re.compile(r"v?[1-9][0-9]*")
 _VERSION_OR_RANGE = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:[-+].*)?|[<>=^~*].*")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def build_upstream(package: PackageEntry, catalog: CatalogEntry) -> dict[str, ob
     if catalog.type == "helm":
         return {"repo": catalog.name, "chart": package.path, "version": version or "*"}
     reference: dict[str, object]
-    if catalog.type == "oci" and _DIGEST.fullmatch(version):
+    if catalog.type == "oci" and DIGEST_PATTERN.fullmatch(version):
         reference = {"digest": version}
     elif catalog.type == "oci" and _VERSION_OR_RANGE.fullmatch(version):
         reference = {"version": version}

@@ -111,7 +111,7 @@ def _find_changed_paths(before: Any, after: Any, path: DataPath) -> Iterator[Dat
 def _get_value(data: Any, path: DataPath) -> Any:
     for segment in path:
         if isinstance(data, dict):
-            data = data.get(str(segment))
+            data = data.get(segment)
         elif isinstance(data, list) and isinstance(segment, int) and segment < len(data):
             data = data[segment]
         else:

@@ -23,6 +23,7 @@ from reconciler.controllers.results import (
     read_upstream_status,
 )
 from reconciler.krm.findings import Finding, select_errors
+from reconciler.krm.json_text import DIGEST_PATTERN
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, field, replace
@@ -88,7 +89,6 @@ class ReRenderedPackage:
 # For a plain folder, the status file contains this prefix and a tree ID instead of the config commit.
 TREE_PREFIX = "tree:"
 _ID = re.compile(r"[0-9a-f]{40}\Z")
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _TREES = ("base", "merged", "rendered")
 _UPSTREAM = ("repo", "directory", "ref", "commit", "tree")
 
@@ -162,7 +162,7 @@ def _validate_record(
     if not owner or any(not isinstance(text, str) for text in owner.values()):
         yield f".status.owner must name the object that requests the package, not {status.get('owner')!r}"
     commit = _get_text(upstream, "commit")
-    has_ids = (_is_id(commit) or _DIGEST.fullmatch(commit) is not None) and _is_id(upstream.get("tree"))
+    has_ids = (_is_id(commit) or DIGEST_PATTERN.fullmatch(commit) is not None) and _is_id(upstream.get("tree"))
     if upstream and not (has_ids and all(_get_text(upstream, name) for name in _UPSTREAM)):
         yield (
             f".status.upstream.to must contain {', '.join(_UPSTREAM)}; the tree must be the ID of a Git object, and the"

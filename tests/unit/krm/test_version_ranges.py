@@ -17,24 +17,24 @@ from reconciler.krm.version_ranges import (
 
 
 @pytest.mark.parametrize(
-    ("text", "numbers", "prerelease", "build"),
+    ("text", "numbers", "prerelease"),
     [
-        pytest.param("1.2.3", (1, 2, 3), "", "", id="three-numbers"),
-        pytest.param("v1.2", (1, 2, 0), "", "", id="prefix-and-two-numbers"),
-        pytest.param("3", (3, 0, 0), "", "", id="one-number"),
-        pytest.param("01.002.3", (1, 2, 3), "", "", id="leading-zeros"),
-        pytest.param("1.2.3-rc.1+build.5", (1, 2, 3), "rc.1", "build.5", id="prerelease-and-build"),
-        pytest.param("1.2.3+01", (1, 2, 3), "", "01", id="build-with-a-leading-zero"),
-        pytest.param("1-a-b", (1, 0, 0), "a-b", "", id="prerelease-with-a-hyphen"),
-        pytest.param("18446744073709551615.0.0", (2**64 - 1, 0, 0), "", "", id="greatest-number"),
+        pytest.param("1.2.3", (1, 2, 3), "", id="three-numbers"),
+        pytest.param("v1.2", (1, 2, 0), "", id="prefix-and-two-numbers"),
+        pytest.param("3", (3, 0, 0), "", id="one-number"),
+        pytest.param("01.002.3", (1, 2, 3), "", id="leading-zeros"),
+        pytest.param("1.2.3-rc.1+build.5", (1, 2, 3), "rc.1", id="prerelease-and-build"),
+        pytest.param("1.2.3+01", (1, 2, 3), "", id="build-with-a-leading-zero"),
+        pytest.param("1-a-b", (1, 0, 0), "a-b", id="prerelease-with-a-hyphen"),
+        pytest.param("18446744073709551615.0.0", (2**64 - 1, 0, 0), "", id="greatest-number"),
     ],
 )
-def test_version(text: str, numbers: tuple[int, int, int], prerelease: str, build: str) -> None:
-    """The numbers, the pre-release and the build metadata of a version are read."""
+def test_version(text: str, numbers: tuple[int, int, int], prerelease: str) -> None:
+    """The numbers and the pre-release of a version are read."""
     version = parse_version(text)
     assert version is not None
     assert (version.major, version.minor, version.patch) == numbers
-    assert (version.prerelease, version.build, version.text) == (prerelease, build, text)
+    assert (version.prerelease, version.text) == (prerelease, text)
 
 
 @pytest.mark.parametrize(
