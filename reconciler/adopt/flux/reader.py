@@ -26,6 +26,7 @@ from reconciler.adopt.units import AGENT_SUGGESTION, CLUSTER_IN_SECRET, NotImpor
 from reconciler.catalog.files import FileTree
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.package import is_kustomization_file
 
 FLUX_SYSTEM = "flux-system"
 _SUBSTITUTION = re.compile(rb"\$\{[A-Za-z_]")
@@ -98,7 +99,7 @@ class _ClusterReader:
             start = f"{folder}/"
             cluster_files = FileTree({path: file for path, file in self.files.items() if path.startswith(start)})
             # Read all files, because Flux applies them with a Kustomization that it creates at its installation.
-            paths = [path for path in cluster_files if not path.endswith(("kustomization.yaml", "kustomization.yml"))]
+            paths = [path for path in cluster_files if not is_kustomization_file(path)]
             content = read_folder(FileTree({path: cluster_files[path] for path in paths}), folder)
             self.not_imported.extend(content.unreadable)
             for document in content.documents:

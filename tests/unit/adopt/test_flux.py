@@ -69,6 +69,20 @@ def test_a_folder_of_manifests_becomes_a_request() -> None:
     assert result.not_imported == ()
 
 
+def test_only_kustomization_files_of_a_cluster_folder_are_ignored() -> None:
+    files = {
+        "clusters/berlin/kustomization.yaml": b"resources: []\n",
+        "clusters/berlin/apps-kustomization.yaml": emit(kustomization("./apps/web")).encode(),
+        "clusters/berlin/db-kustomization.yml": emit(kustomization("./apps/db", "db")).encode(),
+        "apps/web/app.yaml": MANIFEST,
+        "apps/db/app.yaml": MANIFEST,
+    }
+    result = read(git_repository(), files=files)
+
+    assert [request.package for request in result.requests] == ["web", "db"]
+    assert result.not_imported == ()
+
+
 def test_objects_in_the_folders_of_kustomizations_are_read() -> None:
     files = {
         "infra/kustomization.yaml": b"resources: [repository.yaml, ../releases]\n",
