@@ -7,7 +7,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reconciler.adopt.expressions import CLUSTER_NAME, format_expression, generalize, quote
+from reconciler.adopt.expressions import (
+    CLUSTER_NAME,
+    format_expression,
+    format_literal,
+    generalize,
+    is_valid,
+    quote,
+)
 from reconciler.adopt.generated import Documents
 from reconciler.adopt.requests import HelmRequest, PackageRequest
 from reconciler.adopt.rules import MIN_CLUSTERS_PER_LABEL
@@ -17,6 +24,9 @@ from reconciler.krm.helm_paths import format_option_name
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.krm.names import validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass
+
+MAX_CHOICES = 20
+"""The number of values up to which an expression lists the clusters of each value."""
 
 Labels = Mapping[str, Mapping[str, str]]
 ValuesPath = tuple[str, ...]
@@ -151,15 +161,16 @@ def _build_values(prefix: str, requests: Sequence[PackageRequest], labels: Label
                 if value is not None:
                     sources.setdefault(key, {}).setdefault(labels[cluster][key], {})[path] = value
             choices.append(Choice(prefix, subject, f"clusters with the same label {key} have the same value"))
-        elif all(value is not None for value in values.values()):
-            expression = _find_expression(values, labels) or _format_choice(values)
+        elif expression := _find_expression(values, labels) or _format_choice(values):
             parameters.append({"name": format_option_name(path), "valueExpr": expression})
             choices.append(Choice(prefix, subject, "the value depends on the name of the cluster"))
         else:
             for cluster, value in values.items():
                 if value is not None:
                     sources.setdefault("", {}).setdefault(cluster, {})[path] = value
-            choices.append(Choice(prefix, subject, "only some clusters have the value"))
+            is_partial = None in values.values()
+            reason = "only some clusters have the value" if is_partial else "an expression cannot contain all values"
+            choices.append(Choice(prefix, subject, reason))
     helm: dict[str, Any] = {}
     if sources:
         helm["valuesFrom"] = [_build_reference(prefix, key) for key in sorted(sources)]
@@ -195,37 +206,28 @@ def _find_expression(values: Mapping[str, str | None], labels: Labels) -> str:
     if not all(isinstance(text, str) for text in texts.values()):
         return ""
     found = {tuple(generalize(text, cluster, labels[cluster])) for cluster, text in texts.items()}
-    return format_expression(found.pop()) if len(found) == 1 else ""
+    expression = format_expression(found.pop()) if len(found) == 1 else ""
+    return expression if expression and is_valid(expression) else ""
 
 
 def _format_choice(values: Mapping[str, str | None]) -> str:
-    """Return a CEL expression that returns the value of each cluster."""
+    """Return a CEL expression that returns the value of each cluster.
+
+    Return "" if a cluster has no value, or if there are too many values or values that CEL does not support.
+    """
     groups: dict[str, list[str]] = {}
     for cluster, value in sorted(values.items()):
-        assert value is not None
+        if value is None:
+            return ""
         groups.setdefault(value, []).append(cluster)
+    if len(groups) > MAX_CHOICES:
+        return ""
     *others, last = sorted(groups.items(), key=lambda pair: (len(pair[1]), pair[0]))
-    text = _format_literal(last[0])
+    text = format_literal(json.loads(last[0]))
     for value, names in others:
-        text = f"{CLUSTER_NAME} in [{', '.join(map(quote, names))}] ? {_format_literal(value)} : {text}"
-    return text
-
-
-def _format_literal(value: str) -> str:
-    # JSON is valid CEL, except for texts, whose escapes differ. A dynamic type allows values of several types.
-    return f"dyn({_format_cel(json.loads(value))})"
-
-
-def _format_cel(value: Any) -> str:
-    match value:
-        case str():
-            return quote(value)
-        case list():
-            return f"[{', '.join(map(_format_cel, value))}]"
-        case dict():
-            return "{" + ", ".join(f"{quote(key)}: {_format_cel(item)}" for key, item in value.items()) + "}"
-        case _:
-            return json.dumps(value)
+        listed = ", ".join(map(quote, names))
+        text = f"{CLUSTER_NAME} in [{listed}] ? {format_literal(json.loads(value))} : {text}"
+    return text if is_valid(text) else ""
 
 
 def _nest(leaves: Mapping[ValuesPath, str]) -> dict[str, Any]:

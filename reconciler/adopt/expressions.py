@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
+from typing import Any
+
+from reconciler.cel import CelEnvironment, ExpressionError
 
 CLUSTER_NAME = "repository.name"
+_ENVIRONMENT = CelEnvironment(frozenset({"repository"}))
+_SHORT_ESCAPES = {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def generalize(text: str, cluster: str, labels: Mapping[str, str]) -> list[str]:
@@ -29,6 +35,37 @@ def format_expression(parts: Sequence[str]) -> str:
 
 
 def quote(text: str) -> str:
-    """Return a CEL literal."""
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
-    return f"'{escaped}'"
+    """Return a CEL literal. The literal has one line, and no character that is invisible in an editor."""
+    return f"'{''.join(map(_escape, text))}'"
+
+
+def _escape(character: str) -> str:
+    if character.isprintable() and character not in _SHORT_ESCAPES:
+        return character
+    return _SHORT_ESCAPES.get(character) or f"\\U{ord(character):08x}"
+
+
+def format_literal(value: Any) -> str:
+    """Return the CEL expression for a JSON value. Its type is dynamic, so that values can have several types."""
+    return f"dyn({_format(value)})"
+
+
+def _format(value: Any) -> str:
+    match value:
+        case str():
+            return quote(value)
+        case list():
+            return f"[{', '.join(map(_format, value))}]"
+        case dict():
+            return "{" + ", ".join(f"{quote(key)}: {_format(item)}" for key, item in value.items()) + "}"
+        case _:
+            return json.dumps(value)
+
+
+def is_valid(expression: str) -> bool:
+    """Return whether an expression is within the limits of CEL, for example for its length and for integers."""
+    try:
+        _ENVIRONMENT.compile(expression)
+    except ExpressionError:
+        return False
+    return True

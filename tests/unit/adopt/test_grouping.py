@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from reconciler.adopt.chart_options import MAX_CHOICES
 from reconciler.adopt.generated import GeneratedConfig
 from reconciler.adopt.grouping import generate_from_requests, generate_separately
 from reconciler.adopt.requests import (
@@ -123,8 +124,13 @@ REFERENCE = {"kind": "ConfigMap", "optional": True}
             {"valuesFrom": [{**REFERENCE, "nameExpr": "'all-cluster-' + repository.name"}]},
             {"all-cluster-berlin": "size: 2\n"},
         ),
+        (
+            {"berlin": {"size": 2**63}, "lyon": {"size": 1}},
+            {"valuesFrom": [{**REFERENCE, "nameExpr": "'all-cluster-' + repository.name"}]},
+            {"all-cluster-berlin": f"size: {2**63}\n", "all-cluster-lyon": "size: 1\n"},
+        ),
     ],
-    ids=["equal", "label", "cluster", "name-in-the-value", "only-on-one-cluster"],
+    ids=["equal", "label", "cluster", "name-in-the-value", "only-on-one-cluster", "not-a-value-of-cel"],
 )
 def test_values_per_cluster(
     values: Mapping[str, Mapping[str, Any]], expected: Mapping[str, Any], config_maps: Mapping[str, str]
@@ -133,6 +139,15 @@ def test_values_per_cluster(
 
     assert helm == {"releaseName": "web", "namespace": "shop", **expected}
     assert created == config_maps
+
+
+@pytest.mark.parametrize(("count", "has_expression"), [(MAX_CHOICES, True), (MAX_CHOICES + 1, False)])
+def test_many_values_are_in_config_maps(count: int, has_expression: bool) -> None:
+    clusters = tuple(Cluster(f"c{number}") for number in range(count))
+    requests = [chart(cluster.name, {"n": number}) for number, cluster in enumerate(clusters)]
+    (package,) = generate_from_requests(requests, clusters).packages
+
+    assert len(package.documents) == (1 if has_expression else 1 + count)
 
 
 def test_release_namespace_and_values_files_can_contain_the_cluster_and_its_labels() -> None:
