@@ -17,6 +17,7 @@ from reconciler.adopt.requests import (
     RepositoryReference,
     UpstreamReference,
 )
+from reconciler.adopt.revisions import is_version_range
 from reconciler.adopt.units import NotImported
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass, field, replace
@@ -92,6 +93,9 @@ def convert_source(source: ApplicationSource, read_repository: RepositoryReader)
         return upstream
     files = _read_folder(upstream, read_repository)
     kind = _detect_kind(content, upstream, files)
+    if upstream.repository.type == "oci" and kind != "kustomize" and _read_path(content) != ".":
+        reason = "only a part of the artifact is used"
+        return source.report((*place, "path"), reason, "Publish the folder as an artifact of its own.")
     if kind == "kustomize":
         return _convert_overlay(source, content, place, upstream, read_repository)
     if kind == "manifests":
@@ -114,18 +118,29 @@ def _read_upstream(
     if url.startswith("oci://"):
         registry, _, package = url.rstrip("/").rpartition("/")
         repository = RepositoryReference("oci", registry)
-        return UpstreamReference(repository, package, (("tag", revision or "latest"),))
+        return UpstreamReference(repository, package, (_read_artifact_version(revision),))
     if _COMMIT.fullmatch(revision) or _TAG.fullmatch(revision):
         reason = f"targetRevision {revision!r} is a commit or tag of the whole repository"
         return source.report(
             (*place, "targetRevision"), reason, "Create a revision tag <package>/v1, and use spec.upstream.revision."
         )
     branch = revision.removeprefix("refs/heads/")
-    path = posixpath.normpath(get_text(content, "path") or ".").strip("/")
-    if path in (".", "") or path.startswith(".."):
+    path = _read_path(content)
+    if path == "." or path.startswith(".."):
         return source.report((*place, "path"), "the package must be in a folder of the repository", "Move the files.")
     repository = RepositoryReference("git", url, "" if branch in ("", "HEAD") else branch)
     return UpstreamReference(repository, path, (("revision", -1),))
+
+
+def _read_path(content: Mapping[str, Any]) -> str:
+    """Return the path of the folder. "." is the root folder."""
+    return posixpath.normpath(get_text(content, "path").strip("/") or ".")
+
+
+def _read_artifact_version(revision: str) -> tuple[str, str]:
+    if revision.startswith("sha256:"):
+        return "digest", revision
+    return ("version", revision) if is_version_range(revision) else ("tag", revision or "latest")
 
 
 def _read_folder(upstream: UpstreamReference, read_repository: RepositoryReader) -> FileTree:
@@ -150,18 +165,20 @@ def _convert_overlay(
     upstream: UpstreamReference,
     read_repository: RepositoryReader,
 ) -> ConvertedSource | NotImported:
-    read = read_repository(upstream.repository.url, upstream.repository.branch)
-    files = FileTree() if isinstance(read, str) else read
-    root = find_build_root(files, upstream.package)
-    if not root:
-        reason = "the overlay reads files of the whole repository"
-        return source.report((*place, "path"), reason, "Move the overlay and its bases to one folder.")
+    path = _read_path(content)
+    if upstream.repository.type == "git":
+        read = read_repository(upstream.repository.url, upstream.repository.branch)
+        root = find_build_root(FileTree() if isinstance(read, str) else read, path)
+        if not root:
+            reason = "the overlay reads files of the whole repository"
+            return source.report((*place, "path"), reason, "Move the overlay and its bases to one folder.")
+        upstream, path = replace(upstream, package=root), posixpath.relpath(path, root)
     options = {name: value for name, value in get_mapping(content, "kustomize").items() if name != "version"}
     try:
-        kustomize = read_options(options, posixpath.relpath(upstream.package, root))
+        kustomize = read_options(options, path)
     except OverlayError as error:
         return source.report((*place, "kustomize", error.field), str(error), "Write it into the overlay.")
-    return ConvertedSource(replace(upstream, package=root, fields=(("revision", -1),)), None, kustomize)
+    return ConvertedSource(upstream, None, kustomize)
 
 
 def _convert_chart(

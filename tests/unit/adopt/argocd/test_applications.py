@@ -65,8 +65,27 @@ def read(*documents: dict[str, Any]) -> ReadRequests:
             "app",
             {"tag": "v1"},
         ),
+        ({"repoURL": "oci://example.com/team/app"}, "oci", "app", {"tag": "latest"}),
+        ({"repoURL": "oci://example.com/team/app", "targetRevision": "1.2.0"}, "oci", "app", {"tag": "1.2.0"}),
+        ({"repoURL": "oci://example.com/team/app", "targetRevision": "1.*"}, "oci", "app", {"version": "1.*"}),
+        (
+            {"repoURL": "oci://example.com/team/app", "targetRevision": "sha256:0a"},
+            "oci",
+            "app",
+            {"digest": "sha256:0a"},
+        ),
     ],
-    ids=["folder", "branch", "chart-repository", "chart-in-a-registry", "artifact"],
+    ids=[
+        "folder",
+        "branch",
+        "chart-repository",
+        "chart-in-a-registry",
+        "artifact",
+        "latest",
+        "version",
+        "range",
+        "digest",
+    ],
 )
 def test_a_source_becomes_an_upstream(source: dict[str, Any], type_: str, package: str, fields: dict[str, Any]) -> None:
     result = read(application(source))
@@ -134,6 +153,16 @@ def test_an_overlay_becomes_an_upstream_with_its_bases() -> None:
     assert request.kustomize.fields == {"images": [{"name": "web", "newTag": "2"}], "namePrefix": "a-"}
 
 
+@pytest.mark.parametrize(("path", "expected"), [(".", ""), ("overlays/prod", "overlays/prod")])
+def test_an_overlay_in_an_artifact_has_the_tag_of_the_application(path: str, expected: str) -> None:
+    source = {"repoURL": "oci://example.com/team/app", "path": path, "targetRevision": "v1"}
+    (request,) = read(application({**source, "kustomize": {"namePrefix": "a-"}})).requests
+
+    assert (request.upstream.package, dict(request.upstream.fields)) == ("app", {"tag": "v1"})
+    assert request.kustomize is not None
+    assert (request.kustomize.path, request.kustomize.fields) == (expected, {"namePrefix": "a-"})
+
+
 def test_values_of_another_source_are_copied_into_the_config() -> None:
     sources = [
         {"repoURL": URL, "path": "charts/web", "helm": {"valueFiles": ["$v/values/berlin.yaml"], "releaseName": "w"}},
@@ -154,6 +183,7 @@ def test_values_of_another_source_are_copied_into_the_config() -> None:
         (application({"path": "plain", "directory": {"jsonnet": {"x": 1}}}), "spec.source.directory.jsonnet", "Jsonnet"),
         (application({"path": "plain", "targetRevision": "v1.2.3"}), "spec.source.targetRevision", "a commit or tag"),
         (application({"path": "."}), "spec.source.path", "must be in a folder"),
+        (application({"repoURL": "oci://example.com/app", "path": "a"}), "spec.source.path", "a part of the artifact"),
         (application({"path": "k", "kustomize": {"commonLabels": {"a": "b"}}}), "spec.source.kustomize.commonLabels",
          "has no equivalent"),
         (application({"path": "wide"}), "spec.source.path", "reads files of the whole repository"),
