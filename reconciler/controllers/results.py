@@ -506,14 +506,17 @@ class StalledVariant:
 
 @dataclass(frozen=True)
 class RevisionPin:
-    """A `revision` field in the config that the daemon updates when a tag moves (`tagMode: rewrite`).
+    """A revision in the config that the daemon updates for a tag or version range (`tagMode: rewrite`).
 
     Attributes:
         line: First line of the object's document in `file`.
         path: Path of the upstream in the document.
+        tag: The tag that the daemon follows. "" if it follows a version range.
         written_revision: The revision in the config. None if the config has no revision.
-        tagged_revision: The revision that the tag names now, in the notation of the config. None if the revision is
-            unknown or the tag has not settled.
+        tagged_revision: The revision that the tag or range selects now, in the notation of the config. None if the
+            revision is unknown or has not settled.
+        field_name: The field of the upstream with the revision: `revision`, or `version` or `digest` of an artifact.
+        range: The version range that the daemon follows. "" if it follows a tag.
         is_same_package: Whether both revisions have the same package content.
         is_downgrade: Whether the tagged revision is older than the revision in the config.
         seconds: Commit date of the tagged revision, in seconds since 1970.
@@ -532,10 +535,12 @@ class RevisionPin:
     is_downgrade: bool = False
     seconds: int = 0
     settling: SettlingReference | None = None
+    field_name: Literal["revision", "version", "digest"] = "revision"
+    range: str = ""
 
     @property
     def id(self) -> str:
-        """The unique ID of the `revision` field, which the state uses as a key."""
+        """The unique ID of the upstream in the config, which the state uses as a key."""
         return f"{self.key} {'.'.join(map(str, self.path))}"
 
 

@@ -99,6 +99,14 @@ class TagPolicy(ApiModel):
     """Rules for moved tags."""
 
     settle: Duration = Field("", description="Minimum time without a change of the tag before its new commit is used.")
+    range: str = Field(
+        "",
+        description=(
+            "Version range to follow with tagMode rewrite. By default, the range in the field version is followed "
+            "until a config proposal replaces it with an exact version."
+        ),
+        examples=["~5.27"],
+    )
 
 
 class UpstreamSpec(ApiModel):
@@ -128,8 +136,9 @@ class UpstreamSpec(ApiModel):
     tag_mode: Literal["follow", "rewrite"] = Field(
         "follow",
         description=(
-            "follow: the revision that the tag names is used. rewrite: the reconciler proposes a change of "
-            "the config that sets the field revision to this revision."
+            "follow: the revision that the tag or version range selects is used. rewrite: the reconciler proposes a "
+            "change of the config that sets this revision: in the field revision for a tag in Git, in the field digest "
+            "for a tag of an OCI artifact, and in the field version for a version range."
         ),
     )
     tag_policy: TagPolicy = Field(TagPolicy(), description="Rules for a tag that has moved to another commit.")
@@ -155,7 +164,7 @@ class UpstreamSpec(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for no reference, for several references, and for `tagMode: rewrite` without a tag."""
+        """Yield an issue for no reference, for several references, and for fields that do not fit to `tagMode`."""
         count = _count_references(data)
         if "package" not in data and not data.get("chart"):
             yield FieldIssue("missing required field {path}", ("package",), rule="missing")
@@ -168,8 +177,7 @@ class UpstreamSpec(ApiModel):
         if count > 1:
             names = "workspaceName, tag and version" if data.get("version") else "workspaceName and tag"
             yield FieldIssue(f"{{path}} must specify only one of revision, {names}")
-        if data.get("tagMode") == "rewrite" and not data.get("tag"):
-            yield FieldIssue('{path} "rewrite" requires a tag in {parent}.tag', ("tagMode",))
+        yield from _find_rewrite_issues(data)
 
     @property
     def reference(self) -> UpstreamReference:
@@ -182,7 +190,7 @@ class UpstreamSpec(ApiModel):
             return RevisionReference(suffix, int(numbered[1]) if numbered else -1)
         if self.version:
             return VersionReference(self.version)
-        if self.digest and not self.tag:
+        if self.digest and (self.is_rewritten or not self.tag):
             return DigestReference(self.digest)
         return WorkspaceReference(self.workspace_name) if self.workspace_name else TagReference(self.tag)
 
@@ -197,29 +205,56 @@ class UpstreamSpec(ApiModel):
         return True
 
     @property
+    def is_rewritten(self) -> bool:
+        """Whether new revisions are proposed as config changes (`tagMode: rewrite`)."""
+        return self.tag_mode == "rewrite"
+
+    @property
     def rewritten_tag(self) -> str:
-        """The tag whose moves are proposed as config changes. "" if `tagMode` is not `rewrite`."""
-        return self.tag if self.tag_mode == "rewrite" else ""
+        """The tag whose moves are proposed as config changes. "" if there is no such tag."""
+        return self.tag if self.is_rewritten else ""
+
+    @property
+    def rewritten_range(self) -> str:
+        """The version range whose new versions are proposed as config changes. "" if there is no such range."""
+        return (self.tag_policy.range or self.version) if self.is_rewritten else ""
 
     @property
     def settle_seconds(self) -> int:
         """The `settle` duration in seconds. 0 for `tagMode: rewrite`, because a person merges each new revision."""
-        return 0 if self.rewritten_tag else parse_duration_seconds(self.tag_policy.settle) or 0
+        return 0 if self.is_rewritten else parse_duration_seconds(self.tag_policy.settle) or 0
 
     @property
-    def with_followed_tag(self) -> Self:
-        """A copy of the upstream with `tagMode: follow` and without a revision, if `tagMode` is `rewrite`."""
-        return self.model_copy(update={"revision": None, "tag_mode": "follow"}) if self.rewritten_tag else self
+    def with_followed_reference(self) -> Self:
+        """A copy of the upstream that follows its tag or version range, without a fixed revision."""
+        followed = {"revision": None, "digest": "", "version": self.rewritten_range, "tag_mode": "follow"}
+        return self.model_copy(update=followed) if self.is_rewritten else self
 
     @property
     def is_awaiting_revision(self) -> bool:
-        """Whether `tagMode` is `rewrite` and the config has no revision yet."""
-        return bool(self.rewritten_tag) and self.revision is None
+        """Whether the revision of a tag with `tagMode: rewrite` is not in the config yet."""
+        return bool(self.rewritten_tag) and self.revision is None and not self.digest
 
     def as_data(self) -> dict[str, Any]:
         """Return the upstream in the notation of the API. The default `tagMode` is omitted."""
         data = super().as_data()
-        return data if self.rewritten_tag else {name: value for name, value in data.items() if name != "tagMode"}
+        return data if self.is_rewritten else {name: value for name, value in data.items() if name != "tagMode"}
+
+
+def _find_rewrite_issues(upstream: Mapping[str, Any]) -> Iterator[FieldIssue]:
+    """Yield an issue for each field that does not fit to `tagMode`."""
+    policy = upstream.get("tagPolicy")
+    has_range = isinstance(policy, Mapping) and bool(policy.get("range"))
+    if upstream.get("tagMode") != "rewrite":
+        if has_range:
+            yield FieldIssue("{path}.range requires {parent}.tagMode rewrite", ("tagPolicy",))
+        return
+    if not upstream.get("tag") and not upstream.get("version"):
+        yield FieldIssue('{path} "rewrite" requires {parent}.tag or {parent}.version', ("tagMode",))
+    if has_range and not upstream.get("version"):
+        yield FieldIssue("{path}.range requires {parent}.version", ("tagPolicy",))
+    if upstream.get("version") and upstream.get("digest"):
+        yield FieldIssue('{path} must be removed, because tagMode "rewrite" changes {parent}.version', ("digest",))
 
 
 def _count_references(upstream: Mapping[str, Any]) -> int:

@@ -20,6 +20,7 @@ from reconciler.catalog.files import CommitId, TreeId
 from reconciler.controllers.package_variants.upstream_resolution import (
     ResolvedRevision,
     UnresolvedUpstream,
+    explain_missing_field,
     find_source_kind,
 )
 from reconciler.krm.version_ranges import VersionRange, is_exact_version, parse_range, select_version, sort_versions
@@ -67,10 +68,14 @@ def resolve_artifact(
     Args:
         recorded: The versions of this chart or artifact that existing packages use.
     """
+    if upstream.is_awaiting_revision:
+        return explain_missing_field(upstream, "digest")
     lookup = _ArtifactLookup(upstream, repository, artifacts, recorded)
     found = lookup.find(upstream.reference)
     if isinstance(found, UnresolvedUpstream):
         return found
+    if upstream.is_rewritten and upstream.version not in ("", found.version.version):
+        return _explain_range(upstream)
     artifact = artifacts.read(repository, upstream.package_name, found.version)
     if isinstance(artifact, SourceProblem):
         return lookup.find_recorded_content(found, artifact) or _convert_problem(artifact)
@@ -102,6 +107,16 @@ class RecordedArtifact:
     tree: TreeId
     kind: SourceKind
     seconds: int = 0
+
+
+def _explain_range(upstream: UpstreamSpec) -> UnresolvedUpstream:
+    """Return the error for a version range with `tagMode: rewrite`, which requires an exact version."""
+    message = (
+        f'spec.upstream.version "{upstream.version}" is a range, but tagMode rewrite requires an exact version. The '
+        f"range of {upstream.repo}/{upstream.package_name} is only used to propose new versions. Next step: merge the "
+        "config proposal that sets the version, or set the version"
+    )
+    return UnresolvedUpstream("RevisionPending", message)
 
 
 def _convert_problem(problem: SourceProblem) -> UnresolvedUpstream:

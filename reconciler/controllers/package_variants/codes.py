@@ -33,7 +33,7 @@ class VariantCodes(CodeTable):
     )
     RENDER_ERROR = error("An expression of a set fails for a target.")
     REVISION_PENDING = error(
-        "An upstream with tagMode: rewrite has no revision yet. Merge the config proposal that adds it."
+        "An upstream with tagMode: rewrite has no fixed revision yet. Merge the config proposal that sets it."
     )
     TAG_UNPINNED = warning("A tag names a commit that has no revision. With tagMode: rewrite, a revision is required.")
     TARGET_REPEATED = warning("A target of a set requests only packages that earlier targets already request.")

@@ -115,14 +115,17 @@ class UpstreamResolver:
         return self._resolutions[key]
 
     def resolve_pin(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
-        """Return the immutable revision to which the tag of an upstream refers now. Return the reason if it is unknown.
+        """Return the immutable revision that the tag or range of an upstream selects now, or why it is unknown.
 
-        The upstream has `tagMode: rewrite`. The revision in its field `revision` may be older and is not used here.
+        The upstream has `tagMode: rewrite`. The revision in the config may be older and is not used here.
         """
-        resolution = self.resolve(namespace, upstream.with_followed_tag)
+        resolution = self.resolve(namespace, upstream.with_followed_reference)
         if not isinstance(resolution, ResolvedRevision):
             return resolution
         repository = self._inputs.repositories[namespace, upstream.repo]
+        if repository.artifacts:
+            # The version and the digest of an artifact are immutable.
+            return resolution
         refs = self._inputs.upstreams.get_refs(repository)
         assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
         return find_revision(resolution, upstream.rewritten_tag, _select_repository_fields(repository), refs)

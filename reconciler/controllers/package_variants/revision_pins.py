@@ -1,4 +1,4 @@
-"""Revision pins: `revision` fields that the daemon updates when a tag moves (`tagMode: rewrite`).
+"""Revision pins: revisions in the config that the daemon updates for a tag or version range (`tagMode: rewrite`).
 
 The daemon commits each update to a branch of the config repository, which a person reviews and merges.
 """
@@ -6,7 +6,7 @@ The daemon commits each update to a branch of the config repository, which a per
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from reconciler.api.manifest import read_manifest
 from reconciler.api.porch.package_variant import PackageVariant
@@ -24,6 +24,7 @@ from reconciler.controllers.package_variants.upstream_resolution import (
     check_settling,
     is_older,
 )
+from reconciler.controllers.repositories import Repository
 from reconciler.controllers.results import ControllerResult, RevisionPin, SettlingReference
 from reconciler.krm.findings import Finding, SourceLocation, downgrade_to_warning
 
@@ -59,7 +60,7 @@ def _iterate_rewritten_upstreams(
     if not any(_get_mapping(manifest.data, path).get("tagMode") == "rewrite" for path in paths):
         return
     for path, upstream in zip(paths, _read_upstreams(manifest, inputs), strict=False):
-        if upstream.rewritten_tag:
+        if upstream.is_rewritten:
             yield path, upstream
 
 
@@ -105,43 +106,66 @@ def _create_pin(
     upstreams: UpstreamResolver,
 ) -> tuple[RevisionPin, tuple[Finding, ...]]:
     namespace = manifest.key.namespace or DEFAULT_NAMESPACE
-    written_revision = _get_mapping(manifest.data, path).get("revision")
-    location = manifest.location_of((*path, "tag" if written_revision is None else "revision"))
+    repository = inputs.repositories.get((namespace, upstream.repo))
+    field_name = _get_pinned_field(upstream, repository)
+    written_revision = _get_mapping(manifest.data, path).get(field_name)
+    location = manifest.location_of((*path, "tag" if written_revision is None else field_name))
     package = f"{upstream.repo}/{upstream.package_name}"
 
     def create_pin(tagged_revision: str | int | None = None, **fields: Any) -> RevisionPin:
         line = manifest.document.line
         return RevisionPin(
             manifest.key, manifest.file, line, (*manifest.path, *path), package, upstream.rewritten_tag,
-            written_revision, tagged_revision, location, **fields,
+            written_revision, tagged_revision, location, field_name=field_name, range=upstream.rewritten_range,
+            **fields,
         )  # fmt: skip
 
-    match upstreams.resolve_pin(namespace, upstream):
+    resolution = upstreams.resolve_pin(namespace, upstream)
+    match resolution:
         case UnreachableUpstream():
             # Create no finding here, because each object that uses the repository already reports that the repository
             # cannot be read.
             return create_pin(), ()
         case UnresolvedUpstream(reason, message):
+            if upstreams.resolve(namespace, upstream) == resolution:
+                # Create no second finding, because the object already reports the same problem of its own revision.
+                return create_pin(), ()
             return create_pin(), (downgrade_to_warning(BY_REASON[reason].finding(message, location)),)
         case ResolvedRevision() as tagged:
             current = upstreams.resolve(namespace, upstream)
             is_same_package = isinstance(current, ResolvedRevision) and current.tree == tagged.tree
             settling = (
-                None if is_same_package else check_settling(upstream.with_followed_tag, tagged, inputs.now_seconds)
+                None
+                if is_same_package
+                else check_settling(upstream.with_followed_reference, tagged, inputs.now_seconds)
             )
             if settling:
                 return create_pin(settling=settling), tuple(_create_settling_findings(settling, location))
             is_downgrade = isinstance(current, ResolvedRevision) and is_older(tagged.suffix, current.suffix)
-            seconds = inputs.upstreams.get_commit_seconds(inputs.repositories[namespace, upstream.repo], tagged.commit)
+            assert repository, "a resolved upstream has a Repository"
+            seconds = (
+                tagged.created_seconds
+                if repository.artifacts
+                else inputs.upstreams.get_commit_seconds(repository, tagged.commit)
+            )
             return (
                 create_pin(
-                    _format_like(written_revision, tagged),
+                    tagged.commit if field_name == "digest" else _format_like(written_revision, tagged),
                     is_same_package=is_same_package,
                     is_downgrade=is_downgrade,
                     seconds=seconds,
                 ),
                 (),
             )
+
+
+def _get_pinned_field(
+    upstream: UpstreamSpec, repository: Repository | None
+) -> Literal["revision", "version", "digest"]:
+    """Return the field of an upstream that contains its revision."""
+    if upstream.version:
+        return "version"
+    return "digest" if repository and repository.artifacts else "revision"
 
 
 def _create_settling_findings(settling: SettlingReference, location: SourceLocation) -> Iterable[Finding]:

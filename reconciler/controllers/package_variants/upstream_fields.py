@@ -6,6 +6,8 @@ from reconciler.api.porch.upstream import UpstreamSpec, is_revision_name
 from reconciler.controllers.repositories import Repository
 from reconciler.krm.version_ranges import parse_range
 
+_NO_RANGE = "not a SemVer version or range"
+
 
 def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str, str]:
     """Return an error for each field of an upstream that the type of its Repository does not allow."""
@@ -22,12 +24,12 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str
         errors["tag"] = (
             f'spec.upstream.tag is invalid: "{upstream.tag}" is the name of a revision; write it in the field revision'
         )
-    if repository.type != "git" and upstream.rewritten_tag:
-        errors["tagMode"] = f'spec.upstream.tagMode: "rewrite" requires a Repository of type git, not {repository.type}'
     if repository.type == "oci" and not upstream.package_name:
         errors["package"] = "spec.upstream.package must be set, because the Repository has type oci"
     if upstream.version and parse_range(upstream.version) is None:
-        errors.setdefault("version", f'spec.upstream.version: "{upstream.version}": not a SemVer version or range')
+        errors.setdefault("version", f'spec.upstream.version: "{upstream.version}": {_NO_RANGE}')
+    if (followed := upstream.tag_policy.range) and parse_range(followed) is None:
+        errors["tagPolicy"] = f'spec.upstream.tagPolicy.range: "{followed}": {_NO_RANGE}'
     if repository.type == "helm" and not upstream.version:
         errors["version"] = "spec.upstream.version must be set, because the upstream is a chart"
     return errors

@@ -259,6 +259,16 @@ class UnresolvedUpstream:
     field: str = ""
 
 
+def explain_missing_field(upstream: UpstreamSpec, field: str) -> UnresolvedUpstream:
+    """Return the error for a tag with `tagMode: rewrite` whose revision is not in the config yet."""
+    message = (
+        f"spec.upstream.{field} is missing, but tagMode rewrite requires this field. The tag {upstream.tag} of "
+        f"{upstream.repo}/{upstream.package} is only used to propose new revisions. Next step: merge the config "
+        "proposal that adds the field, or set the field"
+    )
+    return UnresolvedUpstream("RevisionPending", message)
+
+
 @dataclass(frozen=True)
 class _FoundRef:
     """A tag or a branch head. If a channel file names the tag, `channel` is the commit and path of this file."""
@@ -384,13 +394,7 @@ class _Lookup:
 
     def explain_pending_revision(self) -> UnresolvedUpstream:
         """Return the error for an upstream that has `tagMode: rewrite` but no revision."""
-        tag = f"tag {self.upstream.rewritten_tag} of {self.upstream.repo}/{self.upstream.package}"
-        message = (
-            f"spec.upstream.revision is missing, but tagMode rewrite requires this field. The {tag} is only "
-            "used to propose new revisions. Next step: merge the config proposal that adds the field, or set "
-            "the field"
-        )
-        return UnresolvedUpstream("RevisionPending", message)
+        return explain_missing_field(self.upstream, "revision")
 
     def _find_head(self) -> _FoundRef | UnresolvedUpstream:
         branch = self.repository.branch

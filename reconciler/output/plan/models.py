@@ -14,6 +14,7 @@ from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry, OwnerEntry
 from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.findings.entries import FindingCause, FindingEntry
+from reconciler.output.text import shorten_id
 from reconciler.planning.model.outcomes import RemovalKind
 
 BlockedState = Literal["blocked", "stalled", "held"]
@@ -128,17 +129,31 @@ class RevisionEditEntry(OutputModel):
     file: str
     line: int
     package: str
-    tag: str
-    before: str | int | None = Field(description="The revision in the config. null if the field is missing.")
+    tag: str = Field(description="The tag that names the new revision. Empty if a version range selects it.")
+    range: str = Field(default="", description="The version range that selects the new version.")
+    before: str | int | None = Field(
+        description="The revision, version or digest in the config. null if the field is missing."
+    )
     after: str | int
     is_downgrade: bool
 
     @property
     def revisions(self) -> str:
-        """The revisions before and after the edit."""
+        """The revisions before and after the edit. Digests are shortened."""
+        after = _format_revision(self.after)
         if self.before is None:
-            return f"at {self.after}"
-        return f"{'downgrade ' if self.is_downgrade else ''}{self.before} → {self.after}"
+            return f"at {after}"
+        return f"{'downgrade ' if self.is_downgrade else ''}{_format_revision(self.before)} → {after}"
+
+    @property
+    def followed(self) -> str:
+        """The tag or version range that selects the new revision."""
+        return f"range {self.range}" if self.range else f"tag {self.tag}"
+
+
+def _format_revision(revision: str | int) -> str:
+    text = str(revision)
+    return shorten_id(text) if text.startswith("sha256:") else text
 
 
 class ConfigProposalEntry(OutputModel):

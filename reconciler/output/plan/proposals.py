@@ -37,6 +37,7 @@ def _build_edit_entries(edits: Sequence[RevisionEdit]) -> tuple[RevisionEditEntr
             line=edit.pin.location.line,
             package=edit.pin.package,
             tag=edit.pin.tag,
+            range=edit.pin.range,
             before=edit.pin.written_revision,
             after=edit.revision,
             is_downgrade=edit.pin.is_downgrade,
@@ -48,7 +49,7 @@ def _build_edit_entries(edits: Sequence[RevisionEdit]) -> tuple[RevisionEditEntr
 def format_proposal_title(proposal: ConfigProposalEntry) -> str:
     """Return the title of a proposal."""
     if proposal.action == "delete":
-        return f"delete {proposal.branch}: the config already contains the revisions that the tags point to"
+        return f"delete {proposal.branch}: the config already contains the selected revisions"
     place = (
         f" on {proposal.branch}" if proposal.branch else " (apply it manually, because the config is a plain folder)"
     )
@@ -56,9 +57,9 @@ def format_proposal_title(proposal: ConfigProposalEntry) -> str:
 
 
 def format_edit(edit: RevisionEditEntry) -> str:
-    """Return an edit as `file:line: Kind namespace/name: package v1 → v2 (tag stable)`."""
+    """Return an edit as `file:line: Kind namespace/name: package v1 → v2 (tag stable)`, or with its version range."""
     location = f"{edit.file}:{edit.line}: {format_object_reference(edit.object)}"
-    return to_one_line(f"{location}: {edit.package} {edit.revisions} (tag {edit.tag})")
+    return to_one_line(f"{location}: {edit.package} {edit.revisions} ({edit.followed})")
 
 
 def format_proposal_message(proposal: ConfigProposal, config: str) -> str:
@@ -70,7 +71,8 @@ def format_proposal_message(proposal: ConfigProposal, config: str) -> str:
     edits = _build_edit_entries(proposal.edits)
     lines = [f"- {format_edit(edit)}" for edit in edits]
     more = [f"- and {len(lines) - _MAX_EDIT_LINES} more"] if len(lines) > _MAX_EDIT_LINES else []
-    body = "\n".join(["Tags moved to other revisions. This commit updates:", *lines[:_MAX_EDIT_LINES], *more])
+    reason = "Tags moved to other revisions" if _has_only_tags(edits) else "Tags or version ranges select new revisions"
+    body = "\n".join([f"{reason}. This commit updates:", *lines[:_MAX_EDIT_LINES], *more])
     subject = shorten(to_one_line(f"rewrite(config): {_format_edit_summary(edits)}"), _MAX_SUBJECT_CHARACTERS)
     return f"{subject}\n\n{body}\n\nReconciler-Task: rewrite\nReconciler-Config-Commit: {config}\n"
 
@@ -84,6 +86,11 @@ def _format_edit_summary(edits: Sequence[RevisionEditEntry]) -> str:
     revisions = {(edit.package, edit.revisions) for edit in edits}
     if len(revisions) > 1:
         packages = {package for package, _ in revisions}
-        return f"{format_count(len(edits), 'revision')} of {format_count(len(packages), 'package')} with moved tags"
+        selection = "with moved tags" if _has_only_tags(edits) else "with new versions"
+        return f"{format_count(len(edits), 'revision')} of {format_count(len(packages), 'package')} {selection}"
     objects = f", {len(edits)} objects" if len(edits) > 1 else ""
-    return f"{edits[0].package} {edits[0].revisions} (tag {edits[0].tag}{objects})"
+    return f"{edits[0].package} {edits[0].revisions} ({edits[0].followed}{objects})"
+
+
+def _has_only_tags(edits: Sequence[RevisionEditEntry]) -> bool:
+    return not any(edit.range for edit in edits)

@@ -1,6 +1,6 @@
 """The config proposal: one commit on a branch of the config repository, which updates upstream revisions in the config.
 
-The commit contains each revision that a moved tag names now.
+The commit contains each revision that a moved tag or a version range selects now.
 """
 
 from __future__ import annotations
@@ -166,13 +166,14 @@ def plan_manual_proposal(
 
 
 def format_tag_move(edit: RevisionEdit) -> str:
-    """Return a text with the revision that a tag names now, and the revision in the config."""
+    """Return a text with the revision that a tag or version range selects now, and the revision in the config."""
     pin = edit.pin
-    named = f"tag {pin.tag} of {pin.package} names {_format_revision(edit.revision)}"
+    followed = f"version range {pin.range}" if pin.range else f"tag {pin.tag}"
+    named = f"{followed} of {pin.package} {'selects' if pin.range else 'names'} {_format_value(edit)}"
     if pin.written_revision is None:
         return f"{named}, and {_format_field_path(pin)} is missing"
     older = ", which is older" if pin.is_downgrade else ""
-    return f"{named}{older}; {_format_field_path(pin)} is {_format_revision(pin.written_revision)}"
+    return f"{named}{older}; {_format_field_path(pin)} is {_format_value(replace(edit, revision=pin.written_revision))}"
 
 
 def _format_revision(revision: RevisionValue) -> str:
@@ -180,13 +181,17 @@ def _format_revision(revision: RevisionValue) -> str:
     return f"v{text}" if text.isdecimal() else text
 
 
+def _format_value(edit: RevisionEdit) -> str:
+    return _format_revision(edit.revision) if edit.pin.field_name == "revision" else str(edit.revision)
+
+
 def _format_field_path(pin: RevisionPin) -> str:
     steps = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in pin.path)
-    return f"{steps[1:]}.revision"
+    return f"{steps[1:]}.{pin.field_name}"
 
 
 def _format_field(edit: RevisionEdit) -> str:
-    return f"revision: {json.dumps(edit.revision) if isinstance(edit.revision, int) else edit.revision}"
+    return f"{edit.pin.field_name}: {edit.revision if edit.pin.field_name == 'revision' else json.dumps(edit.revision)}"
 
 
 def _compute_next_revisions(pins: Iterable[RevisionPin], snapshot: ConfigBranchSnapshot) -> dict[str, ProposedRevision]:
@@ -281,21 +286,21 @@ def _edit_file(file: File, edits: Iterable[RevisionEdit], parse_file: Callable[[
 
 
 def _edit_document(document: Document, edit: RevisionEdit) -> Document:
-    return document.with_data(_set_revision(document.data, edit.pin.path, edit.revision))
+    return document.with_data(_set_revision(document.data, edit.pin.path, edit.pin.field_name, edit.revision))
 
 
-def _set_revision(data: Any, path: tuple[str | int, ...], revision: RevisionValue) -> Any:
+def _set_revision(data: Any, path: tuple[str | int, ...], field_name: str, revision: RevisionValue) -> Any:
     if path:
-        changed = _set_revision(data[path[0]], path[1:], revision)
+        changed = _set_revision(data[path[0]], path[1:], field_name, revision)
         if isinstance(data, list):
             return [changed if index == path[0] else item for index, item in enumerate(data)]
         return {key: changed if key == path[0] else value for key, value in data.items()}
-    if "revision" in data:
-        return {**data, "revision": revision}
-    # Insert the missing field `revision` before the field `tag` or `ref`.
+    if field_name in data:
+        return {**data, field_name: revision}
+    # Insert the missing field before the field `tag` or `ref`.
     added: dict[str, Any] = {}
     for key, value in data.items():
-        added |= {"revision": revision, key: value} if key in ("tag", "ref") else {key: value}
+        added |= {field_name: revision, key: value} if key in ("tag", "ref") else {key: value}
     return added
 
 

@@ -120,7 +120,9 @@ class PlanningCodes(CodeTable):
     REVISION_DECLINED = info(
         "A person rejected a proposed revision. The revision is proposed again when its tag moves.", CONFIG
     )
-    REVISION_PROPOSED = info("A tag moved. The config proposal contains the new revision.", CONFIG)
+    REVISION_PROPOSED = info(
+        "A tag or version range selects another revision. The config proposal contains this revision.", CONFIG
+    )
     SCHEMA_MISSING = info("Resources were not validated, because no schema of their kind is known.", CLUSTER)
     UPSTREAM_LOCK_MISSING = warning(
         "A package was adopted without an upstreamLock. Mutations are applied, but the package is not updated.", PACKAGE

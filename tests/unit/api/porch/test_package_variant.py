@@ -252,8 +252,23 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(revision="v1", tagMode="rewrite"),
-            ['spec.upstream.tagMode "rewrite" requires a tag in spec.upstream.tag'],
+            ['spec.upstream.tagMode "rewrite" requires spec.upstream.tag or spec.upstream.version'],
             id="rewrite-without-a-tag",
+        ),
+        pytest.param(
+            build_spec_with_upstream(version="1.0.0", tagPolicy={"range": "1.x"}),
+            ["spec.upstream.tagPolicy.range requires spec.upstream.tagMode rewrite"],
+            id="followed-range-without-rewrite",
+        ),
+        pytest.param(
+            build_spec_with_upstream(tag="stable", tagMode="rewrite", tagPolicy={"range": "1.x"}),
+            ["spec.upstream.tagPolicy.range requires spec.upstream.version"],
+            id="followed-range-of-a-tag",
+        ),
+        pytest.param(
+            build_spec_with_upstream(version="1.x", tagMode="rewrite", digest=f"sha256:{'a' * 64}"),
+            ['spec.upstream.digest must be removed, because tagMode "rewrite" changes spec.upstream.version'],
+            id="digest-of-a-rewritten-version",
         ),
     ],
 )
@@ -401,6 +416,18 @@ REWRITE = {"repo": "catalog", "package": "p", "tag": "stable", "tagMode": "rewri
         pytest.param(EVERYTHING, id="everything"),
         pytest.param(build_valid_spec(upstream=REWRITE), id="a-tag-that-waits-for-its-first-revision"),
         pytest.param(build_valid_spec(upstream={**REWRITE, "revision": "v3"}), id="a-tag-beside-its-revision"),
+        pytest.param(
+            build_valid_spec(
+                upstream={
+                    "repo": "charts",
+                    "package": "p",
+                    "version": "1.0.0",
+                    "tagMode": "rewrite",
+                    "tagPolicy": {"range": "1.x", "settle": "1h"},
+                }
+            ),
+            id="a-version-with-its-range",
+        ),
     ],
 )
 def test_serialized_spec_is_read_as_the_same_spec(spec: Any) -> None:

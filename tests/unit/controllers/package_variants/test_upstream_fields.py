@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.api.package_sources import RepositoryType
-from reconciler.api.porch.upstream import UpstreamSpec
+from reconciler.api.porch.upstream import TagPolicy, UpstreamSpec
 from reconciler.controllers.package_variants.upstream_fields import list_type_errors
 from reconciler.controllers.repositories import Repository
 from reconciler.krm.findings import SourceLocation
@@ -60,9 +60,9 @@ def build_repository(repository_type: RepositoryType) -> Repository:
         ),
         pytest.param(
             "oci",
-            {"package": "web", "tag": "stable", "tag_mode": "rewrite"},
-            ['spec.upstream.tagMode: "rewrite" requires a Repository of type git, not oci'],
-            id="rewrite-in-a-registry",
+            {"package": "web", "version": "1.0.0", "tag_mode": "rewrite", "tag_policy": TagPolicy(range=">>1")},
+            ['spec.upstream.tagPolicy.range: ">>1": not a SemVer version or range'],
+            id="followed-range-without-syntax",
         ),
         pytest.param(
             "git",

@@ -63,6 +63,18 @@ def test_message_lists_every_object_with_its_line() -> None:
             [build_edit(written="v3", is_downgrade=True)], "rewrite(config): catalog/gateway downgrade v3 → v2 (tag stable)",
             id="downgrade",
         ),
+        pytest.param(
+            [build_edit(package="charts/web", written="~1.0", tag="", range="~1.0")],
+            "rewrite(config): charts/web ~1.0 → v2 (range ~1.0)", id="version-range",
+        ),
+        pytest.param(
+            [build_edit(), build_edit("b", "charts/web", tag="", range="~1.0")],
+            "rewrite(config): 2 revisions of 2 packages with new versions", id="tag-and-version-range",
+        ),
+        pytest.param(
+            [build_edit(written=f"sha256:{'a' * 64}")], "rewrite(config): catalog/gateway sha256:aaaaaaaaaaaa → v2 (tag stable)",
+            id="digest",
+        ),
     ],
 )  # fmt: skip
 def test_subject(edits: list[RevisionEdit], subject: str) -> None:
@@ -94,7 +106,7 @@ def test_plan_omits_an_unchanged_proposal(show: Callable[..., str]) -> None:
 
 
 def test_plan_shows_the_deletion_of_the_proposal_branch() -> None:
-    assert "delete drafts/config: the config already contains the revisions that the tags point to" in format_plan_text(
+    assert "delete drafts/config: the config already contains the selected revisions" in format_plan_text(
         build_result(replace(build_proposal(layout="end"), files_before=FileTree(), files_after=FileTree()))
     )
 
