@@ -83,7 +83,7 @@ from reconciler.reconcile.remotes.ports import (
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.runners.functions import CombinedFunctionProvider
 from reconciler.settings import Settings
-from reconciler.tenancy.package_rules import PackageRules, select_owned
+from reconciler.tenancy.package_rules import PackageRules, UpstreamRules, select_owned
 from reconciler.tenancy.placement_rules import exclude_foreign_resources
 
 # Component types must not generate these kinds in any API group, because the reconciler uses the kinds itself.
@@ -178,8 +178,9 @@ class CatalogServices:
 
         list_existing = partial(_list_existing_packages, states)
         rules = PackageRules(
-            catalog, fleet.find_labels, self._find_credential_tenant, fleet.urls, list_existing, self._assigned_variants
-        )
+            catalog, fleet.find_labels, self._build_upstream_rules(catalog, fleet), list_existing,
+            self._assigned_variants,
+        )  # fmt: skip
         placeable = exclude_foreign_resources(catalog, before.find_tenants)
         placed = run_traced("placement", lambda: self._placement.run(placeable.catalog, run_placement, states))
         results = [rules.apply_to_placed(placed), ControllerResult(findings=placeable.findings)]
@@ -204,7 +205,7 @@ class CatalogServices:
         inventory, limits = fleet.inventory, self._get_limits(catalog, tenant)
 
         def run_variants(part: Catalog, cache: PackageVariantCache) -> ControllerResult:
-            explain = partial(rules.explain_forbidden_upstream, tenant) if tenant else _allow_upstream
+            explain = rules.upstreams.get_check(tenant)
             return generate_package_variants(part, self._build_variant_inputs(inputs, limits, explain), cache)
 
         def run_plugins(part: Catalog, cache: PluginPresetCache) -> ControllerResult:
@@ -224,6 +225,9 @@ class CatalogServices:
             ]
         )
         return select_owned(result, view, tenant) if catalog.tenants else result
+
+    def _build_upstream_rules(self, catalog: Catalog, fleet: FleetConfig) -> UpstreamRules:
+        return UpstreamRules(catalog.tenants, self._find_credential_tenant, fleet.upstream_urls)
 
     def _find_credential_tenant(self, url: str) -> str:
         """Return the only tenant that may use the credentials of a remote. Return "" if all tenants may use them."""
@@ -262,12 +266,22 @@ class CatalogServices:
         if catalog.is_complete and not fleet.inventory.uncertain_names:
             upstreams = self._build_upstreams(remotes)
             inputs = _PassInputs(catalog, fleet, remotes, {}, RecordedSetPackages(), upstreams, now)
-            limits = self._get_limits(catalog, "")
-            findings += lint_variants(catalog, self._build_variant_inputs(inputs, limits, _allow_upstream))
+            for tenant in ("", *catalog.tenants.by_name):
+                findings += self._lint_variants_of_tenant(tenant, inputs)
             findings += lint_presets(catalog, fleet.inventory, self._limits if rules.expressions else None)
             owned = OwnedPackages({}, COMPONENT_GROUP, BINDING)
-            findings += lint_components(catalog, fleet.inventory, self._build_component_inputs(owned, limits))
+            findings += lint_components(
+                catalog, fleet.inventory, self._build_component_inputs(owned, self._get_limits(catalog, ""))
+            )
         return tuple(findings)
+
+    def _lint_variants_of_tenant(self, tenant: str, inputs: _PassInputs) -> Iterator[Finding]:
+        """Yield the findings about the own objects of a tenant, from the objects that the tenant can see."""
+        catalog, find_owner = inputs.catalog, inputs.catalog.tenants.find_owner
+        explain = self._build_upstream_rules(catalog, inputs.fleet).get_check(tenant)
+        limits = self._get_limits(catalog, tenant)
+        findings = lint_variants(catalog.select_visible(tenant), self._build_variant_inputs(inputs, limits, explain))
+        return (finding for finding in findings if find_owner(finding.location.file) == tenant)
 
     def _build_upstreams(self, remotes: Remotes) -> FetchedUpstreams:
         return FetchedUpstreams(remotes, self._fleets.resolve_url, self._verifier, self._artifacts)
@@ -323,10 +337,6 @@ class CatalogServices:
         template_options = TemplateOptions(rules.template_mode, frozenset(rules.strict))
         templates = TemplateMerger(fleet.merge_rules.rules, template_options, self._pairs, self._templates_in)
         return PackageRenderer(catalog, overrides, self._engine, templates)
-
-
-def _allow_upstream(repository: Repository) -> str:
-    return ""
 
 
 def _list_existing_packages(states: Mapping[Target, TargetState]) -> frozenset[PackageTarget]:

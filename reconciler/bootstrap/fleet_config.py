@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from reconciler.api.kubeadmiral import KUBEADMIRAL_GROUP
 from reconciler.catalog.catalog import Catalog, ConfigObject
@@ -41,8 +41,8 @@ _FLEET_KINDS = (
 class FleetConfig:
     """The Repositories, clusters, targets, override policies and template merge rules of one config commit.
 
-    The keys of `urls` are the namespace and the name of a Repository. `targetless_clusters` are the clusters that have
-    neither a Repository nor a branch in the fleet repository.
+    The keys of `urls` are the namespace and the name of a Git Repository. `targetless_clusters` are the clusters that
+    have neither a Repository nor a branch in the fleet repository.
     """
 
     urls: Mapping[tuple[str, str], str]
@@ -53,6 +53,12 @@ class FleetConfig:
     policies: OverridePolicies
     merge_rules: TemplateMergeRules
     findings: Sequence[Finding]
+
+    @cached_property
+    def upstream_urls(self) -> Mapping[tuple[str, str], str]:
+        """The URLs from which Repositories of all types are read, by the namespace and the name of the Repository."""
+        artifacts = {name: value.url for name, value in self.repositories.items() if value.artifacts}
+        return {**artifacts, **self.urls}
 
     def find_labels(self, namespace: str, name: str) -> Mapping[str, str]:
         """Return the labels of a cluster, or of the Repository with a namespace and a name."""

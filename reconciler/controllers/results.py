@@ -155,6 +155,13 @@ class UpstreamPackage:
         return tuple(source.upstream for source in self.sources) or (self,)
 
     @property
+    def urls(self) -> tuple[str, ...]:
+        """The URLs of the Repositories with the sources of the package, and with the charts that they require."""
+        packages = self.packages
+        dependencies = (dependency for package in packages for dependency in package.chart_dependencies)
+        return (*(package.url for package in packages), *(dependency.repository.url for dependency in dependencies))
+
+    @property
     def has_chart(self) -> bool:
         """Whether a source is rendered as a chart."""
         return any(package.chart for package in self.packages)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog
-from reconciler.catalog.tenants import TENANT_DEPENDENCY, Tenant
+from reconciler.catalog.tenants import TENANT_DEPENDENCY, Tenant, Tenants
 from reconciler.controllers.keyed_cache import IdentityCache
 from reconciler.controllers.package_variants.status import build_stalled_conditions
 from reconciler.controllers.repositories import Repository
@@ -32,22 +32,66 @@ _MAX_LISTED = 20
 
 
 @dataclass(frozen=True)
+class UpstreamRules:
+    """The rules for the upstreams of all tenants.
+
+    Attributes:
+        find_credential_tenant: Returns the only tenant that may use the credentials of an upstream URL. Returns "" if
+            all tenants may use them.
+        urls: The URL of each Repository, by its namespace and name.
+    """
+
+    tenants: Tenants
+    find_credential_tenant: Callable[[str], str]
+    urls: Mapping[tuple[str, str], str]
+
+    def get_check(self, tenant: str) -> Callable[[Repository], str]:
+        """Return a function that returns the reason why a tenant may not read a Repository, or "".
+
+        The platform team has the name "", and may read all Repositories.
+        """
+        return partial(self._explain_forbidden, self.tenants.by_name[tenant]) if tenant else _allow
+
+    def _explain_forbidden(self, tenant: Tenant, repository: Repository) -> str:
+        return self.check_repository((repository.key.namespace, repository.key.name), tenant, str(repository.key))
+
+    def check_repository(self, name: tuple[str, str], tenant: Tenant, subject: str) -> str:
+        """Return the reason why a tenant may not read a Repository. Return "" if it may, or there is no Repository."""
+        return self.check_url(self.urls[name], tenant, subject) if name in self.urls else ""
+
+    def check_url(self, url: str, tenant: Tenant, subject: str) -> str:
+        """Return the reason why a tenant may not read the Repository with a URL. Return "" if the tenant may."""
+        allowed, locations = tenant.spec.allow.upstreams, _list_locations(url)
+        if not any(matches_any_glob(location, allowed) for location in locations):
+            return format_violation(tenant, subject, "the upstream", locations[0], "upstreams", allowed)
+        owner = self.find_credential_tenant(url)
+        if owner and owner != tenant.name:
+            return (
+                f"{subject}: tenant {tenant.name} may not use the credentials of the upstream {locations[0]}, because"
+                f" they belong to tenant {owner} (setting `git.credentials`)"
+            )
+        return ""
+
+
+def _allow(_: Repository) -> str:
+    """Return "", because the platform team may use each Repository."""
+    return ""
+
+
+@dataclass(frozen=True)
 class PackageRules:
     """The rules for the packages of all tenants.
 
     Attributes:
         find_labels: Returns the labels of the cluster or Repository with a namespace and a name.
-        find_credential_tenant: Returns the only tenant that may use the credentials of an upstream URL. Returns "" if
-            all tenants may use them.
-        upstream_urls: The URL of each Repository, by its namespace and name.
+        upstreams: The rules for upstreams.
         list_existing: Returns the packages that exist on their targets.
         assigned: The accepted package variants of this and the previous pass.
     """
 
     catalog: Catalog
     find_labels: Callable[[str, str], Mapping[str, str]]
-    find_credential_tenant: Callable[[str], str]
-    upstream_urls: Mapping[tuple[str, str], str]
+    upstreams: UpstreamRules
     list_existing: Callable[[], frozenset[PackageTarget]]
     assigned: IdentityCache[Variant]
 
@@ -117,37 +161,20 @@ class PackageRules:
             return format_violation(tenant, subject, "the target", target.repository, "targets", (str(selector),))
         if not matches_any_glob(target.package, allow.packages):
             return format_violation(tenant, subject, "the package path", target.package, "packages", allow.packages)
-        packages = variant.upstream.packages if variant.upstream else ()
-        problems = (self._check_upstream(package.url, tenant, subject) for package in packages)
+        urls = variant.upstream.urls if variant.upstream else ()
+        problems = (self.upstreams.check_url(url, tenant, subject) for url in urls)
         return next(filter(None, problems), "")
-
-    def explain_forbidden_upstream(self, tenant: str, repository: Repository) -> str:
-        """Return the reason why a tenant may not use an upstream Repository. Return "" if the tenant may use it."""
-        url = self.upstream_urls.get((repository.key.namespace, repository.key.name))
-        return self._check_upstream(url, self.catalog.tenants.by_name[tenant], str(repository.key)) if url else ""
 
     def _forbid_upstream(self, stalled: StalledVariant, tenant: Tenant) -> StalledVariant:
         """Report the missing right as the reason, if a variant is stalled because of a forbidden upstream."""
         source, owner = stalled.upstream_target, stalled.owner
-        url = self.upstream_urls.get((source.namespace, source.repository)) if source else None
-        message = self._check_upstream(url, tenant, str(owner.key)) if url else ""
+        name = (source.namespace, source.repository) if source else ("", "")
+        message = self.upstreams.check_repository(name, tenant, str(owner.key))
         if not message:
             return stalled
         code = TenancyCodes.TENANT_FORBIDDEN
         finding = code.finding(message, self._locate(owner.parent or owner.key))
         return replace(stalled, conditions=build_stalled_conditions(code.name, message), findings=(finding,))
-
-    def _check_upstream(self, url: str, tenant: Tenant, subject: str) -> str:
-        allowed, locations = tenant.spec.allow.upstreams, _list_locations(url)
-        if not any(matches_any_glob(location, allowed) for location in locations):
-            return format_violation(tenant, subject, "the upstream", locations[0], "upstreams", allowed)
-        owner = self.find_credential_tenant(url)
-        if owner and owner != tenant.name:
-            return (
-                f"{subject}: tenant {tenant.name} may not use the credentials of the upstream {locations[0]}, because"
-                f" they belong to tenant {owner} (setting `git.credentials`)"
-            )
-        return ""
 
     def _is_target_allowed(self, target: PackageTarget, tenant: Tenant) -> bool:
         targets = tenant.spec.allow.targets

@@ -17,6 +17,7 @@ from reconciler.bootstrap.publishers import build_dry_run_publisher, build_push_
 from reconciler.bootstrap.services import build_services
 from reconciler.git.push_outcomes import PushOutcome, PushReport, PushUnit
 from reconciler.inspect.report import read_fleet
+from reconciler.inspect.validate import validate
 from reconciler.krm.findings import Finding
 from reconciler.krm.yaml import parse_yaml
 from reconciler.output.report.builder import build_fleet_report
@@ -295,6 +296,12 @@ class World:
         """Run one pass without pushes."""
         before = read_refs(self.fleet)
         return PassResult(self._pass(build_dry_run_publisher(), should_sign=False), before, read_refs(self.fleet))
+
+    def validate(self) -> tuple[Finding, ...]:
+        """Return the findings of `reconciler validate`."""
+        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
+        with parts.remotes as remotes:
+            return validate(parts.source, remotes, parts.pass_services).findings
 
     def sync_while(self, meddle: Callable[[], object], before: Literal["publish", "approve"] = "publish") -> PassResult:
         """Run one pass with pushes, and run another action once before the first push or approval."""

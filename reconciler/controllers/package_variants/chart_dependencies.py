@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.package_variants.artifact_resolution import ArtifactCatalog
 from reconciler.controllers.package_variants.upstream_resolution import UnresolvedUpstream
+from reconciler.controllers.repositories import Repository
 from reconciler.krm.findings import Finding
 from reconciler.packages.artifacts import (
     UPSTREAM_NOT_FOUND,
@@ -21,15 +22,20 @@ from reconciler.packages.charts.dependencies import (
     find_missing_dependencies,
 )
 from reconciler.packages.charts.metadata import read_chart_manifest
+from reconciler.packages.source_codes import SourceCodes
 
 
 def resolve_dependencies(
-    chart: FileTree, repositories: Iterable[ArtifactRepository], artifacts: ArtifactCatalog
+    chart: FileTree,
+    repositories: Iterable[Repository],
+    artifacts: ArtifactCatalog,
+    explain_forbidden: Callable[[Repository], str],
 ) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:
     """Return the versions of the charts that a chart does not contain, or the reason why one cannot be used.
 
     Args:
-        repositories: The chart repositories that the package can use.
+        repositories: The Repositories in the namespace of the package.
+        explain_forbidden: Returns the reason why a Repository must not be used, or "".
     """
     manifest = read_chart_manifest(chart)
     # Errors about the chart itself are reported when the chart is rendered.
@@ -42,13 +48,16 @@ def resolve_dependencies(
         if _has_archive(chart, dependency):
             continue
         repository = by_url.get(dependency.repository.rstrip("/"))
-        if repository is None:
+        if repository is None or repository.artifacts is None:
             finding = create_repository_finding(manifest, dependency)
             return UnresolvedUpstream(finding.code, finding.message)
-        version = _find_version(dependency, repository, artifacts)
+        if reason := explain_forbidden(repository):
+            message = f"a chart that {manifest.name} requires: {reason}"
+            return UnresolvedUpstream(SourceCodes.DEPENDENCY_REPOSITORY_MISSING.name, message)
+        version = _find_version(dependency, repository.artifacts, artifacts)
         if isinstance(version, SourceProblem):
             return UnresolvedUpstream(version.code, f"a chart that {manifest.name} requires: {version.message}")
-        sources.append(ChartDependencySource(dependency.name, version, repository))
+        sources.append(ChartDependencySource(dependency.name, version, repository.artifacts))
     return tuple(sources)
 
 

@@ -72,8 +72,9 @@ class PackageVariantInputs:
         list_recorded_artifacts: Returns the versions of a chart or artifact that existing packages use. The arguments
             are the URL of the Repository and the name of the chart or artifact.
         max_sources: The largest number of sources of one package.
-        explain_forbidden: Returns the reason why an upstream Repository must not be used, or "". Without this check,
-            messages could contain the revisions of a Repository that a tenant may not read.
+        explain_forbidden: Returns the reason why an upstream Repository must not be used, or "". It is called before
+            the Repository is read. Without this check, messages could contain the revisions of a Repository that a
+            tenant may not read.
     """
 
     repositories: Repositories
@@ -193,11 +194,13 @@ class UpstreamResolver:
             package = FileTree() if isinstance(refs, str) else refs.read_package(revision.tree)
             files = FileTree() if isinstance(package, str) else package
         usable = (
-            other.artifacts
+            other
             for (other_namespace, _), other in sorted(self._inputs.repositories.items())
             if other.artifacts and other_namespace == namespace
         )
-        dependencies = resolve_dependencies(files, usable, self._inputs.upstreams.artifacts)
+        dependencies = resolve_dependencies(
+            files, usable, self._inputs.upstreams.artifacts, self._inputs.explain_forbidden
+        )
         if isinstance(dependencies, UnresolvedUpstream):
             return dependencies
         return replace(revision, dependencies=dependencies) if dependencies else revision
