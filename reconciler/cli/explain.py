@@ -62,6 +62,13 @@ class PackageType(TargetType):
     default=None,
     help="Show the layers of the values of the chart: of all values, or of the values at PATH.",
 )
+@click.option(
+    "--source",
+    "source_name",
+    metavar="NAME",
+    default="",
+    help="With --values, show only the values of the chart of this source in spec.sources.",
+)
 @click.option("--at", metavar="COMMIT", default="", help="Explain the package at this commit of its repository.")
 @add_setup_options
 @output_option("text", "json")
@@ -70,6 +77,7 @@ def command(
     resource: str,
     pointer: str,
     values_path: str | None,
+    source_name: str,
     at: str,
     offline: bool,
     config: str | None,
@@ -84,14 +92,17 @@ def command(
     a Plugin. With --at, the command re-renders the package of an earlier commit with the config of that commit. Nothing
     is pushed.
 
-    With --values, the command shows the values of the chart of the package, from the defaults of the chart to the
-    parameters of the PackageVariant. PATH is a path such as image.tag, or a JSON pointer.
+    With --values, the command shows the values of the charts of the package, from the defaults of the chart to the
+    parameters of the PackageVariant. PATH is a path such as image.tag, or a JSON pointer. If several charts have a
+    value at PATH, --source selects one of them.
     """
+    if source_name and values_path is None:
+        raise click.UsageError("--source must be used with --values")
     if values_path is not None and (at or resource):
         raise click.UsageError("--values must be used without RESOURCE and without --at")
     setup = CommandSetup(config, settings_file, fleet, cache, offline)
     try:
-        explanation = _explain_package(target, at, resource, pointer, setup, values_path)
+        explanation = _explain_package(target, at, resource, pointer, setup, values_path, source_name)
     except (targets.UnknownTargetError, model.ValueNotFoundError) as error:
         raise CannotRunError(str(error)) from error
     result = explain_result.build_explanation_result(explanation)
@@ -105,7 +116,13 @@ def command(
 
 
 def _explain_package(
-    target: TargetReference, at: str, resource: str, pointer: str, setup: CommandSetup, values_path: str | None
+    target: TargetReference,
+    at: str,
+    resource: str,
+    pointer: str,
+    setup: CommandSetup,
+    values_path: str | None,
+    source_name: str,
 ) -> PackageExplanation:
     if at:
         with open_history(setup) as past:
@@ -123,7 +140,7 @@ def _explain_package(
             snapshot = reconcile_snapshot.take_snapshot(services.source, remotes, services.pass_services)
             explainer = inspect_explain.PackageExplainer(target, snapshot, remotes, services.pass_services)
             if values_path is not None:
-                return chart_values.explain_chart_values(explainer.render(), values_path)
+                return chart_values.explain_chart_values(explainer.render(), values_path, source_name)
             explanation = _explain_value(explainer, resource, pointer)
             limit = settings.sources.helm.explain_renders if pointer else 0
             return chart_values.add_field_dependencies(explanation, limit) if limit else explanation

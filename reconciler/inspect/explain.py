@@ -22,8 +22,8 @@ from reconciler.krm.objects import Condition
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.explain.builder import format_closest_names
 from reconciler.packages.update.options import MergeOptions
-from reconciler.planning.attribution.explained_chart import find_explained_chart
-from reconciler.planning.attribution.re_render import TREE_PREFIX, ReRenderedPackage, re_decide_package
+from reconciler.planning.attribution.explained_sources import find_explained_sources
+from reconciler.planning.attribution.re_render import ReRenderedPackage, re_decide_package
 from reconciler.planning.attribution.removable_layers import (
     ConfigField,
     LocalEdit,
@@ -87,9 +87,10 @@ class PackageExplainer:
             return _block_stalled(package, self.reference, surveyed, prepared.controller_result)
         outcome, render = re_decide_package(variant, _prepare_render(surveyed, variant, prepared, removed_layer))
         usable_render = render if render and not select_errors(render.findings) else None
-        config_commit = "" if snapshot.config.id.startswith(TREE_PREFIX) else snapshot.config.id
-        chart = find_explained_chart(outcome.variant.source, surveyed.context.contents, config_commit)
-        package = replace(package, owner=variant.owner, variant=outcome.variant, rendered=usable_render, chart=chart)
+        sources = find_explained_sources(outcome.variant.source, surveyed.context.contents, snapshot.config.commit)
+        package = replace(
+            package, owner=variant.owner, variant=outcome.variant, rendered=usable_render, sources=sources
+        )
         package = _block(package, outcome.variant.owner, outcome) if isinstance(outcome, Blocked) else package
         return replace(package, findings=(*check_target_read(target, self.remotes), *package.findings))
 

@@ -8,6 +8,7 @@ differences between renders: the modules `verify` and `why` do this.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property, partial
 
 from reconciler.catalog.catalog import Catalog
@@ -32,7 +33,9 @@ from reconciler.output.explain.builder import format_closest_names
 from reconciler.output.text import shorten_id
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import format_program_trace_key
+from reconciler.packages.source_codes import SourceCodes
 from reconciler.packages.source_union import join_folders, select_files
+from reconciler.planning.attribution.explained_sources import ExplainedSources, find_explained_sources
 from reconciler.planning.attribution.re_render import (
     TREE_PREFIX,
     RecordedInputs,
@@ -43,7 +46,7 @@ from reconciler.planning.attribution.re_render import (
     list_re_renders,
     pin_recorded_upstream,
 )
-from reconciler.planning.model.sources import SourceFailedError
+from reconciler.planning.model.sources import SourceContent, SourceFailedError
 from reconciler.planning.model.state import PackageRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot
@@ -91,6 +94,33 @@ class PastReader:
             GitError: The config cannot be read.
         """
         return PackageHistory(self, references)
+
+
+@dataclass(frozen=True)
+class _RecordedSources:
+    """Reads the sources of a committed package. Implements `SourceReader`."""
+
+    history: PackageHistory
+    package: CommittedPackage
+
+    def read_source(self, upstream: UpstreamPackage) -> SourceContent:
+        """Return the rendered files of an upstream. Raises SourceFailedError."""
+        with _source_errors():
+            return self.history.read_source(self.package, upstream)
+
+    def read_unrendered_source(self, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of an upstream before the render. Raises SourceFailedError."""
+        with _source_errors():
+            return self.history.read_unrendered_source(self.package, upstream)
+
+
+@contextmanager
+def _source_errors() -> Iterator[None]:
+    """Convert the error of a missing upstream commit into the error of a source."""
+    try:
+        yield
+    except ReRenderError as error:
+        raise SourceFailedError((SourceCodes.DIGEST_UNAVAILABLE.finding(error.message),)) from error
 
 
 class PackageHistory:
@@ -356,30 +386,48 @@ class PackageHistory:
             remote.read_files,
         )  # fmt: skip
         folder = package.target.get_package_path(package.package)
+        explained_sources = self.find_sources(package, variant, past_config)
         try:
             for attempt in list_re_renders(variant, inputs, past_config.renderer):
                 is_reproduced = attempt.rendered is not None and attempt.rendered.files.id == recorded.rendered
-                yield replace(attempt, folder=folder, is_reproduced=is_reproduced)
+                yield replace(attempt, folder=folder, is_reproduced=is_reproduced, sources=explained_sources)
         except InterruptedFunctionError as error:
             raise ReRenderError(f"{error} (next step: retry)") from error
 
-    def _read_source_files(self, package: CommittedPackage, variant: Variant) -> FileTree:
-        """Return the files of the source of a variant, or raise `ReRenderError` if these files cannot be read.
+    def find_sources(
+        self, package: CommittedPackage, variant: Variant, past_config: PastConfig
+    ) -> ExplainedSources | None:
+        """Return the sources of a variant of a package, for explanations. Return None for a generated package."""
+        reader = _RecordedSources(self, package)
+        return find_explained_sources(variant.source, reader, past_config.snapshot.commit)
 
-        If the upstream repository does not have the recorded tree, search in the repository of the target, whose state
-        keeps a copy of recent upstream packages.
-        """
+    def _read_source_files(self, package: CommittedPackage, variant: Variant) -> FileTree:
+        """Return the files of the source of a variant, or raise `ReRenderError` if these files cannot be read."""
         if isinstance(variant.source, GeneratedSource):
             return variant.source.files
-        upstream, sources = variant.source, self._services.sources
         try:
-            return sources.render(upstream, self._read_unrendered_source(package, upstream)).files
+            return self.read_source(package, variant.source).files
         except SourceFailedError as error:
             codes = ", ".join(sorted({finding.code for finding in error.findings}))
             raise ReRenderError(f"{codes}: {error}") from error
 
-    def _read_unrendered_source(self, package: CommittedPackage, upstream: UpstreamPackage) -> FileTree:
-        """Return the files of an upstream before the render, with the charts that it requires."""
+    def read_source(self, package: CommittedPackage, upstream: UpstreamPackage) -> SourceContent:
+        """Return the rendered files of an upstream.
+
+        If the upstream repository does not have the recorded tree, search in the repository of the target, whose state
+        keeps a copy of recent upstream packages.
+
+        Raises:
+            ReRenderError, SourceFailedError: The upstream cannot be read or rendered.
+        """
+        return self._services.sources.render(upstream, self.read_unrendered_source(package, upstream))
+
+    def read_unrendered_source(self, package: CommittedPackage, upstream: UpstreamPackage) -> FileTree:
+        """Return the files of an upstream before the render, with the charts that it requires.
+
+        Raises:
+            ReRenderError, SourceFailedError: The upstream cannot be read.
+        """
         if upstream.sources:
             return join_folders(
                 {source.name: self._read_package_source(package, source) for source in upstream.sources}
@@ -391,7 +439,7 @@ class PackageHistory:
     def _read_package_source(self, package: CommittedPackage, source: PackageSource) -> FileTree:
         upstream = source.upstream
         if source.values_files is None:
-            return self._read_unrendered_source(package, upstream)
+            return self.read_unrendered_source(package, upstream)
         if upstream.artifacts:
             return select_files(self._services.sources.read_artifact(upstream), source.values_files)
         remote = self._remotes.get(upstream.url)

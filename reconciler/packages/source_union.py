@@ -37,9 +37,14 @@ class SourceFiles:
 
 @dataclass(frozen=True)
 class SourceUnion:
-    """The files of the package, and the findings. If a finding is an error, the files must not be used."""
+    """The files of the package, and the findings. If a finding is an error, the files must not be used.
+
+    Attributes:
+        source_names: The name of the source of each file.
+    """
 
     files: FileTree
+    source_names: Mapping[str, str]
     findings: tuple[Finding, ...] = ()
 
 
@@ -68,27 +73,29 @@ def combine_sources(sources: Sequence[SourceFiles], *, last_wins: bool) -> Sourc
             if path in owners:
                 findings.append(_create_file_finding(path, owners[path], source.name))
             files[path], owners[path] = file, source.name
-    kptfile, kptfile_findings = _select_kptfile(sources)
-    files |= {KPTFILE: kptfile} if kptfile else {}
-    return SourceUnion(FileTree(files), (*findings, *kptfile_findings))
+    kptfile_source, kptfile_findings = _select_kptfile_source(sources)
+    if kptfile_source:
+        files[KPTFILE], owners[KPTFILE] = _move_config_paths(kptfile_source), kptfile_source.name
+    return SourceUnion(FileTree(files), owners, (*findings, *kptfile_findings))
 
 
 def _place_files(source: SourceFiles) -> FileTree:
     return FileTree({source.place(path): file for path, file in source.files.items() if path != KPTFILE})
 
 
-def _select_kptfile(sources: Iterable[SourceFiles]) -> tuple[File | None, list[Finding]]:
-    """Return the Kptfile of the only source that has one, or else the first Kptfile that a render created."""
+def _select_kptfile_source(sources: Iterable[SourceFiles]) -> tuple[SourceFiles | None, list[Finding]]:
+    """Return the only source that has its own Kptfile, or else the first source whose render created a Kptfile."""
     candidates = [source for source in sources if KPTFILE in source.files]
     own = [source for source in candidates if source.has_own_kptfile]
     findings = [_create_file_finding(KPTFILE, own[0].name, other.name) for other in own[1:]]
-    if own:
-        return _move_config_paths(own[0]), findings
-    return next((source.files[KPTFILE] for source in candidates), None), findings
+    return next(iter(own or candidates), None), findings
 
 
 def _move_config_paths(source: SourceFiles) -> File:
-    """Return the Kptfile of a source with the new paths of the files that configure functions."""
+    """Return the Kptfile of a source with the new paths of the files that configure functions.
+
+    A Kptfile that a render created configures no functions.
+    """
     file = source.files[KPTFILE]
     kptfile = read_kptfile(file.data)
     pipeline = kptfile.data.get("pipeline") if isinstance(kptfile, Kptfile) else None

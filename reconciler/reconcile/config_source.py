@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from reconciler.output.commit_messages import DryCommit
 
 # Limit for the number of commits that a search for earlier versions of config files reads.
+# The ID of a config that is a plain folder: this prefix and a tree ID.
+_TREE_PREFIX = "tree:"
 _MAX_DEFINITION_COMMITS = 5_000
 
 
@@ -101,6 +103,11 @@ class ConfigSnapshot:
     )
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def commit(self) -> str:
+        """The commit ID. "" for a plain folder."""
+        return "" if self.id.startswith(_TREE_PREFIX) else self.id
+
 
 class RootCommits:
     """The root commits of a config branch. Two histories are related if they have a common root commit."""
@@ -137,7 +144,7 @@ class FolderConfigSource:
         has_directory = not self._directory or folder.exists() or not self._root.is_dir()
         content = read_folder(folder, self._limits) if has_directory else FolderContent(FileTree())
         return ConfigSnapshot(
-            f"tree:{content.tree_id}", 0, content.files, content.unreadable_reasons, directory=self._directory,
+            f"{_TREE_PREFIX}{content.tree_id}", 0, content.files, content.unreadable_reasons, directory=self._directory,
             has_directory=has_directory, read_entry_kinds=self._read_entry_kinds,
         )  # fmt: skip
 
@@ -210,7 +217,7 @@ class ConfigCommitReader:
             }
             contents = reader.read_blobs(sorted({blob for blob, _ in entries.values()}))
         files = {path: File(contents[blob], mode == EXECUTABLE_MODE) for path, (blob, mode) in entries.items()}
-        return ConfigSnapshot(f"tree:{tree}", 0, FileTree(files))
+        return ConfigSnapshot(f"{_TREE_PREFIX}{tree}", 0, FileTree(files))
 
     def _walk(
         self, reader: ObjectReader, tree: TreeId, unreadable: dict[str, str]

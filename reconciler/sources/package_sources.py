@@ -153,6 +153,7 @@ class PackageSources:
                 for path, template in content.templates.items()
             },
             tuple(values for content in contents for values in content.values),
+            union.source_names,
         )
 
     def _render_package(

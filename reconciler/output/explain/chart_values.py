@@ -1,4 +1,4 @@
-"""Explanation of the values of a chart: the layers of each value, from the defaults of the chart upward."""
+"""Explanation of the values of charts: the layers of each value, from the defaults of the chart upward."""
 
 from __future__ import annotations
 
@@ -21,41 +21,67 @@ from reconciler.output.explain.model import (
 from reconciler.packages.charts import value_history
 from reconciler.packages.charts.values import ValuesLayer, format_values_path
 from reconciler.packages.package import Package
-from reconciler.planning.attribution.explained_chart import ExplainedChart
+from reconciler.planning.attribution.explained_sources import ExplainedChart
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.attribution.value_dependencies import FieldReference, find_value_dependencies
-from reconciler.planning.model.sources import SourceFailedError
+from reconciler.planning.model.sources import SourceContent, SourceFailedError
 
 
-def explain_chart_values(package: ReRenderedPackage, location: str) -> PackageExplanation:
-    """Return the explanation of the values of a chart.
+def explain_chart_values(package: ReRenderedPackage, location: str, source: str = "") -> PackageExplanation:
+    """Return the explanation of the values of the charts of a package.
 
     Args:
         location: A path in the syntax of `helm --set`, or a JSON pointer. It selects a value, all values below it, or
             the list that contains it. "" selects all values.
+        source: The name of the source whose chart is explained. "" selects all charts.
 
     Raises:
-        ValueNotFoundError: The package has no chart, the chart cannot be read, or no layer sets a value at the
-            location.
+        ValueNotFoundError: The package has no such chart, a chart cannot be read, no layer sets a value at the
+            location, or the charts of several sources have a value at the location.
     """
-    histories = value_history.trace_values(_read_layers(package))
+    charts = _select_charts(package, source)
     segments = _parse_location(location, package)
-    found = [history for history in histories if _is_selected(history.path, segments)]
+    histories = {chart.source.name: value_history.trace_values(_read_layers(package, chart)) for chart in charts}
+    found = {
+        name: selected
+        for name, values in histories.items()
+        if (selected := [history for history in values if _is_selected(history.path, segments)])
+    }
     if not found:
-        names = format_closest_names(location, [format_values_path(history.path) for history in histories])
+        paths = [format_values_path(history.path) for values in histories.values() for history in values]
+        names = format_closest_names(location, paths)
         subject = f"the value {location}" if location else "a value"
         raise ValueNotFoundError(
             f"{package.target}: no layer sets {subject}; existing values, closest match first: {names}"
         )
-    return PackageExplanation(package, tuple(map(_build_value, found)))
+    if location and len(found) > 1:
+        raise ValueNotFoundError(
+            f"{package.target}: the charts of several sources have the value {location}; select one of them with"
+            f" --source: {', '.join(found)}"
+        )
+    values = (_build_value(history, name) for name, selected in found.items() for history in selected)
+    return PackageExplanation(package, tuple(values))
 
 
-def _read_layers(package: ReRenderedPackage) -> tuple[ValuesLayer, ...]:
-    if package.chart is None:
+def _select_charts(package: ReRenderedPackage, source: str) -> Sequence[ExplainedChart]:
+    charts = package.sources.charts if package.sources else ()
+    if not charts:
         reason = f"the package is blocked: {package.blocked_reason}" if package.blocked_reason else "it has no chart"
         raise ValueNotFoundError(f"{package.target}: the values of the package are unknown, because {reason}")
+    names = [chart.source.name for chart in charts if chart.source.name]
+    if source and not names:
+        raise ValueNotFoundError(f"{package.target}: --source {source}: the package has only one source; omit --source")
+    if source and source not in names:
+        raise ValueNotFoundError(
+            f"{package.target}: --source {source}: the package has no source with this name and a chart; sources with"
+            f" charts: {', '.join(names)}"
+        )
+    return [chart for chart in charts if source in ("", chart.source.name)]
+
+
+def _read_layers(package: ReRenderedPackage, chart: ExplainedChart) -> tuple[ValuesLayer, ...]:
     try:
-        return package.chart.layers
+        return chart.layers
     except SourceFailedError as error:
         raise ValueNotFoundError(f"{package.target}: the chart cannot be read: {error}") from error
 
@@ -66,16 +92,21 @@ def add_field_dependencies(explanation: PackageExplanation, limit: int) -> Packa
     Args:
         limit: The maximum number of renders for each field.
     """
-    chart = explanation.package.chart
-    if chart is None or chart.content is None or len(explanation.values) > MAX_ABLATED_VALUES:
+    sources = explanation.package.sources
+    content = sources.content if sources and sources.charts else None
+    if sources is None or content is None or len(explanation.values) > MAX_ABLATED_VALUES:
         return explanation
-    values = (_add_dependencies(value, chart, limit) for value in explanation.values)
+    values = (
+        _add_dependencies(value, chart, content, limit) if (chart := sources.find_chart(value.file)) else value
+        for value in explanation.values
+    )
     return replace(explanation, values=tuple(values))
 
 
-def _add_dependencies(value: ExplainedValue, chart: ExplainedChart, limit: int) -> ExplainedValue:
-    files = chart.content.files if chart.content else FileTree()
-    template = chart.files.get(chart.templates.get(value.file, ""))
+def _add_dependencies(
+    value: ExplainedValue, chart: ExplainedChart, content: SourceContent, limit: int
+) -> ExplainedValue:
+    files, template = content.files, chart.files.get(content.templates.get(value.file, ""))
     resources = Package(FileTree({value.file: files[value.file]})).resources if value.file in files else ()
     resource = next(iter(resources), None)
     if resource is None or template is None:
@@ -84,7 +115,7 @@ def _add_dependencies(value: ExplainedValue, chart: ExplainedChart, limit: int) 
     text = template.data.decode(errors="replace")
     found = find_value_dependencies(chart.layers, text, reference, chart.render, limit)
     unknown = tuple(format_values_path(history.path) for history in found.unknown)
-    values = tuple(map(_build_value, found.found))
+    values = tuple(_build_value(history, chart.source.name) for history in found.found)
     return replace(value, dependencies=FieldDependencies(values, unknown, found.unchecked_count))
 
 
@@ -103,9 +134,10 @@ def _is_selected(path: Sequence[str | int], segments: Sequence[str]) -> bool:
     return all(str(step) == segment for step, segment in zip(path, segments, strict=False))
 
 
-def _build_value(history: value_history.ValueHistory) -> ExplainedValue:
+def _build_value(history: value_history.ValueHistory, source: str) -> ExplainedValue:
     steps = tuple(map(_build_step, history.steps))
-    return ExplainedValue("", "", format_pointer(history.path), steps, format_values_path(history.path))
+    option = format_values_path(history.path)
+    return ExplainedValue("", "", format_pointer(history.path), steps, option, source=source)
 
 
 def _build_step(step: value_history.ValueStep) -> ValueStep:

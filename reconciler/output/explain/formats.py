@@ -95,16 +95,20 @@ def _list_value_lines(value: ExplainedValue) -> Iterator[str]:
 
 def _format_value_name(value: ExplainedValue) -> str:
     if not value.resource:
-        return f"chart value {value.option}"
+        return f"chart value {_format_chart_value_name(value)}"
     option = f" {value.option}" if value.option else ""
     return f"{value.resource} {value.pointer}{option} in {value.file}"
+
+
+def _format_chart_value_name(value: ExplainedValue) -> str:
+    return f"{value.option} of source {value.source}" if value.source else value.option
 
 
 def _list_dependencies(dependencies: FieldDependencies) -> Iterator[str]:
     """Yield the chart values that affect a field, and the number of values whose effect is unknown."""
     yield "  depends on chart values:" if dependencies.values else "  depends on no chart value that was checked"
     for value in dependencies.values:
-        yield f"    {value.option}: {_format_result(value.steps[-1])}"
+        yield f"    {_format_chart_value_name(value)}: {_format_result(value.steps[-1])}"
         yield from (f"      {step.layer}  {_format_change(step)}  {_format_origin(step)}" for step in value.steps)
     if dependencies.unknown:
         yield f"    unknown, because the chart fails with other values: {', '.join(dependencies.unknown)}"
@@ -227,6 +231,8 @@ def _format_unchanged(step: ValueStep, package: ExplainedPackage) -> str:
     """Return the origin of a value that is equal to the source of the package."""
     if step.layer == RESOURCE_LAYER:
         return f"unchanged from {step.set_by}{_format_file(step.file)}"
+    if step.layer in SOURCE_LAYERS and package.upstream.get("sources"):
+        return f"unchanged from {step.set_by}{_format_location(step.file, 0, '', step.commit)}"
     if step.layer in SOURCE_LAYERS:
         # Only a value from a template of a chart has a file without a line.
         template = f", template {step.file}" if step.file and not step.line else ""

@@ -102,6 +102,7 @@ class ExplainedValue:
         option: The name of the option, if the value belongs to an option of a Plugin, or the path of a chart value.
         is_unchanged: Whether the value is equal to the value in the source of the package.
         dependencies: The chart values on which the field depends. None if they were not computed.
+        source: The name of the source whose chart has the value, if the package has several sources.
         removed_from: The data of the resource before the value was removed. ABSENT if the value was not removed.
     """
 
@@ -115,6 +116,7 @@ class ExplainedValue:
     is_unchanged: bool = False
     removed_from: Annotated[Any, Field(exclude=True)] = field(default=ABSENT, repr=False)
     dependencies: FieldDependencies | None = None
+    source: str = ""
 
     @property
     def has_nested_values(self) -> bool:

@@ -126,27 +126,20 @@ class StepBuilder:
         file, index = change.state.location
         if not isinstance(upstream, UpstreamPackage):
             return self._build_resource_step(change) or self._build_generated_step(change)
-        # Omit the commit of an adopted package, because the content of the package does not come from an upstream
-        # commit.
-        follows_upstream = self.rendered.source.follows_upstream
-        origin = f"{upstream.repository}/{upstream.package} {upstream.ref}"
-        if upstream.sources and follows_upstream:
-            # The files of the package do not show from which source a field comes.
-            removable = SourceField(file, index, path)
-            return ValueStep(
-                upstream.title, "", layer=UPSTREAM_LAYER, field=format_path(path), removable_layer=removable
-            )
-        if self.explained.chart and follows_upstream:
-            # A template has no line for a field, because templates are programs.
-            template = self.explained.chart.templates.get(file, "")
-            return ValueStep(
-                origin, "", layer=UPSTREAM_LAYER, file=join_path(upstream.directory, template) if template else "",
-                field=format_path(path), commit=upstream.commit, removable_layer=SourceField(file, index, path),
-            )  # fmt: skip
-        return ValueStep(
-            origin if follows_upstream else "the adopted package", "", layer=UPSTREAM_LAYER,
-            file=join_path(upstream.directory, file), line=_find_line(change.state, path), field=format_path(path),
-            commit=upstream.commit if follows_upstream else "", removable_layer=SourceField(file, index, path),
+        line = _find_line(change.state, path)
+        step = ValueStep(
+            upstream.title, layer=UPSTREAM_LAYER, field=format_path(path),
+            removable_layer=SourceField(file, index, path),
+        )  # fmt: skip
+        if not self.rendered.source.follows_upstream:
+            # The content of an adopted package does not come from a commit of the upstream.
+            return replace(step, set_by="the adopted package", file=join_path(upstream.directory, file), line=line)
+        origin = self.explained.sources.find_origin(file) if self.explained.sources else None
+        if origin is None:
+            return step
+        return replace(
+            step, set_by=origin.title, file=origin.file, line=line if origin.is_copied else 0,
+            commit=origin.source.upstream.commit,
         )  # fmt: skip
 
     def _build_resource_step(self, change: TracedChange) -> ValueStep | None:

@@ -19,6 +19,7 @@ from reconciler.packages.charts.values import (
     format_values_path,
     merge_layers,
 )
+from reconciler.packages.package import join_path
 from reconciler.packages.parsing import ParseFailure, parse_cached
 from reconciler.packages.sops import is_sops_document
 from reconciler.packages.source_codes import SourceCodes
@@ -73,10 +74,15 @@ class SourceValuesFile:
 
 @dataclass(frozen=True)
 class ValuesSource:
-    """The files of one source, and its commit or digest."""
+    """The files of one source, and its commit or digest.
+
+    Attributes:
+        directory: The folder of the files in their repository, for the file names of layers. "" for relative names.
+    """
 
     files: FileTree
     revision: str
+    directory: str = ""
 
 
 @dataclass(frozen=True)
@@ -159,12 +165,10 @@ def _read_source_file(entry: SourceValuesFile, sources: Mapping[str, ValuesSourc
     if isinstance(document, ParseFailure):
         message = f"{entry.field_path}: {entry.name}:{document.line}: {document.message}"
         return SourceCodes.VALUES_INVALID.finding(message, entry.location)
-    if document is None:
-        return ValuesLayer("values-file", entry.name, {}, file=entry.path, revision=source.revision)
-    return ValuesLayer(
-        "values-file", entry.name, document.data, file=entry.path, revision=source.revision,
-        find_line=DocumentLines(document),
-    )  # fmt: skip
+    layer = ValuesLayer(
+        "values-file", entry.name, {}, file=join_path(source.directory, entry.path), revision=source.revision
+    )
+    return replace(layer, values=document.data, find_line=DocumentLines(document)) if document else layer
 
 
 def read_values_document(content: bytes) -> Document | ParseFailure | None:

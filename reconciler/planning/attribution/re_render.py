@@ -27,7 +27,7 @@ from reconciler.krm.json_text import DIGEST_PATTERN
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.planning.attribution.explained_chart import ExplainedChart
+from reconciler.planning.attribution.explained_sources import ExplainedSources
 from reconciler.planning.decide.package_decision import DecisionInput
 from reconciler.planning.decide.target_inputs import (
     PlanningContext,
@@ -60,7 +60,7 @@ class ReRenderedPackage:
         commit: The commit of the target branch, if the user selected a commit. Otherwise "".
         is_reproduced: Whether the re-render has the same files as the recorded render.
         folder: The folder of the package on the branches of its target.
-        chart: The chart of the package. None for other packages, and for a package at an earlier commit.
+        sources: The sources of the package. None for a generated package, and if the sources are not known.
     """
 
     target: str
@@ -75,7 +75,7 @@ class ReRenderedPackage:
     commit: str = ""
     is_reproduced: bool = True
     folder: str = ""
-    chart: ExplainedChart | None = field(default=None, compare=False)
+    sources: ExplainedSources | None = field(default=None, compare=False)
 
     @property
     def trace(self) -> Trace:

@@ -486,6 +486,7 @@ class SourceContent:
         programs: The identities of the programs that rendered the source, by their keys in traces.
         templates: The template file that wrote each file of a chart.
         values: The values of each chart, if they include values files of sources. Otherwise ().
+        source_names: The name of the source of each file. {} for a package with one upstream.
     """
 
     files: FileTree
@@ -493,6 +494,7 @@ class SourceContent:
     programs: Mapping[str, str] = field(default_factory=dict)
     templates: Mapping[str, str] = field(default_factory=dict)
     values: tuple[ChartValues, ...] = ()
+    source_names: Mapping[str, str] = field(default_factory=dict)
 
 
 class PackageMalformedError(PackageTooLargeError):

@@ -22,6 +22,7 @@ from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.output.envelope import CommandResult
 from reconciler.output.status.owner_statuses import build_owner_statuses
 from reconciler.output.status.target_statuses import ObjectStatus
+from reconciler.planning.attribution.explained_sources import ExplainedSources, find_explained_sources
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
 from reconciler.planning.decide.package_decision import VALID_CONDITION
 from reconciler.planning.model.outcomes import (
@@ -34,6 +35,7 @@ from reconciler.planning.model.outcomes import (
     RemovalOutcome,
     Unchanged,
 )
+from reconciler.planning.model.sources import SourceContent
 from reconciler.planning.model.state import (
     ObservedPackage,
     PackageRecord,
@@ -155,6 +157,20 @@ def build_variant(
     return Variant(
         build_owner(name, made_by), PackageTarget("default", repository, package), build_upstream(), keep_files, {}
     )
+
+
+class UnreadSources:
+    """Reader of sources that are not read, because the origin of a file in Git is known without its content."""
+
+    def read_source(self, upstream: UpstreamPackage) -> SourceContent:
+        raise AssertionError("the source must not be rendered")
+
+    def read_unrendered_source(self, upstream: UpstreamPackage) -> FileTree:
+        raise AssertionError("the source must not be read")
+
+
+def build_explained_sources(variant: Variant) -> ExplainedSources | None:
+    return find_explained_sources(variant.source, UnreadSources(), "")
 
 
 def build_draft(

@@ -25,6 +25,7 @@ from reconciler.planning.model.sources import PackageSource
 from tests.unit.output.builders import (
     COMMIT,
     CONFIG,
+    build_explained_sources,
     build_tree,
     build_variant,
     format_deployment,
@@ -72,6 +73,7 @@ def build_explained_package(turns: Turns = TWICE, more: str = "", **rendered: An
         desired_variant.owner,
         desired_variant,
         package_render,
+        sources=build_explained_sources(desired_variant),
     )
 
 

@@ -38,6 +38,7 @@ from tests.unit.controllers.kafka_templates.template_builders import PACKAGE, ka
 from tests.unit.output.builders import (
     CONFIG,
     build_draft,
+    build_explained_sources,
     build_fleet_plan,
     build_target,
     build_target_plan,
@@ -369,9 +370,9 @@ def test_secret_in_a_template_is_masked_everywhere() -> None:
 
 def build_explained_package(**options: Any) -> ReRenderedPackage:
     objects = read_catalog(tree({"kafka.yaml": kafka({"pod": POD, "kafkaContainer": CONTAINER})})).objects
-    return ReRenderedPackage(
-        "eu-1/gw", CONFIG, objects, build_variant().owner, build_variant(), build_render(TemplateOptions(**options))
-    )
+    variant, sources = build_variant(), build_explained_sources(build_variant())
+    rendered = build_render(TemplateOptions(**options))
+    return ReRenderedPackage("eu-1/gw", CONFIG, objects, variant.owner, variant, rendered, sources=sources)
 
 
 def test_inherited_value_is_explained_by_its_kafka() -> None:
