@@ -13,6 +13,7 @@ from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import output_option, require_config_url, show_progress
 from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
 from reconciler.inspect import explain as inspect_explain
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.explain import ablation, builder, chart_values, formats, model
 from reconciler.output.explain import result as explain_result
 from reconciler.reconcile import snapshot as reconcile_snapshot
@@ -98,11 +99,11 @@ def command(
     """
     if source_name and values_path is None:
         raise click.UsageError("--source must be used with --values")
-    if values_path is not None and (at or resource):
-        raise click.UsageError("--values must be used without RESOURCE and without --at")
+    if values_path is not None and resource:
+        raise click.UsageError("--values must be used without RESOURCE")
     setup = CommandSetup(config, settings_file, fleet, cache, offline)
     try:
-        explanation = _explain_package(target, at, resource, pointer, setup, values_path, source_name)
+        explanation = _explain_package(target, at, setup, _Selection(resource, pointer, values_path, source_name))
     except (targets.UnknownTargetError, model.ValueNotFoundError) as error:
         raise CannotRunError(str(error)) from error
     result = explain_result.build_explanation_result(explanation)
@@ -115,18 +116,44 @@ def command(
     return exit_status_of(explanation.package.findings) or (ERROR_FINDING if is_missing else SUCCESS)
 
 
+@dataclass(frozen=True)
+class _Selection:
+    """The values of a package that are explained.
+
+    Attributes:
+        resource: A resource, or "" for all resources.
+        pointer: A value of the resource, or "" for all values.
+        values_path: A path in the values of charts, or "" for all of them. None selects the resources.
+        source_name: The source whose chart is explained. "" selects all charts.
+    """
+
+    resource: str
+    pointer: str
+    values_path: str | None
+    source_name: str
+
+    def explain(self, explainer: _Explainer, max_renders: int) -> PackageExplanation:
+        """Return the explanation of the selected values.
+
+        Args:
+            max_renders: The maximum number of renders to find the chart values on which one field depends.
+        """
+        if self.values_path is not None:
+            return chart_values.explain_chart_values(explainer.render(), self.values_path, self.source_name)
+        explanation = builder.explain(explainer.render(), self.resource, self.pointer)
+        if not self.pointer:
+            return explanation
+        explanation = ablation.add_ablations(explanation, partial(_explain_without, explainer))
+        return chart_values.add_field_dependencies(explanation, max_renders) if max_renders else explanation
+
+
 def _explain_package(
-    target: TargetReference,
-    at: str,
-    resource: str,
-    pointer: str,
-    setup: CommandSetup,
-    values_path: str | None,
-    source_name: str,
+    target: TargetReference, at: str, setup: CommandSetup, selection: _Selection
 ) -> PackageExplanation:
     if at:
         with open_history(setup) as past:
-            return _explain_value(inspect_explain.open_past_explainer(target, at, past), resource, pointer)
+            explainer: _Explainer = inspect_explain.open_past_explainer(target, at, past)
+            return selection.explain(explainer, setup.read().sources.helm.explain_renders)
     with report_errors(), show_progress() as show:
         settings = setup.read()
         services = bootstrap_services.build_services(
@@ -139,16 +166,7 @@ def _explain_package(
         with services.remotes as remotes:
             snapshot = reconcile_snapshot.take_snapshot(services.source, remotes, services.pass_services)
             explainer = inspect_explain.PackageExplainer(target, snapshot, remotes, services.pass_services)
-            if values_path is not None:
-                return chart_values.explain_chart_values(explainer.render(), values_path, source_name)
-            explanation = _explain_value(explainer, resource, pointer)
-            limit = settings.sources.helm.explain_renders if pointer else 0
-            return chart_values.add_field_dependencies(explanation, limit) if limit else explanation
-
-
-def _explain_value(explainer: _Explainer, resource: str, pointer: str) -> PackageExplanation:
-    explanation = builder.explain(explainer.render(), resource, pointer)
-    return ablation.add_ablations(explanation, partial(_explain_without, explainer)) if pointer else explanation
+            return selection.explain(explainer, settings.sources.helm.explain_renders)
 
 
 def _explain_without(explainer: _Explainer, layer: RemovableLayer) -> ReRenderedPackage | str:

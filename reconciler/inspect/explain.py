@@ -174,11 +174,13 @@ class PastExplainer:
             removed_layer: The layer to remove before the render.
         """
         package, recorded = self.package, self.package.recorded
+        unrendered = ReRenderedPackage(str(package.package_target), recorded.config, {}, commit=package.commit)
         try:
-            re_rendered = self.history.re_render(package, self._read_config(removed_layer))
+            past_config = self._read_config(removed_layer)
+            unrendered = replace(unrendered, sources=self.history.find_recorded_sources(package, past_config))
+            re_rendered = self.history.re_render(package, past_config)
         except ReRenderError as error:
-            reason = f"the re-render is not possible: {error}"
-            return ReRenderedPackage(str(package.package_target), recorded.config, {}, blocked_reason=reason)
+            return replace(unrendered, blocked_reason=f"the re-render is not possible: {error}")
         re_rendered = replace(re_rendered, config=recorded.config, commit=package.commit, findings=())
         # Add local changes only to the recorded output, or to a re-render without a layer. Otherwise, differences of
         # the re-render would appear as local changes.

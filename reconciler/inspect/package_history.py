@@ -386,7 +386,7 @@ class PackageHistory:
             remote.read_files,
         )  # fmt: skip
         folder = package.target.get_package_path(package.package)
-        explained_sources = self.find_sources(package, variant, past_config)
+        explained_sources = self._find_sources(package, variant, past_config)
         try:
             for attempt in list_re_renders(variant, inputs, past_config.renderer):
                 is_reproduced = attempt.rendered is not None and attempt.rendered.files.id == recorded.rendered
@@ -394,10 +394,18 @@ class PackageHistory:
         except InterruptedFunctionError as error:
             raise ReRenderError(f"{error} (next step: retry)") from error
 
-    def find_sources(
+    def find_recorded_sources(self, package: CommittedPackage, past_config: PastConfig) -> ExplainedSources | None:
+        """Return the sources of a package at their recorded versions. Return None for a generated package.
+
+        Raises:
+            ReRenderError: The config does not request the package.
+        """
+        variant = pin_recorded_upstream(past_config.find_variant(package), package.recorded)
+        return self._find_sources(package, variant, past_config)
+
+    def _find_sources(
         self, package: CommittedPackage, variant: Variant, past_config: PastConfig
     ) -> ExplainedSources | None:
-        """Return the sources of a variant of a package, for explanations. Return None for a generated package."""
         reader = _RecordedSources(self, package)
         return find_explained_sources(variant.source, reader, past_config.snapshot.commit)
 

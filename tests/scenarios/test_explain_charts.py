@@ -147,8 +147,7 @@ def test_text_of_values(world: World) -> None:
         ),
         (("--values", "a..b"), "berlin/web: the path of a value must have a key between dots"),
         (("--values", "/a~b"), 'berlin/web: "/a~b" is not a JSON pointer'),
-        (("Deployment/web", "--values"), "--values must be used without RESOURCE and without --at"),
-        (("--values", "--at", "main"), "--values must be used without RESOURCE and without --at"),
+        (("Deployment/web", "--values"), "--values must be used without RESOURCE"),
     ],
 )
 def test_unusable_path(world: World, arguments: tuple[str, ...], message: str) -> None:

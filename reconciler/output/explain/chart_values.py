@@ -67,7 +67,8 @@ def _select_charts(package: ReRenderedPackage, source: str) -> Sequence[Explaine
     charts = package.sources.charts if package.sources else ()
     if not charts:
         reason = f"the package is blocked: {package.blocked_reason}" if package.blocked_reason else "it has no chart"
-        raise ValueNotFoundError(f"{package.target}: the values of the package are unknown, because {reason}")
+        step = _format_next_step(package) if package.blocked_reason else ""
+        raise ValueNotFoundError(f"{package.target}: the values of the package are unknown, because {reason}{step}")
     names = [chart.source.name for chart in charts if chart.source.name]
     if source and not names:
         raise ValueNotFoundError(f"{package.target}: --source {source}: the package has only one source; omit --source")
@@ -83,7 +84,15 @@ def _read_layers(package: ReRenderedPackage, chart: ExplainedChart) -> tuple[Val
     try:
         return chart.layers
     except SourceFailedError as error:
-        raise ValueNotFoundError(f"{package.target}: the chart cannot be read: {error}") from error
+        step = _format_next_step(package)
+        raise ValueNotFoundError(f"{package.target}: the chart cannot be read: {error}{step}") from error
+
+
+def _format_next_step(package: ReRenderedPackage) -> str:
+    """Return the next step if the values at an earlier commit are unknown. Return "" for the current values."""
+    if not package.commit:
+        return ""
+    return " (next step: make the recorded input available again, or omit --at to explain the current values)"
 
 
 def add_field_dependencies(explanation: PackageExplanation, limit: int) -> PackageExplanation:

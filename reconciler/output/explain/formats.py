@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reconciler.controllers.plugin_presets.option_layers import INJECTED_LAYER
+from reconciler.krm.json_text import DIGEST_PATTERN
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.output.explain.model import (
     RESOURCE_LAYER,
@@ -168,7 +169,8 @@ def _format_location(file: str, line: int, field: str, commit: str = "") -> str:
     """Return a location such as ` (config/web.yaml:12 spec.replicas)`, or "" if no part of the location is known."""
     position = f"{file}:{line}" if file and line else file
     location = " ".join(part for part in (position, field) if part)
-    parts = [part for part in (location, f"commit {shorten_id(commit)}" if commit else "") if part]
+    revision = f"{'digest' if DIGEST_PATTERN.fullmatch(commit) else 'commit'} {shorten_id(commit)}" if commit else ""
+    parts = [part for part in (location, revision) if part]
     return f" ({', '.join(parts)})" if parts else ""
 
 
