@@ -29,11 +29,11 @@ def read_fleet(
         if open_target.target.is_deployment or open_target.packages or open_target.error
     )
     for number, open_target in enumerate(reported, 1):
-        yield _read_cluster(reader, open_target)
+        yield read_cluster(reader, open_target)
         report_progress("reading", number, len(reported))
 
 
-def _read_cluster(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
+def read_cluster(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
     """Return the report data of a target. If the target cannot be read, the data contains the error."""
     target = open_target.target
     try:
@@ -58,7 +58,10 @@ def _read_packages(reader: DraftReader, open_target: OpenTarget) -> ReportCluste
     )
     heads = _list_heads(snapshot, open_target.drafts)
     last_change_seconds = max((remote.read_commit(head).seconds for head in heads), default=0)
-    return ReportCluster(target, open_target.labels, report_packages, drafts, last_change_seconds)
+    return ReportCluster(
+        target, open_target.labels, report_packages, drafts, last_change_seconds,
+        head=snapshot.heads.target_branch or "",
+    )  # fmt: skip
 
 
 def _list_heads(snapshot: TargetSnapshot, drafts: Iterable[OpenDraft]) -> Iterator[CommitId]:

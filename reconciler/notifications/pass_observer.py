@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.controllers.clusters.inventory import CLUSTER_KINDS, CLUSTER_LABEL
+from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.controllers.override_policies.rollout import RolloutGate, RuleId
 from reconciler.git.errors import GitError, RemoteBusyError
 from reconciler.krm.findings import CommonCodes, Finding, Severity, SourceLocation, select_errors
@@ -14,9 +14,9 @@ from reconciler.krm.objects import Condition as PackageCondition
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.notifications.change_key import describe_change, format_owner
 from reconciler.notifications.events import MAX_FAILED_PASSES, REMOTE_HOLD_SECONDS, Event
 from reconciler.notifications.observation import SEVERITIES, Condition, Item, Observation
+from reconciler.output.review.change_key import describe_change, format_owner
 from reconciler.output.status.package_sections import format_conflict_location, format_recorded_conflicts
 from reconciler.output.text import format_object, format_object_reference, to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan
@@ -171,15 +171,7 @@ class PassObserver:
 
     def _read_labels(self, plan: FleetPlan) -> Mapping[str, Mapping[str, str]]:
         if plan.objects is not self._objects:
-            by_kind: dict[tuple[str, str], list[tuple[str, Mapping[str, str]]]] = {kind: [] for kind in CLUSTER_KINDS}
-            for key, manifest in plan.objects.items():
-                if (key.group, key.kind) in by_kind:
-                    by_kind[key.group, key.kind].append((key.name, manifest.labels))
-            labels: dict[str, dict[str, str]] = {}
-            for objects in by_kind.values():
-                for name, object_labels in objects:
-                    labels.setdefault(name, {CLUSTER_LABEL: name}).update(object_labels)
-            self._objects, self._labels = plan.objects, labels
+            self._objects, self._labels = plan.objects, read_cluster_labels(plan.objects)
         return self._labels
 
 

@@ -13,9 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, Self
 
+from reconciler.bootstrap.console import build_fleet_indexer, observe_pass
 from reconciler.bootstrap.publishers import build_dry_run_publisher, build_push_publisher, read_summary
 from reconciler.bootstrap.services import build_services
+from reconciler.git.errors import GitError
 from reconciler.git.push_outcomes import PushOutcome, PushReport, PushUnit
+from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.inspect.report import read_fleet
 from reconciler.inspect.validate import validate
 from reconciler.krm.findings import Finding
@@ -349,6 +352,21 @@ class World:
                 for bench in review.open_targets(requested_review_selection)
                 for draft in bench.drafts
             ]
+
+    def observe_pass(self) -> ObservedPass:
+        """Run one pass, and return its data for the index of the console."""
+        observed: list[ObservedPass] = []
+
+        def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
+            observed.append(observe_pass(report, failures, self.now))
+            return ()
+
+        self.service(observe=observe).run()
+        return observed[0]
+
+    def create_indexer(self) -> FleetIndexer:
+        """Return an indexer that reads the cache of this fleet, as a thread of the service does."""
+        return build_fleet_indexer(self._read_settings(), self.source)
 
     def report(self) -> FleetReport:
         """Return the report of the fleet, read by a new process."""

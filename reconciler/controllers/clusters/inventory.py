@@ -28,6 +28,22 @@ _CLUSTER = ("greenhouse.sap", "Cluster")
 CLUSTER_KINDS = (_REPOSITORY, _FEDERATED, _CLUSTER)
 
 
+def read_cluster_labels(objects: Mapping[ObjectKey, ConfigObject]) -> Mapping[str, Mapping[str, str]]:
+    """Return the labels of each cluster or Repository by name. The result also contains invalid objects.
+
+    The labels of a cluster come from all objects that describe the cluster.
+    """
+    by_kind: dict[tuple[str, str], list[tuple[str, Mapping[str, str]]]] = {kind: [] for kind in CLUSTER_KINDS}
+    for key, manifest in objects.items():
+        if (key.group, key.kind) in by_kind:
+            by_kind[key.group, key.kind].append((key.name, manifest.labels))
+    labels: dict[str, dict[str, str]] = {}
+    for named_labels in by_kind.values():
+        for name, object_labels in named_labels:
+            labels.setdefault(name, {CLUSTER_LABEL: name}).update(object_labels)
+    return labels
+
+
 @dataclass(frozen=True)
 class ClusterInventory:
     """All clusters of the config, sorted by name.

@@ -48,6 +48,10 @@ class TargetNames:
             text = _replace_name(text, name, marks[name])
         return text
 
+    def replace_cluster(self, text: str, replacement: str) -> str:
+        """Replace the name of the cluster in a text, such as the path of a package."""
+        return _replace_name(text, self.cluster, replacement) or text
+
     def mask_file_names(self, files: FileTree) -> FileTree:
         """Return the files with masked names in their contents. Paths and binary files do not change."""
         return FileTree({path: File(self._mask_bytes(file.data), file.executable) for path, file in files.items()})
@@ -119,6 +123,7 @@ class ReportCluster:
         drafts: The draft details by name of the draft branch.
         seconds: The date of the latest commit, in seconds since 1970. 0 if there is no commit.
         read_error: The error message if the target cannot be read. "" if the target was read.
+        head: The head of the target branch. "" if there is no such branch.
     """
 
     target: Target
@@ -127,6 +132,7 @@ class ReportCluster:
     drafts: Mapping[str, DraftDetails] = field(default_factory=dict)
     seconds: int = 0
     read_error: str = ""
+    head: str = ""
 
     def get_target_names(self, package: ReportPackage) -> TargetNames:
         """Return the names of this cluster and of the owner of the package."""

@@ -411,6 +411,19 @@ class DraftReader:
             tuple(_read_package_details(package, remote, commits) for package in contents),
         )  # fmt: skip
 
+    def read_heads(self, target: Target, drafts: Iterable[str]) -> Mapping[str, CommitId]:
+        """Return the commits of the refs on which the data of a target depends, by ref.
+
+        Args:
+            drafts: The names of the draft branches that the state of the target records.
+        """
+        remote = self._remotes.get(target.url)
+        refs = {} if remote is None else remote.refs
+        names = [BRANCH_PREFIX + target.branch, self._templates.state.format(repository=target.name)]
+        for draft in drafts:
+            names += [BRANCH_PREFIX + draft, proposed_ref(draft), rejection_ref(self._templates.state, draft)]
+        return {name: refs[name] for name in names if name in refs}
+
     def get_remote(self, target: Target) -> Remote:
         """Return the remote from which `read_target` has read the target."""
         remote = self._remotes.get(target.url)

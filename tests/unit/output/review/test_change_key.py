@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reconciler.notifications.change_key import Change
+from reconciler.output.review.change_key import Change
 
 V1, V2 = "catalog/web v1 1111111111", "catalog/web v2 2222222222"
 CHANGE = Change("update", "PackageVariant default/web-berlin", "apps/berlin", V1, V2)

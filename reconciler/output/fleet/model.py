@@ -1,0 +1,283 @@
+"""The index of the fleet: immutable values that pages and the read API use.
+
+A change contains the drafts of all targets with one cause. A variant of a change contains the drafts with one effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from typing import Literal
+
+from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.output.changes.package_changes import PackageChanges
+from reconciler.output.entries import ConflictEntry
+from reconciler.output.fleet.risk import Risk, RiskLevel
+from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, BlockingReason, PackageState
+
+ChangeState = Literal["waiting", "proposed", "blocked", "rejected"]
+CHANGE_STATES: tuple[ChangeState, ...] = ("waiting", "proposed", "blocked", "rejected")
+KEY_CHARACTERS = 12
+"""The length of the keys of changes and variants in URLs."""
+
+
+@dataclass(frozen=True)
+class DraftMember:
+    """The draft of one package on one target, as a member of a variant.
+
+    Attributes:
+        branch: The name of the draft branch.
+        head: The head of the draft branch.
+        published_head: The head of the target branch.
+        lifecycle: The lifecycle of the draft: Draft, Proposed or Stale.
+        since: The date of the first commit of the draft, in seconds since 1970. None if it is unknown.
+        editors: The authors of commits on the draft branch, without the reconciler.
+        rejection: The rejection as a phrase. "" if the draft is not rejected.
+        refusals: The reasons that block the draft, with the names of its target.
+    """
+
+    target: str
+    package: str
+    branch: str
+    head: str
+    published_head: str
+    lifecycle: str
+    since: int | None = None
+    pull_request: int = 0
+    editors: tuple[str, ...] = ()
+    rejection: str = ""
+    refusals: tuple[BlockingReason, ...] = ()
+    tenant: str = ""
+
+    @property
+    def state(self) -> ChangeState:
+        """The state of the draft for its reviewers."""
+        if self.rejection:
+            return "rejected"
+        if self.refusals:
+            return "blocked"
+        return "proposed" if self.lifecycle == "Proposed" else "waiting"
+
+
+@dataclass(frozen=True)
+class VariantContent:
+    """The effect of a variant. The names in texts are those of the first target. Secrets are masked.
+
+    Attributes:
+        action: The effect on the package, such as `update v1 → v2` or `remove`.
+        noise: The paths of changed files that contain no resource for a cluster, such as the Kptfile.
+        causes: The dependencies that changed.
+        template_effects: The effects of changed templates on pods.
+        config: The ID of the config for which the draft was created.
+    """
+
+    action: str
+    changes: PackageChanges
+    risk: Risk
+    conflicts: tuple[ConflictEntry, ...] = ()
+    noise: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
+    template_effects: tuple[str, ...] = ()
+    config: str = ""
+
+    def count_objects(self, change_type: str) -> int:
+        """Return the number of resources that are added, changed or removed."""
+        return sum(change.change_type == change_type for change in self.changes.objects if not change.is_local_config)
+
+
+@dataclass(frozen=True)
+class IndexedDraft:
+    """A draft with the key of its change, and the digest of its variant."""
+
+    member: DraftMember
+    change_key: str
+    title: str
+    owner: str
+    variant_digest: str
+
+
+@dataclass(frozen=True)
+class ChangeVariant:
+    """The drafts of a change with equal effects. `members` are sorted by target."""
+
+    digest: str
+    content: VariantContent
+    members: tuple[DraftMember, ...]
+
+    @property
+    def key(self) -> str:
+        """The short form of the digest, for URLs."""
+        return shorten_digest(self.digest)
+
+
+@dataclass(frozen=True)
+class ReviewChange:
+    """The drafts of all targets with one cause. The variant with the most targets comes first.
+
+    Attributes:
+        title: The operation, the package and the step of versions, such as `update gateway v1 → v2`.
+        owner: The object that requests the packages.
+    """
+
+    key: str
+    title: str
+    owner: str
+    variants: tuple[ChangeVariant, ...]
+
+    @cached_property
+    def members(self) -> tuple[DraftMember, ...]:
+        """All drafts, sorted by variant and target."""
+        return tuple(member for variant in self.variants for member in variant.members)
+
+    @cached_property
+    def risk(self) -> Risk:
+        """The highest risk of the variants."""
+        return min((variant.content.risk for variant in self.variants), key=lambda risk: risk.rank)
+
+    @property
+    def level(self) -> RiskLevel:
+        """The level of the risk."""
+        return self.risk.level
+
+    @cached_property
+    def since(self) -> int | None:
+        """The earliest date of a draft, in seconds since 1970. None if it is unknown."""
+        return min((member.since for member in self.members if member.since is not None), default=None)
+
+    @cached_property
+    def state(self) -> ChangeState:
+        """The first state in `CHANGE_STATES` that a draft has."""
+        states = {member.state for member in self.members}
+        return next(state for state in CHANGE_STATES if state in states)
+
+    @property
+    def conflict_count(self) -> int:
+        """The number of conflicts in all drafts."""
+        return sum(len(variant.content.conflicts) * len(variant.members) for variant in self.variants)
+
+    @property
+    def sort_key(self) -> tuple[int, int, int, str]:
+        """The sort key: the highest risk first, then the most drafts, then the oldest draft."""
+        return self.risk.rank, -len(self.members), self.since or 0, self.key
+
+
+@dataclass(frozen=True)
+class PackageRow:
+    """A package of a target.
+
+    Attributes:
+        column: The package, in which the name of its target is replaced. Packages of one preset have one column.
+        owner: The object that requests the package, or the set that creates this object.
+        version: The number of the published revision. 0 if the published content has no revision number.
+        upstream: The upstream of the published content, or of the draft if nothing is published.
+        since: The date of the current content, in seconds since 1970. None if it is unknown.
+        reasons: The reasons why the package is blocked or held.
+        draft: The open draft. None if there is none.
+    """
+
+    target: str
+    package: str
+    column: str
+    owner: str
+    state: PackageState
+    version: int = 0
+    upstream: str = ""
+    since: int | None = None
+    is_edited: bool = False
+    reasons: tuple[BlockingReason, ...] = ()
+    draft: IndexedDraft | None = None
+    tenant: str = ""
+
+
+@dataclass(frozen=True)
+class TargetEntry:
+    """A target with its packages.
+
+    Attributes:
+        url: The URL of the repository without credentials.
+        directory: The folder of the packages in the repository.
+        head: The head of the target branch. "" if there is no branch.
+        last_commit_seconds: The date of the newest commit, in seconds since 1970. 0 if there is no commit.
+        read_error: The reason why the target cannot be read. "" if it was read.
+    """
+
+    name: str
+    labels: Mapping[str, str]
+    url: str
+    branch: str
+    directory: str = ""
+    head: str = ""
+    packages: tuple[PackageRow, ...] = ()
+    last_commit_seconds: int = 0
+    read_error: str = ""
+
+    @cached_property
+    def by_package(self) -> Mapping[str, PackageRow]:
+        """The packages by path."""
+        return {row.package: row for row in self.packages}
+
+    @cached_property
+    def state_counts(self) -> Mapping[PackageState, int]:
+        """The number of packages by state. States without packages are omitted."""
+        return count_states(self.packages)
+
+    @cached_property
+    def drafts(self) -> tuple[IndexedDraft, ...]:
+        """The open drafts of the packages."""
+        return tuple(row.draft for row in self.packages if row.draft)
+
+
+def count_states(packages: Iterable[PackageRow]) -> Mapping[PackageState, int]:
+    """Return the number of packages by state. States without packages are omitted."""
+    states = [row.state for row in packages]
+    return {state: count for state in PACKAGE_STATES if (count := states.count(state))}
+
+
+@dataclass(frozen=True)
+class FleetIndex:
+    """The fleet after a pass.
+
+    Attributes:
+        number: The number of the index in this process. It increases with each index.
+        completed_at: The end of the pass, in seconds since 1970.
+        config: The ID of the config, such as a commit ID.
+        changes: The changes of open drafts, sorted by `ReviewChange.sort_key`.
+    """
+
+    number: int
+    completed_at: int
+    config: str
+    targets: tuple[TargetEntry, ...] = ()
+    changes: tuple[ReviewChange, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    contents: Mapping[str, VariantContent] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def by_target(self) -> Mapping[str, TargetEntry]:
+        """The targets by name."""
+        return {target.name: target for target in self.targets}
+
+    @cached_property
+    def by_change(self) -> Mapping[str, ReviewChange]:
+        """The changes by key."""
+        return {change.key: change for change in self.changes}
+
+    @cached_property
+    def state_counts(self) -> Mapping[PackageState, int]:
+        """The number of packages by state. States without packages are omitted."""
+        counts = dict.fromkeys(PACKAGE_STATES, 0)
+        for target in self.targets:
+            for state, count in target.state_counts.items():
+                counts[state] += count
+        return {state: count for state, count in counts.items() if count}
+
+    @cached_property
+    def package_count(self) -> int:
+        """The number of packages."""
+        return sum(self.state_counts.values())
+
+
+def shorten_digest(digest: str) -> str:
+    """Return the form of a digest for URLs."""
+    return digest.removeprefix("sha256:")[:KEY_CHARACTERS]
