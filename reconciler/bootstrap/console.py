@@ -1,23 +1,77 @@
-"""The index of the console, as the settings describe it."""
+"""The web console, as the settings describe it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler.bootstrap.options import build_git_options
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.reconcile.remotes.targets import DraftReader
+from reconciler.server.console.context import ConsoleContext
+from reconciler.server.console.people import LocalAuthenticator, Person
+from reconciler.server.request_origin import is_loopback
+from reconciler.service.index_thread import IndexThread
+from reconciler.settings import SettingsError
 
 if TYPE_CHECKING:
     from reconciler.git.errors import GitError
     from reconciler.planning.decide.fleet_plan import FleetPlan
     from reconciler.planning.model.targets import Target
     from reconciler.reconcile.reconcile_pass import PassReport
+    from reconciler.service.state import ServiceState
     from reconciler.settings import Settings
+
+
+class Console:
+    """The console of the service. It is the same object while the settings do not change.
+
+    Args:
+        config: The URL or path of the config.
+
+    Raises:
+        SettingsError: The settings of the console are not safe.
+    """
+
+    def __init__(self, settings: Settings, config: str, state: ServiceState, clock: Callable[[], float]) -> None:
+        if not is_loopback(settings.listen_address):
+            raise SettingsError(
+                "console.enabled: the console has no authentication, so `server.listen` must be an address of this"
+                f' machine, for example 127.0.0.1:8080, not "{settings.listen_address}"'
+            )
+        name, email = build_git_options(settings).author
+        self._index_thread = IndexThread(build_fleet_indexer(settings, config))
+        self._clock = clock
+        self.context = ConsoleContext(
+            state, self._index_thread, LocalAuthenticator(Person(name, email)), clock
+        )  # fmt: skip
+        self._index_thread.start()
+
+    def observe(self, report: PassReport, failures: Mapping[str, GitError]) -> None:
+        """Update the pages after a pass."""
+        self._index_thread.observe(observe_pass(report, failures, int(self._clock())))
+
+    def close(self) -> None:
+        """Stop the thread of the console."""
+        self._index_thread.close()
+
+
+def build_console(
+    settings: Settings, config: str, state: ServiceState, clock: Callable[[], float] = time.time
+) -> Console | None:
+    """Build the console. Return None if it is disabled, or if the service has no HTTP server.
+
+    Raises:
+        SettingsError: The settings of the console are not safe.
+    """
+    if not (settings.console.enabled and settings.listen_address):
+        return None
+    return Console(settings, config, state, clock)
 
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.server.address import ListenError
 from reconciler.server.application import create_app
+from reconciler.server.console.routes import create_console_routes
 from reconciler.server.deliveries import SecretFile, WebhookDeliveries
 from reconciler.server.health_routes import create_health_routes
 from reconciler.server.http_server import HttpServer
@@ -22,6 +24,9 @@ from reconciler.server.webhook_route import create_webhook_route
 from reconciler.service.state import ServiceState
 from reconciler.settings import Settings, SettingsError
 from reconciler.telemetry.event_log import log
+
+if TYPE_CHECKING:
+    from reconciler.server.console.context import ConsoleContext
 
 
 class ServiceServer:
@@ -40,11 +45,13 @@ class ServiceServer:
         self._metrics_access = MetricsAccess()
         self._origin_rules = OriginRules()
         self._state = state
+        self._console: ConsoleContext | None = None
         webhook_limit = AddressRateLimit(limits.webhooks_per_minute)
         routes = [
             *create_health_routes(state, lambda: self._origin_rules),
             create_metrics_route(self._metrics_access),
             create_webhook_route(self._deliveries, webhook_limit),
+            *create_console_routes(lambda: self._console),
         ]
         app = create_app(routes, limits, lambda: self._origin_rules)
         try:
@@ -52,8 +59,11 @@ class ServiceServer:
         except ListenError as error:
             raise SettingsError(str(error)) from error
 
-    def apply(self, settings: Settings) -> None:
+    def apply(self, settings: Settings, console: ConsoleContext | None = None) -> None:
         """Start the server, move it to another address, or stop it, as the settings require.
+
+        Args:
+            console: The data of the console. If it is None, the console is disabled.
 
         Raises:
             SettingsError: The address or the secret file cannot be used. The server is not changed.
@@ -79,6 +89,7 @@ class ServiceServer:
         self._deliveries.secrets = secret_file.secrets if secret_file else None
         self._state.find_secrets_failure = secret_file.find_failure if secret_file else lambda: None
         self._metrics_access.token_file = token_file
+        self._console = console
 
     @property
     def port(self) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from reconciler.bootstrap import console as bootstrap_console
 from reconciler.bootstrap import health as bootstrap_health
 from reconciler.bootstrap import heartbeat as bootstrap_heartbeat
 from reconciler.bootstrap import notifications as bootstrap_notifications
@@ -38,10 +39,13 @@ from reconciler.telemetry.event_log import log
 from reconciler.telemetry.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from reconciler.bootstrap.server import ServiceServer
     from reconciler.bootstrap.tracing import TraceExport
+    from reconciler.git.errors import GitError
+    from reconciler.krm.findings import Finding
+    from reconciler.reconcile.reconcile_pass import PassReport
     from reconciler.service.loop import ServiceWork, Wakeup, WakeupQueue
     from reconciler.service.pass_reporter import PassReporter
     from reconciler.service.state import ServiceState
@@ -145,10 +149,17 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     bootstrap_services.warn_about_signatures(services.inputs.signer)
     notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)
     heartbeat = bootstrap_heartbeat.build_heartbeat(settings, services.inputs, is_read_only=state.is_read_only)
+    console = bootstrap_console.build_console(settings, require_config_url(settings), state)
+
+    def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
+        if console:
+            console.observe(report, failures)
+        return notifications.observe(report, failures)
+
     passes = pass_runner.PassRunner(
-        services.source, services.remotes, services.pass_services, publisher, observe=notifications.observe
+        services.source, services.remotes, services.pass_services, publisher, observe=observe
     )
-    parts.server.apply(settings)
+    parts.server.apply(settings, console.context if console else None)
     set_up_logs(settings, service=True)
     start_event.record_shard(settings)
     parts.traces.apply(settings)
@@ -176,6 +187,8 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
         remotes.close()
         notifications.close()
         heartbeat.close()
+        if console:
+            console.close()
 
     return loop.ServiceWork(
         run, services.backoff.retry_now, schedule, folders, lambda: passes.seconds_until_due, gather_seconds,

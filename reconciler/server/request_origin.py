@@ -65,6 +65,11 @@ def build_origin_rules(
     return OriginRules(frozenset(names), address in _ALL_ADDRESSES, networks)
 
 
+def is_loopback(listen: str) -> bool:
+    """Return whether a server that listens on the address `listen` accepts only connections from this machine."""
+    return split_address(listen)[0].lower() in _LOOPBACK_NAMES
+
+
 class OriginCheck:
     """Sets the client address behind proxies, and responds with the status 421 to a host that is not allowed.
 

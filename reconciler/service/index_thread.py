@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reconciler.git.errors import GitError
@@ -63,8 +64,9 @@ class IndexThread:
             self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
-        while (observed := self._wait()) is not None:
-            self._build(observed)
+        with suppress(_IndexStoppedError):
+            while (observed := self._wait()) is not None:
+                self.build(observed)
 
     def _wait(self) -> ObservedPass | None:
         """Wait for a request, and return it. Return None if the thread must stop."""
@@ -73,13 +75,12 @@ class IndexThread:
             observed, self._observed = self._observed, None
             return None if self._is_stopping else observed
 
-    def _build(self, observed: ObservedPass) -> None:
+    def build(self, observed: ObservedPass) -> None:
+        """Build the index for a pass now, in the thread of the caller."""
         try:
             with repository_boundary("the index of the console"):
                 self.index = self._indexer.update(observed, self._report_progress)
             self.error = ""
-        except _IndexStoppedError:
-            log.debug("console_index_stopped")
         except GitError as error:
             log_if_internal(error)
             log.warning("console_index_failed", message=error.full_message)

@@ -6,6 +6,7 @@ from pydantic import field_validator
 
 from reconciler.krm.names import validate_ref_name
 from reconciler.planning.model.shard import parse_shard
+from reconciler.settings.console import ConsoleSettings
 from reconciler.settings.declaration import declare
 from reconciler.settings.drafts import ApprovalSettings, DraftSettings, GuardSettings, ReviewSettings
 from reconciler.settings.forge import ForgeSettings
@@ -68,6 +69,7 @@ class Settings(PollingSettings):
     sources: SourceSettings = SourceSettings()
     forge: ForgeSettings = ForgeSettings()
     server: ServerSettings = ServerSettings()
+    console: ConsoleSettings = ConsoleSettings()
     health: HealthSettings = HealthSettings()
     webhooks: WebhookSettings = WebhookSettings()
     notifications: NotificationSettings = NotificationSettings()

@@ -31,7 +31,7 @@ from reconciler.output.status.package_sections import format_task, read_inputs, 
 from reconciler.output.text import format_count, to_one_line
 from reconciler.planning.lifecycle.open_drafts import CONFLICTS_NOT_ACCEPTED, TargetPackage
 
-_COLUMN_PLACEHOLDER = "…"
+_ANY_TARGET = "*"
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _build_row(cluster: ReportCluster, package: ReportPackage, contents: dict[st
     return PackageRow(
         target=target,
         package=state.package,
-        column=TargetNames(target).replace_cluster(state.package, _COLUMN_PLACEHOLDER),
+        column=TargetNames(target).replace_cluster(state.package, _ANY_TARGET),
         owner=format_owner(state.record.owner),
         state=state.state,
         version=state.revision.number if state.revision else 0,
@@ -146,7 +146,8 @@ def _index_draft(
         draft.draft.lifecycle, details.since, draft.draft.pull_request_number, draft.editors, rejection, refusals,
         package.record.tenant,
     )  # fmt: skip
-    return IndexedDraft(member, shorten_digest(key), str(change), change.owner, digest), content
+    title = names.replace_cluster(str(change), _ANY_TARGET)
+    return IndexedDraft(member, shorten_digest(key), title, change.owner, digest), content
 
 
 def _compute_variant_digest(

@@ -116,7 +116,8 @@ class ReviewChange:
     """The drafts of all targets with one cause. The variant with the most targets comes first.
 
     Attributes:
-        title: The operation, the package and the step of versions, such as `update gateway v1 → v2`.
+        title: The operation, the package and the step of versions, such as `update gateway v1 → v2`. The name of a
+            target is `*`.
         owner: The object that requests the packages.
     """
 
@@ -167,7 +168,7 @@ class PackageRow:
     """A package of a target.
 
     Attributes:
-        column: The package, in which the name of its target is replaced. Packages of one preset have one column.
+        column: The package, with `*` for the name of its target. The packages of one preset have one column.
         owner: The object that requests the package, or the set that creates this object.
         version: The number of the published revision. 0 if the published content has no revision number.
         upstream: The upstream of the published content, or of the draft if nothing is published.

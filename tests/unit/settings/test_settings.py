@@ -35,7 +35,7 @@ SHARD = (
     "must be i/n, which means shard i of n shards, with 1 <= i <= n <= 1,000, for example 2/5; 1/1 means all targets"
 )
 TOP = (
-    "approvals, cache, config, drafts, fleet, forge, functions, git, guards, health, limits, log, max_backoff_seconds, "
+    "approvals, cache, config, console, drafts, fleet, forge, functions, git, guards, health, limits, log, max_backoff_seconds, "
     "merge, metrics, notifications, poll_jitter_percent, poll_seconds, rendering, review, rules, server, shard, signing, "
     "sources, state_ref, status, tenancy, tracing, webhooks"
 )

@@ -1,0 +1,35 @@
+"""The data that the pages of the console use. The service replaces it when its settings change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.server.console.people import Authenticator
+
+if TYPE_CHECKING:
+    from reconciler.output.fleet.model import FleetIndex
+    from reconciler.service.index_thread import IndexThread
+    from reconciler.service.state import ServiceState
+
+
+@dataclass(frozen=True)
+class ConsoleContext:
+    """The data and settings of the console.
+
+    Attributes:
+        index_thread: Builds the index of the fleet.
+        clock: Returns seconds since 1970.
+    """
+
+    state: ServiceState
+    index_thread: IndexThread
+    authenticator: Authenticator
+    clock: Callable[[], float] = time.time
+
+    @property
+    def index(self) -> FleetIndex | None:
+        """The newest index. None if no index is complete."""
+        return self.index_thread.index

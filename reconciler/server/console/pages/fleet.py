@@ -1,0 +1,113 @@
+"""The first page: what waits for a review, what is blocked, and the state of the fleet by label."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from reconciler.krm.findings import Finding, Severity
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.model import FleetIndex, TargetEntry
+from reconciler.planning.lifecycle.open_drafts import PackageState
+from reconciler.server.console.page import PageContent, PageRequest
+
+MAX_ROWS = 10
+_WAITING_STATES: tuple[PackageState, ...] = ("draft", "edited", "proposed", "removal")
+_BLOCKED_STATES: tuple[PackageState, ...] = ("blocked", "held")
+
+
+@dataclass(frozen=True)
+class HealthRow:
+    """The packages of the targets with one value of a label. `ok` packages wait for nothing."""
+
+    value: str
+    targets: int
+    ok: int
+    waiting: int
+    blocked: int
+
+    @property
+    def packages(self) -> int:
+        """The number of all packages."""
+        return self.ok + self.waiting + self.blocked
+
+
+def build_page(page: PageRequest) -> PageContent:
+    """Build the content of the page."""
+    index, request = page.index, page.request
+    waiting = [change for change in index.changes if change.state in ("waiting", "proposed")]
+    labels = list_group_labels(index.targets)
+    label = request.query_params.get("label", "")
+    label = label if label in labels else next(iter(labels), "")
+    errors = [finding for finding in index.findings if finding.severity is Severity.ERROR]
+    return PageContent(
+        "fleet.html",
+        {
+            "waiting": waiting[:MAX_ROWS],
+            "waiting_count": len(waiting),
+            "errors": group_errors(errors)[:MAX_ROWS],
+            "error_count": len(errors),
+            "unread": [target for target in index.targets if target.read_error],
+            "labels": labels,
+            "label": label,
+            "health": build_health_rows(index, label)[:MAX_ROWS],
+            "blocked_count": sum(index.state_counts.get(state, 0) for state in _BLOCKED_STATES),
+            "draft_count": sum(index.state_counts.get(state, 0) for state in _WAITING_STATES),
+        },
+    )
+
+
+def list_group_labels(targets: Iterable[TargetEntry]) -> Sequence[str]:
+    """Return the labels that divide the targets into groups, the label with the fewest values first."""
+    values: dict[str, set[str]] = {}
+    count = 0
+    for target in targets:
+        count += 1
+        for name, value in target.labels.items():
+            values.setdefault(name, set()).add(value)
+    # A label with a different value for each target does not form groups.
+    groups = {name: len(found) for name, found in values.items() if 1 < len(found) < max(count, 3)}
+    return sorted(groups, key=lambda name: (groups[name], name))
+
+
+def build_health_rows(index: FleetIndex, label: str) -> list[HealthRow]:
+    """Return one row for each value of a label, the row with the most blocked packages first."""
+    targets: Counter[str] = Counter()
+    states: dict[str, Counter[str]] = {}
+    for target in index.targets:
+        value = target.labels.get(label, "")
+        targets[value] += 1
+        states.setdefault(value, Counter()).update(target.state_counts)
+    rows = [HealthRow(value, targets[value], *_count_states(counts)) for value, counts in states.items()]
+    return sorted(rows, key=lambda row: (-row.blocked, -row.waiting, row.value))
+
+
+def _count_states(counts: Mapping[str, int]) -> tuple[int, int, int]:
+    waiting = sum(counts.get(state, 0) for state in _WAITING_STATES)
+    blocked = sum(counts.get(state, 0) for state in _BLOCKED_STATES)
+    return sum(counts.values()) - waiting - blocked, waiting, blocked
+
+
+@dataclass(frozen=True)
+class ErrorGroup:
+    """Errors with one code and one location in the config."""
+
+    code: str
+    message: str
+    file: str
+    line: int
+    count: int
+
+
+def group_errors(findings: Iterable[Finding]) -> list[ErrorGroup]:
+    """Return the errors by code and location, the most frequent first."""
+    groups: dict[tuple[str, str, int], list[Finding]] = {}
+    for finding in findings:
+        location = finding.location
+        key = (finding.code, location.file or finding.message, location.line)
+        groups.setdefault(key, []).append(finding)
+    rows = [
+        ErrorGroup(code, members[0].message, members[0].location.file, line, len(members))
+        for (code, _, line), members in groups.items()
+    ]
+    return sorted(rows, key=lambda row: -row.count)
