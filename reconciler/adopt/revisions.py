@@ -1,14 +1,110 @@
-"""Revisions of other tools: whether a text is a version range."""
+"""Revisions of other tools as revisions of packages: branches, tags, commits and version ranges.
+
+The tools use a revision of the whole repository. A package of the reconciler has its own tags, such as `apps/web/v1`.
+"""
 
 from __future__ import annotations
 
 import re
+from typing import Literal
 
+from reconciler.adopt.requests import RepositoryReader, RepositoryReference, UpstreamReference
+from reconciler.controllers.package_variants.upstream_resolution import is_immutable_name
+from reconciler.krm.names import validate_workspace_name
 from reconciler.krm.version_ranges import parse_range
+from reconciler.lazy_dataclasses import dataclass
 
 _RANGE = re.compile(r"[*^~<>=|,\s]|(?:^|\.)[xX](?:\.|$)")
+_COMMIT = re.compile(r"[0-9a-f]{7,40}")
+_VERSION = re.compile(r"v?[0-9]+(?:\.[0-9]+)+.*")
+_PREFIXES: dict[Literal["branch", "tag"], str] = {"branch": "refs/heads/", "tag": "refs/tags/"}
+
+
+@dataclass(frozen=True)
+class GitRevision:
+    """A revision of a whole repository. The branch "" is the default branch."""
+
+    kind: Literal["branch", "tag", "commit", "range"]
+    name: str = ""
+
+    @property
+    def ref(self) -> str:
+        """The name for a reader of repositories."""
+        return f"{_PREFIXES[self.kind]}{self.name}" if self.name and self.kind in ("branch", "tag") else self.name
+
+
+@dataclass(frozen=True)
+class UnusableRevision:
+    """A revision that a package cannot have."""
+
+    reason: str
+    suggestion: str
 
 
 def is_version_range(text: str) -> bool:
     """Return whether a text is a range such as `1.*`. Argo CD reads a text such as `v1` as the name of a tag."""
     return _RANGE.search(text) is not None and parse_range(text) is not None
+
+
+def read_git_revision(url: str, text: str, read_repository: RepositoryReader) -> GitRevision:
+    """Return the revision that a text such as `targetRevision` names. A branch has precedence over a tag."""
+    if text in ("", "HEAD"):
+        return GitRevision("branch")
+    if text.startswith("refs/"):
+        return parse_full_ref(text)
+    if is_version_range(text):
+        return GitRevision("range", text)
+    candidates = (GitRevision("branch", text), GitRevision("tag", text))
+    for candidate in candidates:
+        if not isinstance(read_repository(url, candidate.ref), str):
+            return candidate
+    if _COMMIT.fullmatch(text):
+        return GitRevision("commit", text)
+    # The repository cannot be read, or the revision does not exist.
+    return candidates[_VERSION.fullmatch(text) is not None]
+
+
+def parse_full_ref(text: str) -> GitRevision:
+    """Return the revision of a ref such as `refs/heads/main`. Refs besides branches and tags are like commits."""
+    kind = next((kind for kind, prefix in _PREFIXES.items() if text.startswith(prefix)), None)
+    return GitRevision(kind, text.removeprefix(_PREFIXES[kind])) if kind else GitRevision("commit", text)
+
+
+def build_git_upstream(
+    url: str, revision: GitRevision, package: str, read_repository: RepositoryReader
+) -> UpstreamReference | UnusableRevision:
+    """Return the upstream for a folder of a Git repository.
+
+    A tag of the whole repository can be used if the package has a tag of the same name with the same content.
+    """
+    name = revision.name
+    if revision.kind == "branch":
+        return UpstreamReference(RepositoryReference("git", url, name), package, (("revision", -1),))
+    if revision.kind == "tag":
+        suffix = name.removeprefix(f"{package}/")
+        if _can_be_revision(suffix) and (suffix != name or _has_equal_tag(url, name, package, read_repository)):
+            field = "revision" if is_immutable_name(suffix) else "tag"
+            return UpstreamReference(RepositoryReference("git", url), package, ((field, suffix),))
+    match revision.kind:
+        case "tag" if _can_be_revision(name):
+            action = f"Create the tag {package}/{name} with the same commit"
+        case _:
+            action = f"Create a tag such as {package}/v1 with the commit to use, name it in this field"
+    what = {"tag": "tag", "commit": "commit", "range": "range of tags"}[revision.kind]
+    return UnusableRevision(
+        f"{name!r} is a {what} of the whole repository, and not of the package {package}",
+        f"{action}, and run the command again.",
+    )
+
+
+def _can_be_revision(suffix: str) -> bool:
+    # The revision 1 is the tag v1.
+    return validate_workspace_name(suffix) is None and not suffix.isdecimal()
+
+
+def _has_equal_tag(url: str, name: str, package: str, read_repository: RepositoryReader) -> bool:
+    whole, own = (read_repository(url, f"refs/tags/{tag}") for tag in (name, f"{package}/{name}"))
+    if isinstance(whole, str) or isinstance(own, str):
+        return False
+    content = whole.subtree(package)
+    return bool(content) and content == own.subtree(package)

@@ -95,8 +95,13 @@ class SourceRepositories:
     def __call__(self, url: str, revision: str) -> FileTree | str:
         """Return the files of a repository at a branch or tag, or the reason why they cannot be read."""
         ref = "" if revision == "HEAD" else revision
-        if self.is_source(url) and (not self._source.branch or ref in ("", self._source.branch)):
-            return self._source.root_files
+        branch = self._source.branch
+        if self.is_source(url):
+            if not branch and ref.startswith("refs/tags/"):
+                return "SOURCE is a plain folder, which has no tags"
+            if not branch or ref in ("", branch, f"refs/heads/{branch}"):
+                return self._source.root_files
+            url = self._source.url
         if (url, ref) not in self._read:
             self._read[url, ref] = self._fetch(url, ref)
         return self._read[url, ref]
@@ -114,10 +119,11 @@ class SourceRepositories:
         requests = []
         for request in read.requests:
             repository = request.upstream.repository
-            if repository.type == "git" and not repository.branch:
-                if repository.url not in branches:
+            if repository.type == "git":
+                if repository.url not in branches and not repository.branch:
                     branches[repository.url] = self._find_default_branch(repository.url)
-                changed = replace(repository, branch=branches[repository.url])
+                branch = repository.branch or branches[repository.url]
+                changed = replace(repository, branch="" if branch == DEFAULT_BRANCH else branch)
                 request = replace(request, upstream=replace(request.upstream, repository=changed))
             requests.append(request)
         return replace(read, requests=tuple(requests))

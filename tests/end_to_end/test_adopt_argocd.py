@@ -166,6 +166,33 @@ def test_the_fleet_repository_is_required(folder: Path) -> None:
     assert "--fleet must name the repository for the branches of the clusters" in result.stderr
 
 
+APPLICATION = """\
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web}
+spec:
+  source: {repoURL: APPS, targetRevision: v1.2.0, path: plain/web}
+  destination: {name: berlin, namespace: shop}
+"""
+
+
+def test_a_tag_of_the_repository_is_imported_if_the_package_has_the_same_tag(tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "apps.git")
+    old = {"plain/web/app.yaml": MANIFEST.format(name="old").encode()}
+    commit_files(repository, "refs/tags/v1.2.0", old)
+    files = {"app.yaml": APPLICATION.replace("APPS", URL), "plain/web/app.yaml": MANIFEST.format(name="new")}
+    commit_files(repository, "refs/heads/main", {path: text.encode() for path, text in files.items()})
+
+    result = adopt(tmp_path)
+    assert "Create the tag plain/web/v1.2.0 with the same commit, and run the command again." in result.stdout
+
+    commit_files(repository, "refs/tags/plain/web/v1.2.0", old)
+    write_rendered(tmp_path, {"berlin/web.yaml": MANIFEST.format(name="old")})
+    result = adopt(tmp_path, "--rendered", "rendered")
+    assert "1 Equal, 0 Different, 0 NotVerified; 0 not imported" in result.stdout, result.stderr
+    assert "revision: v1.2.0" in (tmp_path / "out/config/packages/web.yaml").read_text()
+
+
 OVERLAY_SET = """\
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reconciler.adopt.argocd.clusters import ArgoCluster, find_cluster_name, read_clusters
+from reconciler.adopt.argocd.contents import ApplicationSource
 from reconciler.adopt.argocd.generators import GeneratorContext, GeneratorError, Parameters, expand_generator
-from reconciler.adopt.argocd.sources import ApplicationSource, convert_source
+from reconciler.adopt.argocd.sources import convert_source
 from reconciler.adopt.argocd.templates import TemplateError, render_template
 from reconciler.adopt.documents import SourceDocument, get_list, get_mapping, get_text, has_kind, read_documents
 from reconciler.adopt.requests import PackageRequest, ReadRequests, RepositoryReader

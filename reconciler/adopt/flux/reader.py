@@ -17,15 +17,27 @@ from reconciler.adopt.flux.objects import (
     read_folder,
 )
 from reconciler.adopt.flux.releases import convert_release
-from reconciler.adopt.flux.sources import build_folder_upstream
+from reconciler.adopt.flux.sources import (
+    GitSource,
+    build_artifact_upstream,
+    find_source_problem,
+    normalize_folder,
+    read_git_source,
+)
 from reconciler.adopt.layout import Layout
 from reconciler.adopt.overlays import OverlayError, find_build_root, read_options
-from reconciler.adopt.requests import KustomizeRequest, PackageRequest, ReadRequests, RepositoryReader
+from reconciler.adopt.requests import (
+    KustomizeRequest,
+    PackageRequest,
+    ReadRequests,
+    RepositoryReader,
+    UpstreamReference,
+)
 from reconciler.adopt.resources import YAML_SUFFIXES
 from reconciler.adopt.units import AGENT_SUGGESTION, CLUSTER_IN_SECRET, NotImported
 from reconciler.catalog.files import FileTree
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
-from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.package import is_kustomization_file
 
 FLUX_SYSTEM = "flux-system"
@@ -113,7 +125,7 @@ class _ClusterReader:
             elif (document.name, get_namespace(document)) != (FLUX_SYSTEM, FLUX_SYSTEM):
                 self._convert_kustomization(document)
         for document in releases:
-            self._add(document, convert_release(document, self.objects, self.not_imported))
+            self._add(document, convert_release(document, self.objects, self.read_repository, self.not_imported))
 
     def _add(self, document: SourceDocument, request: PackageRequest | NotImported | None) -> None:
         if request is None:
@@ -152,29 +164,42 @@ class _ClusterReader:
             name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
             suggestion = "Add the source object to the folder of the cluster."
             return document.report(("spec", "sourceRef"), f"{name} is not in the source", suggestion)
-        path = get_text(spec, "path") or "./"
-        upstream = build_folder_upstream(source, path)
-        if isinstance(upstream, NotImported):
-            return upstream
-        files, kustomize = FileTree(), None
-        if upstream.repository.type == "git":
-            read = self.read_repository(upstream.repository.url, upstream.repository.branch)
-            if isinstance(read, str):
-                suggestion = "Make the repository readable, or name the source with --repo-url."
-                return document.report(("spec", "sourceRef"), f"the repository cannot be read: {read}", suggestion)
-            files = read
-            content = self._read_folder(document, files, upstream.package)
-            if content is None or isinstance(content, NotImported):
-                return content
-            if content.has_kustomization:
-                root = find_build_root(files, upstream.package)
-                built = self._read_overlay(document, upstream.package, root)
-                if isinstance(built, NotImported):
-                    return built
-                kustomize = built
-                upstream = replace(upstream, package=root)
-        if variables := self._find_substitutions(document, files, upstream.package):
+        path = get_text(spec, "path")
+        if problem := find_source_problem(source, path):
+            return problem
+        if source.data["kind"] == "OCIRepository":
+            return self._build_request(document, build_artifact_upstream(source))
+        return self._read_git_package(document, read_git_source(source), normalize_folder(path))
+
+    def _read_git_package(
+        self, document: SourceDocument, source: GitSource, folder: str
+    ) -> PackageRequest | NotImported | None:
+        files = self.read_repository(source.url, source.revision.ref)
+        if isinstance(files, str):
+            if source.revision.kind != "branch":
+                unusable = source.build_upstream(folder, self.read_repository)
+                if isinstance(unusable, NotImported):
+                    return unusable
+            suggestion = "Make the repository readable, or name the source with --repo-url."
+            return document.report(("spec", "sourceRef"), f"the repository cannot be read: {files}", suggestion)
+        content = self._read_folder(document, files, folder)
+        if content is None or isinstance(content, NotImported):
+            return content
+        package, kustomize = folder, None
+        if content.has_kustomization:
+            package = find_build_root(files, folder)
+            built = self._read_overlay(document, folder, package)
+            if isinstance(built, NotImported):
+                return built
+            kustomize = built
+        if variables := self._find_substitutions(document, files, package):
             return variables
+        upstream = source.build_upstream(package, self.read_repository)
+        return upstream if isinstance(upstream, NotImported) else self._build_request(document, upstream, kustomize)
+
+    def _build_request(
+        self, document: SourceDocument, upstream: UpstreamReference, kustomize: KustomizeRequest | None = None
+    ) -> PackageRequest:
         return PackageRequest(
             document.name, document.name, self.objects.cluster, document.name, upstream, None, "", {}, document.file,
             kustomize,

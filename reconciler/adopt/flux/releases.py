@@ -9,7 +9,7 @@ from reconciler.adopt.documents import SourceDocument, get_list, get_mapping, ge
 from reconciler.adopt.flux.objects import ClusterObjects, get_namespace
 from reconciler.adopt.flux.sources import build_chart_upstream
 from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
-from reconciler.adopt.requests import HelmRequest, PackageRequest, UpstreamReference
+from reconciler.adopt.requests import HelmRequest, PackageRequest, RepositoryReader, UpstreamReference
 from reconciler.adopt.units import AGENT_SUGGESTION, CLUSTER_IN_SECRET, NotImported
 from reconciler.packages.charts.values import ValuesLayer, merge_layers
 from reconciler.packages.parsing import ParseFailure, parse_cached
@@ -25,7 +25,10 @@ _REFUSED = {
 
 
 def convert_release(
-    document: SourceDocument, objects: ClusterObjects, not_imported: list[NotImported]
+    document: SourceDocument,
+    objects: ClusterObjects,
+    read_repository: RepositoryReader,
+    not_imported: list[NotImported],
 ) -> PackageRequest | NotImported:
     """Return the request of a HelmRelease, or the reason why it cannot be imported.
 
@@ -42,7 +45,7 @@ def convert_release(
         for name, reason in _REPORTED.items()
         if spec.get(name)
     )
-    upstream = _read_upstream(document, objects, namespace)
+    upstream = _read_upstream(document, objects, namespace, read_repository)
     if isinstance(upstream, NotImported):
         return upstream
     values = _read_values(document, objects, namespace)
@@ -72,7 +75,7 @@ def _read_flags(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_upstream(
-    document: SourceDocument, objects: ClusterObjects, namespace: str
+    document: SourceDocument, objects: ClusterObjects, namespace: str, read_repository: RepositoryReader
 ) -> UpstreamReference | NotImported:
     path: tuple[str, ...] = ("spec", "chartRef")
     reference = get_mapping(document.spec, "chartRef")
@@ -89,7 +92,8 @@ def _read_upstream(
         name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
         suggestion = "Add the source object to the folder of the cluster."
         return document.report(path, f"HelmRelease {document.name}: the source {name} is not in the source", suggestion)
-    return build_chart_upstream(source, get_text(chart, "chart").removeprefix("./"), get_text(chart, "version"))
+    name, version = get_text(chart, "chart").removeprefix("./"), get_text(chart, "version")
+    return build_chart_upstream(source, name, version, read_repository)
 
 
 def _read_values(document: SourceDocument, objects: ClusterObjects, namespace: str) -> Mapping[str, Any] | NotImported:

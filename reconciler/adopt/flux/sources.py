@@ -6,44 +6,87 @@ import posixpath
 from collections.abc import Mapping
 
 from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
-from reconciler.adopt.requests import RepositoryReference, UpstreamReference
+from reconciler.adopt.requests import RepositoryReader, RepositoryReference, UpstreamReference
+from reconciler.adopt.revisions import GitRevision, UnusableRevision, build_git_upstream, parse_full_ref
 from reconciler.adopt.units import NotImported
+from reconciler.krm.version_ranges import is_exact_version
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.redaction import has_credentials
 
-_TAG_SUGGESTION = "Create a revision tag <package>/v1, and use spec.upstream.revision."
+FLUX_BRANCH = "master"
+"""The branch of a GitRepository without a reference."""
 
 
-def build_folder_upstream(source: SourceDocument, path: str) -> UpstreamReference | NotImported:
-    """Return the upstream for a folder of a GitRepository or OCIRepository."""
-    url = get_text(source.spec, "url")
-    if has_credentials(url):
+@dataclass(frozen=True)
+class GitSource:
+    """A GitRepository.
+
+    Attributes:
+        field: The field of `spec.ref` that determines the revision, or "".
+    """
+
+    document: SourceDocument
+    url: str
+    revision: GitRevision
+    field: str
+
+    def build_upstream(self, package: str, read_repository: RepositoryReader) -> UpstreamReference | NotImported:
+        """Return the upstream for a folder."""
+        upstream = build_git_upstream(self.url, self.revision, package, read_repository)
+        if isinstance(upstream, UnusableRevision):
+            path = ("spec", "ref", self.field)
+            return self.document.report(path, upstream.reason, upstream.suggestion)
+        return upstream
+
+
+def read_git_source(source: SourceDocument) -> GitSource:
+    """Return the URL and the revision of a GitRepository."""
+    url, reference = get_text(source.spec, "url"), get_mapping(source.spec, "ref")
+    # The order is the precedence of Flux.
+    for name in ("commit", "name", "semver", "tag", "branch"):
+        if text := get_text(reference, name):
+            return GitSource(source, url, _read_revision(name, text), name)
+    return GitSource(source, url, GitRevision("branch", FLUX_BRANCH), "")
+
+
+def _read_revision(field: str, text: str) -> GitRevision:
+    match field:
+        case "commit" | "tag" | "branch":
+            return GitRevision(field, text)
+        case "semver":
+            return GitRevision("range", text)
+        case _:
+            return parse_full_ref(text)
+
+
+def find_source_problem(source: SourceDocument, path: str) -> NotImported | None:
+    """Return the reason if a folder of a source cannot be a package."""
+    if has_credentials(get_text(source.spec, "url")):
         return source.report(("spec", "url"), "the URL contains credentials", "Move them to the settings.")
-    folder = posixpath.normpath(path.removeprefix("./") or ".").strip("/")
-    if source.data["kind"] == "GitRepository":
-        if folder in (".", "") or folder.startswith(".."):
-            reason = "the package must be in a folder of the repository"
-            return source.report(("spec", "url"), f"{reason}, and not in {path!r}", "Move the files.")
-        repository = _read_git_repository(source, url)
-        if isinstance(repository, NotImported):
-            return repository
-        return UpstreamReference(repository, folder, (("revision", -1),))
-    if source.data["kind"] == "OCIRepository":
-        if folder not in (".", ""):
-            return source.report(("spec", "url"), f"the folder {folder!r} of an artifact is used", "Use its root.")
-        registry, _, package = url.rstrip("/").rpartition("/")
-        repository = RepositoryReference("oci", registry)
-        return UpstreamReference(repository, package, tuple(_read_oci_reference(source).items()))
-    return source.report(("kind",), f"a {source.data['kind']} has no equivalent", "Copy the files to Git.")
+    folder = normalize_folder(path)
+    match source.data["kind"]:
+        case "GitRepository":
+            if folder == "." or folder.startswith(".."):
+                reason = "the package must be in a folder of the repository"
+                return source.report(("spec", "url"), f"{reason}, and not in {path!r}", "Move the files.")
+        case "OCIRepository":
+            if folder != ".":
+                return source.report(("spec", "url"), f"the folder {folder!r} of an artifact is used", "Use its root.")
+        case kind:
+            return source.report(("kind",), f"a {kind} has no equivalent", "Copy the files to Git.")
+    return None
 
 
-def _read_git_repository(source: SourceDocument, url: str) -> RepositoryReference | NotImported:
-    reference = get_mapping(source.spec, "ref")
-    for name in ("commit", "tag", "semver", "name"):
-        if reference.get(name):
-            reason = f"ref.{name} is a version of the whole repository"
-            return source.report(("spec", "ref", name), reason, _TAG_SUGGESTION)
-    branch = get_text(reference, "branch")
-    return RepositoryReference("git", url, "" if branch in ("", "main") else branch)
+def normalize_folder(path: str) -> str:
+    """Return the path of a folder. "." is the root folder."""
+    return posixpath.normpath(path.strip("/") or ".")
+
+
+def build_artifact_upstream(source: SourceDocument) -> UpstreamReference:
+    """Return the upstream for the artifact of an OCIRepository."""
+    registry, _, package = get_text(source.spec, "url").rstrip("/").rpartition("/")
+    repository = RepositoryReference("oci", registry)
+    return UpstreamReference(repository, package, tuple(_read_oci_reference(source).items()))
 
 
 def _read_oci_reference(source: SourceDocument) -> Mapping[str, str]:
@@ -54,7 +97,9 @@ def _read_oci_reference(source: SourceDocument) -> Mapping[str, str]:
     return {"tag": "latest"}
 
 
-def build_chart_upstream(source: SourceDocument, chart: str, version: str) -> UpstreamReference | NotImported:
+def build_chart_upstream(
+    source: SourceDocument, chart: str, version: str, read_repository: RepositoryReader
+) -> UpstreamReference | NotImported:
     """Return the upstream for a chart of a HelmRepository, GitRepository or OCIRepository.
 
     Args:
@@ -67,10 +112,19 @@ def build_chart_upstream(source: SourceDocument, chart: str, version: str) -> Up
         case "HelmRepository":
             return UpstreamReference(RepositoryReference("helm", url), chart, (("version", version or "*"),))
         case "OCIRepository":
-            repository, _, name = url.rpartition("/")
-            reference = {"version" if key == "tag" else key: text for key, text in _read_oci_reference(source).items()}
-            if reference.get("version") == "latest":
-                reference = {"version": "*"}
-            return UpstreamReference(RepositoryReference("helm", repository), name, tuple(reference.items()))
+            return _build_registry_upstream(source)
         case _:
-            return build_folder_upstream(source, chart)
+            if problem := find_source_problem(source, chart):
+                return problem
+            return read_git_source(source).build_upstream(normalize_folder(chart), read_repository)
+
+
+def _build_registry_upstream(source: SourceDocument) -> UpstreamReference:
+    """Return the upstream for the chart of an OCIRepository. A chart with a tag or digest is an artifact."""
+    upstream = build_artifact_upstream(source)
+    fields = dict(upstream.fields)
+    version = str(fields.get("version") or fields.get("tag", ""))
+    if "version" not in fields and not is_exact_version(version):
+        return upstream
+    repository = replace(upstream.repository, type="helm")
+    return UpstreamReference(repository, upstream.package, (("version", version),))

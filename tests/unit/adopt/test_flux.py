@@ -14,6 +14,7 @@ from reconciler.krm.yaml import emit
 
 URL = "https://git.example.com/apps.git"
 LAYOUT = parse_layout(FLUX_LAYOUT, ("cluster",))
+REVISIONS = ("refs/heads/main", "refs/heads/master", "refs/tags/v1", "refs/tags/apps/web/v1")
 MANIFEST = b"apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
 
 
@@ -57,7 +58,11 @@ def read(*documents: dict[str, Any], files: dict[str, bytes] | None = None, clus
         {f"clusters/{cluster}/all.yaml": File(text.encode()), **{k: File(v) for k, v in (files or {}).items()}}
     )
     assert is_flux(source)
-    return read_flux(source, LAYOUT, lambda url, revision: source if url == URL else "no such repository")
+
+    def read_repository(url: str, revision: str) -> FileTree | str:
+        return source if url == URL and revision in REVISIONS else "no such repository"
+
+    return read_flux(source, LAYOUT, read_repository)
 
 
 def test_a_folder_of_manifests_becomes_a_request() -> None:
@@ -67,6 +72,25 @@ def test_a_folder_of_manifests_becomes_a_request() -> None:
     assert (request.cluster, request.package, request.upstream.package) == ("berlin", "web", "apps/web")
     assert dict(request.upstream.fields) == {"revision": -1}
     assert result.not_imported == ()
+
+
+@pytest.mark.parametrize(
+    ("ref", "branch", "fields"),
+    [
+        ({"branch": "main"}, "main", {"revision": -1}),
+        (None, "master", {"revision": -1}),
+        ({"name": "refs/heads/main", "tag": "v9"}, "main", {"revision": -1}),
+        ({"tag": "v1", "branch": "main"}, "", {"revision": "v1"}),
+        ({"name": "refs/tags/apps/web/v1"}, "", {"revision": "v1"}),
+    ],
+)
+def test_the_revision_of_a_repository(ref: dict[str, Any] | None, branch: str, fields: dict[str, Any]) -> None:
+    repository = flux_object("source", "GitRepository", "flux-system", {"url": URL, **({"ref": ref} if ref else {})})
+    result = read(repository, kustomization("./apps/web"), files={"apps/web/app.yaml": MANIFEST})
+
+    assert result.not_imported == ()
+    (request,) = result.requests
+    assert (request.upstream.repository.branch, dict(request.upstream.fields)) == (branch, fields)
 
 
 def test_only_kustomization_files_of_a_cluster_folder_are_ignored() -> None:
@@ -114,13 +138,19 @@ def test_the_objects_of_flux_itself_and_repeated_folders_are_read_once() -> None
                                                           "namespace": "flux-system"}})],
          "git", "charts/ksm", {"revision": -1}),
         ([{**release(), "spec": {"chartRef": {"kind": "OCIRepository", "name": "app"}}}, OCI],
-         "helm", "app", {"version": "v1"}),
+         "oci", "app", {"tag": "v1"}),
+        *(([{**release(), "spec": {"chartRef": {"kind": "OCIRepository", "name": "app"}}},
+            {**OCI, "spec": {**OCI["spec"], "ref": ref}}], type_, "app", fields)
+          for ref, type_, fields in (
+              ({"tag": "5.27.0"}, "helm", {"version": "5.27.0"}), ({"semver": "5.x"}, "helm", {"version": "5.x"}),
+              ({"digest": "sha256:0a", "tag": "1.0.0"}, "oci", {"digest": "sha256:0a"}), ({}, "oci", {"tag": "latest"}),
+          )),
         ([{**release(), "spec": {"chartRef": {"kind": "HelmChart", "name": "c"}}},
           flux_object("source", "HelmChart", "c", {"chart": "x", "sourceRef": {"kind": "HelmRepository",
                                                                               "name": "stable"}}, "mon")],
          "helm", "x", {"version": "*"}),
     ],
-    ids=["git", "artifact", "chart-object"],
+    ids=["git", "artifact", "artifact-version", "artifact-range", "artifact-digest", "artifact-latest", "chart-object"],
 )  # fmt: skip
 def test_the_chart_of_a_release(
     documents: list[dict[str, Any]], type_: str, package: str, fields: dict[str, Any]
@@ -185,8 +215,14 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
         ([kustomization("./", "root")], {}, "spec.url", "must be in a folder"),
         ([kustomization("./x", sourceRef={"kind": "GitRepository", "name": "x"})], {}, "spec.sourceRef",
          "GitRepository x is not in the source"),
-        ([git_repository({"tag": "v1"}, name="t"), kustomization("./x", sourceRef={"kind": "GitRepository", "name": "t"})],
-         {}, "spec.ref.tag", "a version of the whole repository"),
+        *(([git_repository({"branch": "main", field: text}, name="t"),
+            kustomization("./x", sourceRef={"kind": "GitRepository", "name": "t"})], {}, f"spec.ref.{field}", reason)
+          for field, text, reason in (
+              ("tag", "v9", "'v9' is a tag of the whole repository, and not of the package x"),
+              ("semver", ">=1.0.0", "'>=1.0.0' is a range of tags of the whole repository"),
+              ("commit", "0" * 40, "is a commit of the whole repository"),
+              ("name", "refs/pull/1/head", "is a commit of the whole repository"),
+          )),
         ([git_repository(url="https://other", name="t"),
           kustomization("./x", sourceRef={"kind": "GitRepository", "name": "t"})],
          {}, "spec.sourceRef", "cannot be read: no such repository"),

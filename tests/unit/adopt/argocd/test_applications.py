@@ -26,8 +26,15 @@ REPOSITORY = FileTree(
 )  # fmt: skip
 
 
+TAGS = {
+    "v1.2.0": REPOSITORY, "charts/web/v1.2.0": REPOSITORY, "plain/v3": REPOSITORY, "o/stable": REPOSITORY,
+    "k/v1.2.0": FileTree({"k/kustomization.yaml": File(b"b: 1\n")}), "plain/1": REPOSITORY, "stable": REPOSITORY,
+}  # fmt: skip
+
+
 def read_repository(url: str, revision: str) -> FileTree | str:
-    return REPOSITORY if url == URL and revision in ("", "main") else "no such repository"
+    refs = {"": REPOSITORY, "refs/heads/main": REPOSITORY, **{f"refs/tags/{name}": tree for name, tree in TAGS.items()}}
+    return refs.get(revision, "no such revision") if url == URL else "no such repository"
 
 
 def application(source: dict[str, Any] | None = None, name: str = "web-berlin", **spec: Any) -> dict[str, Any]:
@@ -163,6 +170,31 @@ def test_an_overlay_in_an_artifact_has_the_tag_of_the_application(path: str, exp
     assert (request.kustomize.path, request.kustomize.fields) == (expected, {"namePrefix": "a-"})
 
 
+@pytest.mark.parametrize(
+    ("path", "revision", "package", "fields"),
+    [
+        ("plain", "plain/v3", "plain", {"revision": "v3"}),
+        ("plain", "refs/tags/plain/v3", "plain", {"revision": "v3"}),
+        ("charts/web", "v1.2.0", "charts/web", {"revision": "v1.2.0"}),
+        ("o/prod", "stable", "o", {"tag": "stable"}),
+        ("o/prod", "o/stable", "o", {"tag": "stable"}),
+    ],
+)
+def test_a_tag_becomes_the_revision_of_the_package_with_this_tag(
+    path: str, revision: str, package: str, fields: dict[str, Any]
+) -> None:
+    (request,) = read(application({"path": path, "targetRevision": revision})).requests
+
+    assert (request.upstream.package, dict(request.upstream.fields)) == (package, fields)
+    assert request.upstream.repository.branch == ""
+
+
+def test_the_suggestion_for_a_tag_is_the_tag_that_is_missing() -> None:
+    (entry,) = read(application({"path": "plain", "targetRevision": "v1.2.0"})).not_imported
+
+    assert entry.suggestion == "Create the tag plain/v1.2.0 with the same commit, and run the command again."
+
+
 def test_values_of_another_source_are_copied_into_the_config() -> None:
     sources = [
         {"repoURL": URL, "path": "charts/web", "helm": {"valueFiles": ["$v/values/berlin.yaml"], "releaseName": "w"}},
@@ -181,7 +213,13 @@ def test_values_of_another_source_are_copied_into_the_config() -> None:
     [
         (application({"path": "plain", "plugin": {"name": "x"}}), "spec.source.plugin", "are programs"),
         (application({"path": "plain", "directory": {"jsonnet": {"x": 1}}}), "spec.source.directory.jsonnet", "Jsonnet"),
-        (application({"path": "plain", "targetRevision": "v1.2.3"}), "spec.source.targetRevision", "a commit or tag"),
+        *(
+            (application({"path": path, "targetRevision": revision}), "spec.source.targetRevision", f"is a {reason} of the")
+            for path, revision, reason in (
+                ("plain", "v1.2.0", "tag"), ("plain", "v9.9.9", "tag"), ("k", "v1.2.0", "tag"), ("plain", "plain/1", "tag"),
+                ("plain", "1234567", "commit"), ("plain", "refs/pull/1/head", "commit"), ("plain", ">=1.2.0", "range of tags"),
+            )
+        ),
         (application({"path": "."}), "spec.source.path", "must be in a folder"),
         (application({"repoURL": "oci://example.com/app", "path": "a"}), "spec.source.path", "a part of the artifact"),
         (application({"path": "k", "kustomize": {"commonLabels": {"a": "b"}}}), "spec.source.kustomize.commonLabels",

@@ -1,0 +1,113 @@
+"""One source of an Application that has resources: its type, its files, and its upstream."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from reconciler.adopt.documents import SourceDocument, get_text
+from reconciler.adopt.requests import RepositoryReader, RepositoryReference, UpstreamReference
+from reconciler.adopt.revisions import (
+    GitRevision,
+    UnusableRevision,
+    build_git_upstream,
+    is_version_range,
+    read_git_revision,
+)
+from reconciler.adopt.units import NotImported
+from reconciler.api.package_sources import RepositoryType
+from reconciler.catalog.files import FileTree
+from reconciler.lazy_dataclasses import dataclass
+
+_URL_SCHEMES = ("https://", "http://", "oci://")
+
+
+@dataclass(frozen=True)
+class ApplicationSource:
+    """The source of one Application, with its place in the document."""
+
+    application: str
+    document: SourceDocument
+    path: tuple[str, ...]
+    spec: Mapping[str, Any]
+    namespace: str
+
+    def report(self, path: Sequence[str | int], reason: str, suggestion: str) -> NotImported:
+        """Return the entry for a field below `spec`."""
+        return self.document.report(
+            (*self.path, "spec", *path), f"Application {self.application}: {reason}", suggestion
+        )
+
+
+@dataclass(frozen=True)
+class SourceContent:
+    """One source of an Application that has resources.
+
+    Attributes:
+        place: The path of the source below `spec`.
+    """
+
+    application: ApplicationSource
+    data: Mapping[str, Any]
+    place: tuple[str | int, ...]
+    read_repository: RepositoryReader
+
+    @property
+    def url(self) -> str:
+        """The URL of the repository."""
+        return get_text(self.data, "repoURL")
+
+    @property
+    def type(self) -> RepositoryType:
+        """The type of the repository."""
+        if get_text(self.data, "chart"):
+            return "helm"
+        return "oci" if self.url.startswith("oci://") else "git"
+
+    @property
+    def path(self) -> str:
+        """The path of the folder. "." is the root folder."""
+        return posixpath.normpath(get_text(self.data, "path").strip("/") or ".")
+
+    @cached_property
+    def revision(self) -> GitRevision:
+        """The revision of a Git repository."""
+        return read_git_revision(self.url, get_text(self.data, "targetRevision"), self.read_repository)
+
+    @cached_property
+    def files(self) -> FileTree:
+        """The files of a Git repository. There are none if it cannot be read, or for another type."""
+        if self.type != "git":
+            return FileTree()
+        files = self.read_repository(self.url, self.revision.ref)
+        return FileTree() if isinstance(files, str) else files
+
+    def report(self, path: Sequence[str | int], reason: str, suggestion: str) -> NotImported:
+        """Return the entry for a field of the source."""
+        return self.application.report((*self.place, *path), reason, suggestion)
+
+    def build_upstream(self, package: str) -> UpstreamReference | NotImported:
+        """Return the upstream.
+
+        Args:
+            package: The folder of a Git repository that contains the package.
+        """
+        version, url = get_text(self.data, "targetRevision"), self.url.rstrip("/")
+        if self.type == "helm":
+            repository = RepositoryReference("helm", url if url.startswith(_URL_SCHEMES) else f"oci://{url}")
+            return UpstreamReference(repository, get_text(self.data, "chart"), (("version", version or "*"),))
+        if self.type == "oci":
+            registry, _, name = url.rpartition("/")
+            return UpstreamReference(RepositoryReference("oci", registry), name, (_read_artifact_version(version),))
+        upstream = build_git_upstream(self.url, self.revision, package, self.read_repository)
+        if isinstance(upstream, UnusableRevision):
+            return self.report(("targetRevision",), upstream.reason, upstream.suggestion)
+        return upstream
+
+
+def _read_artifact_version(revision: str) -> tuple[str, str]:
+    if revision.startswith("sha256:"):
+        return "digest", revision
+    return ("version", revision) if is_version_range(revision) else ("tag", revision or "latest")
