@@ -127,7 +127,9 @@ class HelmRepository(ArtifactRepositoryFields):
         examples=["https://charts.example.com/stable", "oci://registry.example.com/charts"],
     )
     pass_credentials: StrictBool = Field(
-        False, description="Send the credentials also to another host that index.yaml names."
+        False,
+        description="Send the credentials also to other hosts that index.yaml names. Send the credentials of the "
+        "settings also to URLs outside of its folder.",
     )
 
 

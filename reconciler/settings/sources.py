@@ -63,11 +63,13 @@ class SourceSettings(SettingsGroup):
     credentials_file: str = declare(
         "",
         "A file with lines of the form https://user:token@host, the format of git-credential-store. A path after the "
-        "host limits a line to the repositories below that path.",
+        "host limits a line to the repositories below that path. The credentials are sent only to the URLs of "
+        "Repositories and to URLs below them.",
     )
     docker_config: str = declare(
         "",
-        "A config.json of Docker. Only its `auths` are used. Credential helpers are not started.",
+        "A config.json of Docker. Only its `auths` are used. Credential helpers are not started. The credentials are "
+        "sent only to the URLs of Repositories and to URLs below them.",
     )
     secrets_directory: str = declare(
         "",

@@ -56,7 +56,9 @@ class AddressPolicy:
             raise _create_error(f"the URL {shown!r} is malformed") from None
         check_no_credentials(url)
         # A server could leave the folder that the list of allowed URLs contains.
-        if ".." in unquote(parts.path).split("/") or "\\" in unquote(parts.path):
+        path = unquote(parts.path)
+        # Some servers ignore the text after a semicolon.
+        if any(segment.partition(";")[0] == ".." for segment in path.split("/")) or "\\" in path:
             raise _create_error(f'the URL {shown!r} must have a path without ".." and backslashes')
         if parts.scheme not in _PORTS or not host:
             raise _create_error(f"the URL {shown!r} must start with https:// or http://, and have a host")
@@ -119,6 +121,15 @@ def has_same_origin(first: str, second: str) -> bool:
     """
     origin = _find_origin(first)
     return origin is not None and origin == _find_origin(second)
+
+
+def is_below(url: str, folder: str) -> bool:
+    """Return whether a URL equals the URL of a folder, or is below it on the same origin.
+
+    `AddressPolicy.check_url` refuses URLs that leave a folder with "..".
+    """
+    path, start = urlsplit(url).path, urlsplit(folder).path.rstrip("/")
+    return has_same_origin(url, folder) and (path == start or path.startswith(f"{start}/"))
 
 
 def _find_origin(url: str) -> tuple[str, str, int] | None:

@@ -231,11 +231,22 @@ class Artifacts:
         self._records.read(key, request, is_permanent=True)
         return self._registry.read_manifest(location, digest)
 
+    def _check_blob(self, location: RegistryLocation, digest: str) -> None:
+        """Check that the registry serves a blob with the credentials of the Repository."""
+
+        def request(_: Record) -> Record:
+            self._registry.check_blob(location, digest)
+            return {}
+
+        key = self._get_key("blob", location.repository, f"{location.oci_url}@{digest}")
+        self._records.read(key, request, is_permanent=True)
+
     def _read_from_registry(self, location: RegistryLocation, version: ArtifactVersion) -> Artifact:
         digest = version.digest or self._registry.find_digest(location, convert_to_tag(version.version))
         parse_digest(digest)
         self._signatures.verify_manifest(location, digest)
         manifest = self._read_manifest(location, digest)
+        self._check_blob(location, manifest.layer_digest)
         is_chart = manifest.layer_type == CHART_LAYER
         key = (manifest.layer_digest, str(is_chart), location.repository.ignore)
         artifact = self._recent.get(key)
@@ -301,7 +312,7 @@ class Artifacts:
         if version.digest not in {"", digest}:
             message = f"the archive at {version.url} must have the digest {version.digest}, but it has {digest}"
             raise SourceError(SourceCodes.DIGEST_MISMATCH.name, message)
-        self._registry.read_blob(location, digest)
+        self._registry.check_blob(location, digest)
         return digest
 
     def _find_url(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> str:

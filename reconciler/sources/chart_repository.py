@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from reconciler.lazy_dataclasses import replace
 from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, ArtifactRepository, ArtifactVersion
 from reconciler.packages.source_codes import SourceCodes
-from reconciler.sources.addresses import has_same_origin
+from reconciler.sources.addresses import has_same_origin, is_below
 from reconciler.sources.artifact_cache import ArtifactCache
 from reconciler.sources.chart_index import ChartIndex, decode_index, parse_index, resolve_chart_url
 from reconciler.sources.cosign import create_invalid_error
 from reconciler.sources.credentials import SourceCredentials
 from reconciler.sources.errors import SourceError
-from reconciler.sources.http_client import HttpClient, HttpRequest, check_status
+from reconciler.sources.http_client import HttpClient, HttpRequest, HttpResponse, HttpStream, check_status
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.mirrors import Mirror, rewrite_url
 from reconciler.sources.provenance import MAX_PROVENANCE_BYTES
@@ -72,6 +72,7 @@ class ChartRepositoryClient:
             return SourceError(SourceCodes.DIGEST_MISMATCH.name, message)
 
         with self._http.open(request) as stream:
+            _check_access(stream, repository, url)
             check_status(stream, f"the archive {url}")
             return self._cache.store(stream.chunks, version.digest, create_error)
 
@@ -85,18 +86,33 @@ class ChartRepositoryClient:
         response = self._http.fetch(request)
         if response.status in {404, 410}:
             raise SourceError(SourceCodes.SIGNATURE_MISSING.name, f"the provenance file {url} does not exist")
+        _check_access(response, repository, url)
         check_status(response, f"the provenance file {url}")
         return response.content
 
     def _create_request(self, repository: ArtifactRepository, url: str, max_bytes: int, setting: str) -> HttpRequest:
-        login = self._credentials.find_login(repository, url)
+        login = self._credentials.find_login(repository, url, repository.url)
+        is_limited = login is not None and login.is_shared and not repository.pass_credentials
         tls = self._credentials.find_tls(repository)
         if not has_same_origin(url, repository.url):
             tls = tls.without_certificate()
         return HttpRequest(
             url, lambda: self._limits.create_error(setting, f"the size of {url} in bytes"), max_bytes,
-            authorization=login.basic_authorization if login else "", tls=tls, named_by=repository.url,
+            authorization=login.basic_authorization if login else "",
+            authorization_folder=repository.url if is_limited else "", tls=tls, named_by=repository.url,
         )  # fmt: skip
+
+
+def _check_access(response: HttpResponse | HttpStream, repository: ArtifactRepository, url: str) -> None:
+    """Raise SourceError if the credentials of the settings were not sent, because the URL is not below the index."""
+    is_outside = not repository.pass_credentials and not is_below(url, repository.url)
+    if response.status in {401, 403} and is_outside and not repository.secret_name:
+        raise SourceError(
+            SourceCodes.SOURCE_UNAUTHORIZED.name,
+            f"{url} is refused with the HTTP status {response.status}. The credentials of the settings are not sent to "
+            f"it, because it is not below {repository.url}: set `passCredentials: true` or `secretRef` of the "
+            "Repository",
+        )
 
 
 def _create_record(index: ChartIndex, old: Record, now_seconds: int) -> Mapping[str, object]:

@@ -15,11 +15,17 @@ from urllib.parse import urlsplit
 from reconciler.credential_files import CredentialFile, CredentialFileError, read_file_version
 from reconciler.krm.json_text import parse_json_object
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.artifacts import ArtifactRepository, SourceProblem
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import Secret
-from reconciler.sources.addresses import DOCKER_HUB_HOST, DOCKER_HUB_NAME, build_registry_origin, has_same_origin
+from reconciler.sources.addresses import (
+    DOCKER_HUB_HOST,
+    DOCKER_HUB_NAME,
+    build_registry_origin,
+    has_same_origin,
+    is_below,
+)
 from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import TlsFiles
 from reconciler.stored_credentials import find_credential
@@ -34,10 +40,15 @@ _TLS_KEYS = ("ca.crt", "tls.crt", "tls.key")
 
 @dataclass(frozen=True)
 class Login:
-    """A user name and a password."""
+    """A user name and a password.
+
+    Attributes:
+        is_shared: Whether the login is in a file of the settings, which contains the logins of all repositories.
+    """
 
     username: str = field(repr=False)
     password: Secret
+    is_shared: bool = False
 
     @property
     def is_identity_token(self) -> bool:
@@ -67,25 +78,26 @@ class SourceCredentials:
         self._docker_config = docker_config
         self._files: dict[Path, CredentialFile] = {}
 
-    def find_login(self, repository: ArtifactRepository, url: str) -> Login | None:
+    def find_login(self, repository: ArtifactRepository, url: str, index_url: str = "") -> Login | None:
         """Return the credentials for an http or https URL. Return None if there are none.
 
         The Secret of the repository is used for the host of the repository, and with `pass_credentials` for all hosts.
-        The files of the settings are used for the hosts and paths that they contain.
+        The files of the settings are used for the hosts and paths that they contain. If an index names a URL outside of
+        its folder, they are used only with `pass_credentials`. Otherwise, the author of an index could read all
+        repositories for which the settings contain credentials.
+
+        Args:
+            index_url: The URL of the chart repository whose index names the URL. "" for a URL from the config.
 
         Raises:
             SourceError: `SourceUnauthorized` if a file is missing or not valid.
         """
         if repository.secret_name and (repository.pass_credentials or _is_on_host(repository, url)):
             return self._find_login_in_secret(repository, url)
-        if self._credentials_file:
-            found = find_credential(self._read(Path(self._credentials_file).expanduser()), url)
-            if found:
-                return Login(found.username, found.password)
-        if self._docker_config:
-            file = Path(self._docker_config).expanduser()
-            return _find_docker_login(_parse_docker_config(self._read(file), file), url)
-        return None
+        if index_url and not repository.pass_credentials and not is_below(url, index_url):
+            return None
+        login = self._find_login_in_settings(url)
+        return replace(login, is_shared=True) if login else None
 
     def find_tls(self, repository: ArtifactRepository) -> TlsFiles:
         """Return the certificates of a repository. Raises SourceError."""
@@ -139,6 +151,16 @@ class SourceCredentials:
             return None
         username, password = (self._read(folder / key).rstrip("\r\n") for key in ("username", "password"))
         return _create_login(username, password, folder)
+
+    def _find_login_in_settings(self, url: str) -> Login | None:
+        if self._credentials_file:
+            found = find_credential(self._read(Path(self._credentials_file).expanduser()), url)
+            if found:
+                return Login(found.username, found.password)
+        if self._docker_config:
+            file = Path(self._docker_config).expanduser()
+            return _find_docker_login(_parse_docker_config(self._read(file), file), url)
+        return None
 
     def _read(self, file: Path) -> str:
         try:

@@ -23,7 +23,7 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff, RecordedFailures
 from reconciler.redaction import redact, redact_url
 from reconciler.retry_after import read_retry_after
-from reconciler.sources.addresses import AddressPolicy, has_same_origin, is_loopback
+from reconciler.sources.addresses import AddressPolicy, has_same_origin, is_below, is_loopback
 from reconciler.sources.connections import CheckedTransport
 from reconciler.sources.errors import SourceError
 from reconciler.telemetry import metrics
@@ -73,7 +73,8 @@ class HttpRequest:
         body: The body, in the format of HTML forms. It is not sent to the targets of redirects.
         other_forms: Other spellings of the URL for the list of allowed URLs.
         named_by: The URL of the server that named this URL. "" for a URL from the config.
-        authorization: The value of the header Authorization. It is not sent to the hosts of redirects.
+        authorization: The value of the header Authorization. It is not sent to other origins of redirects.
+        authorization_folder: The folder of the URLs to which the header is sent. "" for the whole origin.
         max_bytes: The size limit of the body.
         create_size_error: Returns the error for a larger body.
     """
@@ -87,6 +88,7 @@ class HttpRequest:
     other_forms: tuple[str, ...] = ()
     named_by: str = ""
     authorization: str = field(default="", repr=False)
+    authorization_folder: str = ""
     tls: TlsFiles = field(default_factory=TlsFiles)
 
 
@@ -163,7 +165,8 @@ class HttpClient:
                 if target is None:
                     yield HttpStream(response.status_code, response.headers, url, _read(request, response))
                     return
-            if not has_same_origin(request.url, target):
+            folder = request.authorization_folder
+            if not has_same_origin(request.url, target) or (folder and not is_below(target, folder)):
                 authorization = ""
             url, forms, named_by = target, (), request.url
         raise SourceError(

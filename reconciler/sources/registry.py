@@ -15,7 +15,7 @@ from urllib.parse import urlencode, urlsplit
 
 from reconciler.credential_files import is_token
 from reconciler.krm.json_text import parse_json_object
-from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.artifacts import ArtifactRepository
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import Secret
@@ -32,6 +32,7 @@ from reconciler.sources.errors import SourceError
 from reconciler.sources.http_client import HttpClient, HttpRequest, HttpResponse, HttpStream, check_status
 from reconciler.sources.limits import SourceLimits
 
+_Key = tuple[str, str, str, str, bool]
 MANIFEST_TYPES = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
@@ -74,6 +75,11 @@ class RegistryLocation:
     def oci_url(self) -> str:
         """The URL of the artifact, for messages and lists of allowed URLs."""
         return f"oci://{urlsplit(self.origin).netloc}/{self.path}"
+
+    @property
+    def api_url(self) -> str:
+        """The URL below which the registry serves the artifact."""
+        return f"{self.origin}/v2/{self.path}"
 
 
 def locate_artifact(repository: ArtifactRepository, name: str) -> RegistryLocation:
@@ -132,7 +138,7 @@ class RegistryClient:
 
     def list_tags(self, location: RegistryLocation) -> tuple[str, ...]:
         """Return all valid tags of an artifact. Raises SourceError."""
-        first_url = f"{location.origin}/v2/{location.path}/tags/list?n={_TAGS_PER_PAGE}"
+        first_url = f"{location.api_url}/tags/list?n={_TAGS_PER_PAGE}"
         tags: dict[str, None] = {}
         url = first_url
         for _ in range(_MAX_TAG_PAGES):
@@ -155,7 +161,7 @@ class RegistryClient:
 
     def find_digest(self, location: RegistryLocation, tag: str) -> str:
         """Return the digest of the manifest to which a tag points. Raises SourceError."""
-        url = f"{location.origin}/v2/{location.path}/manifests/{tag}"
+        url = f"{location.api_url}/manifests/{tag}"
         response = self._fetch(location, url, f"the tag {tag}", _MAX_MANIFEST_BYTES, method="HEAD")
         digest = response.headers.get("docker-content-digest", "")
         if not digest:
@@ -167,7 +173,7 @@ class RegistryClient:
 
     def fetch_manifest(self, location: RegistryLocation, digest: str) -> bytes:
         """Return the manifest with a digest from the registry, and store it in the cache. Raises SourceError."""
-        url = f"{location.origin}/v2/{location.path}/manifests/{digest}"
+        url = f"{location.api_url}/manifests/{digest}"
         subject = f"the manifest {digest}"
         content = self._fetch(location, url, subject, _MAX_MANIFEST_BYTES).content
         self._store([content], digest, f"{subject} of {location.oci_url}")
@@ -182,7 +188,7 @@ class RegistryClient:
         """Return the blob with a digest, from the cache or from the registry. Raises SourceError."""
         content = self._cache.read(digest)
         if content is None:
-            url = f"{location.origin}/v2/{location.path}/blobs/{digest}"
+            url = f"{location.api_url}/blobs/{digest}"
             request = self._create_request(location, url, self._limits.archive_bytes, "archive_bytes")
             with self._open(location, request) as stream:
                 check_status(stream, f"the blob {digest} of {location.oci_url}")
@@ -190,6 +196,16 @@ class RegistryClient:
             content = self._cache.read(digest)
             assert content is not None, "the blob was stored"
         return content
+
+    def check_blob(self, location: RegistryLocation, digest: str) -> None:
+        """Check that the registry serves a blob to this location, and store the blob in the cache. Raises SourceError.
+
+        A manifest can name any digest. Without this check, it could name the archive of another repository.
+        """
+        if self._cache.read(digest) is None:
+            self.read_blob(location, digest)
+            return
+        self._fetch(location, f"{location.api_url}/blobs/{digest}", f"the blob {digest}", 0, method="HEAD")
 
     def _store(self, chunks: Iterable[bytes], digest: str, subject: str) -> str:
         def create_error(found: str) -> SourceError:
@@ -221,16 +237,31 @@ class RegistryClient:
     @contextmanager
     def _open(self, location: RegistryLocation, request: HttpRequest) -> Iterator[HttpStream]:
         """Yield the response to a request. If the registry requires it, authenticate first."""
-        authorization = self._authorizations.get(location)
-        with self._http.open(replace(request, authorization=authorization)) as stream:
+        with self._http.open(self._authorizations.get(location).add_to(request)) as stream:
             # Ignore the challenge of another host, because it must not receive the credentials.
             challenge = stream.headers.get("www-authenticate", "") if stream.url == request.url else ""
             if stream.status != 401 or not challenge:
                 yield stream
                 return
         authorization = self._authorizations.request(location, challenge, request)
-        with self._http.open(replace(request, authorization=authorization)) as stream:
+        with self._http.open(authorization.add_to(request)) as stream:
             yield stream
+
+
+@dataclass(frozen=True)
+class _Authorization:
+    """The value of the header Authorization.
+
+    Attributes:
+        folder: The folder of the URLs to which the header is sent. "" for the whole origin.
+    """
+
+    value: str = field(default="", repr=False)
+    folder: str = ""
+
+    def add_to(self, request: HttpRequest) -> HttpRequest:
+        """Return the request with the header."""
+        return replace(request, authorization=self.value, authorization_folder=self.folder)
 
 
 class _Authorizations:
@@ -239,24 +270,25 @@ class _Authorizations:
     def __init__(self, http: HttpClient, credentials: SourceCredentials) -> None:
         self._http = http
         self._credentials = credentials
-        self._known: dict[tuple[str, str, str, str], tuple[str, float]] = {}
+        self._known: dict[_Key, tuple[_Authorization, float]] = {}
         self._lock = Lock()
 
-    def get(self, location: RegistryLocation) -> str:
-        """Return the last authorization of an artifact if it is still valid. Return "" if there is none."""
+    def get(self, location: RegistryLocation) -> _Authorization:
+        """Return the last authorization of an artifact if it is still valid. Return an empty one if there is none."""
         with self._lock:
-            authorization, end = self._known.get(_get_key(location), ("", 0.0))
-        return authorization if monotonic() < end else ""
+            authorization, end = self._known.get(_get_key(location), (_Authorization(), 0.0))
+        return authorization if monotonic() < end else _Authorization()
 
-    def request(self, location: RegistryLocation, challenge: str, request: HttpRequest) -> str:
+    def request(self, location: RegistryLocation, challenge: str, request: HttpRequest) -> _Authorization:
         """Return the authorization that a challenge requires. Raises SourceError."""
         scheme = _CHALLENGE.match(challenge[:_MAX_CHALLENGE_CHARACTERS])
         if scheme is None:
             raise _create_error(f"{location.oci_url} requires an authentication that is not supported")
-        login = self._credentials.find_login(location.repository, request.url)
+        login = self._credentials.find_login(location.repository, request.url, location.named_by)
         seconds = _MAX_TOKEN_SECONDS
         if scheme[1].lower() == "bearer":
-            authorization, seconds = self._request_token(location, challenge, login, request)
+            token, seconds = self._request_token(location, challenge, login, request)
+            authorization = _Authorization(token)
         elif login is None:
             raise SourceError(
                 SourceCodes.SOURCE_UNAUTHORIZED.name,
@@ -264,7 +296,8 @@ class _Authorizations:
                 "settings `sources.credentials_file` or `sources.docker_config`",
             )
         else:
-            authorization = login.basic_authorization
+            is_limited = login.is_shared and not location.repository.pass_credentials
+            authorization = _Authorization(login.basic_authorization, location.api_url if is_limited else "")
         with self._lock:
             self._known[_get_key(location)] = (authorization, monotonic() + seconds)
         return authorization
@@ -299,9 +332,11 @@ class _Authorizations:
         return f"Bearer {Secret(token).reveal()}", min(seconds, _MAX_TOKEN_SECONDS) - _TOKEN_MARGIN_SECONDS
 
 
-def _get_key(location: RegistryLocation) -> tuple[str, str, str, str]:
+def _get_key(location: RegistryLocation) -> _Key:
     repository = location.repository
-    return location.origin, location.path, repository.namespace, repository.secret_name
+    return (
+        location.api_url, location.named_by, repository.namespace, repository.secret_name, repository.pass_credentials
+    )  # fmt: skip
 
 
 def _find_next_page(response: HttpResponse, url: str) -> str:

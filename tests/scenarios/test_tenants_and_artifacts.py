@@ -128,3 +128,36 @@ def test_allowed_source_is_used_after_the_right_is_granted(world: World, server:
 
     assert list_messages(result) == []
     assert result.outcomes["berlin/payments/web"] == "draft"
+
+
+@pytest.mark.parametrize("url", ["SERVER/secret/web.tgz", "../secret/web.tgz"])
+def test_tenant_cannot_use_the_credentials_of_the_settings_for_other_charts(
+    world: World, server: ArtifactServer, helm: FakeHelm, url: str
+) -> None:
+    """The tenant writes the index of its repository. The index names the chart of another team on the same host."""
+    server.login = ("reader", "a-long-password")
+    (world.folder / "credentials").write_text(f"http://reader:a-long-password@{server.host}\n")
+    world = world.with_settings(
+        sources={**describe_sources(helm), "credentials_file": str(world.folder / "credentials")}
+    )
+    server.files["/secret/web.tgz"] = pack_web("1.0.0")
+    server.add_chart("web", "1.0.0", pack_web("1.0.0"), urls=[url.replace("SERVER", server.url)])
+    server.add_chart("app", "1.0.0", pack_web("1.0.0"))
+    world.write(
+        {
+            "tenants/payments.yaml": tenant(upstreams="['127.0.0.1:*/charts']"),
+            "teams/payments/web.yaml": request('repo: charts, chart: web, version: "1.0.0"'),
+        }
+    )
+
+    result = world.sync()
+
+    (message,) = list_messages(result, "SourceUnauthorized")
+    assert "passCredentials" in message
+    assert "berlin/payments/web" not in result.outcomes
+    sent = [request.path for request in server.requests if "authorization" in request.headers]
+    assert sent
+    assert all(path.startswith("/charts/") for path in sent)
+    # The charts in the folder of the index are available.
+    world.write({"teams/payments/web.yaml": request('repo: charts, chart: app, version: "1.0.0"')})
+    assert world.sync().outcomes["berlin/payments/web"] == "draft"

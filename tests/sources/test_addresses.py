@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.packages.artifacts import ArtifactVersion, SourceProblem
-from reconciler.sources.addresses import AddressPolicy, has_same_origin, resolve_host
+from reconciler.sources.addresses import AddressPolicy, has_same_origin, is_below, resolve_host
 from reconciler.sources.errors import SourceError
 from tests.sources.conftest import World
 from tests.support.archives import pack_chart, pack_files
@@ -42,6 +42,25 @@ def test_same_origin(first: str, second: str, is_same: bool) -> None:
 
 
 @pytest.mark.parametrize(
+    ("url", "folder", "is_inside"),
+    [
+        pytest.param("https://a.example/team/x", "https://a.example/team", True, id="below"),
+        pytest.param("https://a.example:443/team/x", "https://A.example/team/", True, id="normalized"),
+        pytest.param("https://a.example/team", "https://a.example/team/", True, id="folder"),
+        pytest.param("https://a.example/x", "https://a.example", True, id="root"),
+        pytest.param("https://a.example/team-b/x", "https://a.example/team", False, id="name-with-the-same-start"),
+        pytest.param("https://a.example/x", "https://a.example/team", False, id="parent"),
+        pytest.param("https://a.example/te%61m/x", "https://a.example/team", False, id="escaped"),
+        pytest.param("https://b.example/team/x", "https://a.example/team", False, id="host"),
+        pytest.param("http://a.example/team/x", "https://a.example/team", False, id="scheme"),
+        pytest.param("https://a.example?/team/x", "https://a.example/team", False, id="query"),
+    ],
+)
+def test_is_below(url: str, folder: str, is_inside: bool) -> None:
+    assert is_below(url, folder) is is_inside
+
+
+@pytest.mark.parametrize(
     ("url", "allowed", "message"),
     [
         pytest.param("https://a.example/x", [], "", id="https"),
@@ -68,6 +87,9 @@ def test_same_origin(first: str, second: str, is_same: bool) -> None:
         ),
         pytest.param("https://a.example.evil/", ["https://a.example"], "must match a pattern", id="longer-host"),
         pytest.param("https://a.example/team/../x", ["https://a.example/team"], 'without ".."', id="parent"),
+        pytest.param(
+            "https://a.example/team/..;/x", ["https://a.example/team"], 'without ".."', id="parent-with-parameter"
+        ),
         pytest.param(
             "https://a.example/team/%2e%2E/x", ["https://a.example/team"], 'without ".."', id="escaped-parent"
         ),

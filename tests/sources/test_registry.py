@@ -53,6 +53,27 @@ def test_tag_and_files(world: World, registry: RegistryServer) -> None:
     assert artifact.created_seconds == 1_000_000_000
 
 
+def test_manifest_cannot_name_the_archive_of_another_repository(
+    world: World, registry: RegistryServer, other_registry: RegistryServer
+) -> None:
+    """The cache contains the archive, but the second registry does not serve it."""
+    digest = registry.push("team/app", "v1", APP)
+    assert isinstance(world.artifacts.read(oci_repository(registry), "app", ArtifactVersion("v1", digest)), Artifact)
+    other_digest = other_registry.push("team/app", "v1", APP)
+    other_registry.blobs.clear()
+    version = ArtifactVersion("v1", other_digest)
+
+    problem = world.artifacts.read(oci_repository(other_registry), "app", version)
+
+    assert isinstance(problem, SourceProblem)
+    assert problem.code == "DigestUnavailable"
+    other_registry.push("team/app", "v1", APP)
+    world.now += 1_000
+    assert isinstance(world.artifacts.read(oci_repository(other_registry), "app", version), Artifact)
+    # The archive is not downloaded again.
+    assert [path.partition(" ")[0] for path in other_registry.paths if "/blobs/" in path] == ["HEAD", "HEAD"]
+
+
 def test_second_pass_and_restart_request_nothing(world: World, registry: RegistryServer) -> None:
     registry.push("team/app", "v1", APP)
     for _ in range(2):

@@ -209,6 +209,96 @@ def test_other_host_in_an_index(
     assert ["authorization" in request.headers for request in other_registry.requests] == [passes]
 
 
+SETTINGS_KINDS = ["credentials_file", "docker_config"]
+
+
+@pytest.mark.parametrize("kind", SETTINGS_KINDS)
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize("url", ["/secret/web.tgz", "SERVER/secret/web.tgz", "SERVER/charts-of-others/web.tgz"])
+def test_index_cannot_use_the_settings_for_another_folder(
+    kind: str, passes: bool, url: str, tmp_path: Path, world: World, charts: ArtifactServer
+) -> None:
+    """The author of an index cannot read other charts of the host for which the settings contain credentials."""
+    charts.login = (USER, PASSWORD)
+    charts.add_chart("web", "1.0.0", WEB, urls=[url.replace("SERVER", charts.url)])
+    charts.files |= {"/secret/web.tgz": WEB, "/charts-of-others/web.tgz": WEB}
+    world.credentials, _ = create_credentials(tmp_path, kind, charts.host)
+    world.restart()
+    repository = helm_repository(charts, pass_credentials=passes)
+    versions = world.artifacts.list_versions(repository, "web")
+    assert isinstance(versions, VersionList), versions
+
+    result = world.artifacts.read(repository, "web", versions.versions[0])
+
+    assert getattr(result, "code", "") == ("" if passes else "SourceUnauthorized")
+    others = [request for request in charts.requests if not request.path.startswith("/charts/")]
+    assert ["authorization" in request.headers for request in others] == [passes]
+
+
+@pytest.mark.parametrize("kind", SETTINGS_KINDS)
+@pytest.mark.parametrize("passes", [False, True])
+@pytest.mark.parametrize("scheme", ["basic", "bearer"])
+def test_index_cannot_use_the_settings_for_a_registry(
+    kind: str, passes: bool, scheme: str, tmp_path: Path, world: World, charts: ArtifactServer, registry: RegistryServer
+) -> None:
+    registry.scheme, registry.login = scheme, (USER, PASSWORD)  # type: ignore[assignment]
+    registry.push("secret/web", "1.0.0", WEB, CHART_LAYER)
+    charts.add_chart("web", "1.0.0", WEB, urls=["oci://registry.example/secret/web:1.0.0"])
+    world.credentials, _ = create_credentials(tmp_path, kind, registry.host)
+    # The mirror lets the client use http.
+    mirror = Mirror("oci://registry.example/", f"oci://{registry.host}/", insecure=True)
+    world.restart(mirrors=(mirror,))
+    # A package of another team gets an authorization for the same artifact.
+    other = oci_repository(registry, url=f"oci://{registry.host}/secret")
+    assert isinstance(world.artifacts.find_tag(other, "web", "1.0.0"), ResolvedTag)
+    repository = helm_repository(charts, pass_credentials=passes)
+    versions = world.artifacts.list_versions(repository, "web")
+    assert isinstance(versions, VersionList), versions
+
+    result = world.artifacts.read(repository, "web", versions.versions[0])
+
+    assert getattr(result, "code", "") == ("" if passes else "SourceUnauthorized")
+
+
+@pytest.mark.parametrize("kind", SETTINGS_KINDS)
+@pytest.mark.parametrize(("target", "is_sent"), [("/charts/moved.tgz", True), ("/secret/web.tgz", False)])
+def test_redirect_cannot_use_the_settings_for_another_folder(
+    kind: str, target: str, is_sent: bool, tmp_path: Path, world: World, charts: ArtifactServer
+) -> None:
+    charts.login = (USER, PASSWORD)
+    charts.add_chart("web", "1.0.0", WEB)
+    charts.overrides["/charts/web-1.0.0.tgz"] = Answer(302, {"Location": target})
+    charts.files[target] = WEB
+    world.credentials, _ = create_credentials(tmp_path, kind, charts.host)
+    world.restart()
+    versions = world.artifacts.list_versions(helm_repository(charts), "web")
+    assert isinstance(versions, VersionList), versions
+
+    result = world.artifacts.read(helm_repository(charts), "web", versions.versions[0])
+
+    assert isinstance(result, Artifact) is is_sent
+    assert "authorization" in charts.requests[-2].headers
+    assert ("authorization" in charts.requests[-1].headers) is is_sent
+
+
+@pytest.mark.parametrize(("target", "is_sent"), [("/v2/team/app/moved", True), ("/v2/secret/app/blobs/x", False)])
+def test_redirect_of_a_registry_cannot_use_the_settings_for_another_artifact(
+    target: str, is_sent: bool, tmp_path: Path, world: World, registry: RegistryServer
+) -> None:
+    registry.scheme, registry.login = "basic", (USER, PASSWORD)
+    registry.push("team/app", "v1", APP)
+    world.credentials, _ = create_credentials(tmp_path, "credentials_file", registry.host)
+    world.restart()
+    resolved = world.artifacts.find_tag(oci_repository(registry), "app", "v1")
+    assert isinstance(resolved, ResolvedTag)
+    registry.overrides["/v2/team/app/blobs/"] = Answer(307, {"Location": target})
+
+    world.artifacts.read(oci_repository(registry), "app", resolved.version)
+
+    assert registry.requests[-1].path == target
+    assert ("authorization" in registry.requests[-1].headers) is is_sent
+
+
 def test_messages_contain_no_credentials(tmp_path: Path, world: World, registry: RegistryServer) -> None:
     registry.scheme, registry.login = "basic", (USER, "another")
     world.credentials, secret = create_credentials(tmp_path, "secret", registry.host)
