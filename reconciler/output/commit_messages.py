@@ -153,6 +153,8 @@ def format_draft_title(draft: Draft, changes: PackageChanges) -> str:
 def _summarize_fields(changes: PackageChanges) -> str:
     """Return the first names of changed fields, objects or files, and the number of the remaining names."""
     names = [name for change in changes.objects for name in _list_changed_names(change)]
+    # The labels with the version of a chart are last, because all objects of the chart have them.
+    names += ["labels"] if any(field.is_version_label for change in changes.objects for field in change.fields) else []
     names += ["Kptfile"] if changes.kptfiles and not names else []
     names += [change.path for change in changes.files] if not names else []
     distinct = [*dict.fromkeys(names)]
@@ -168,6 +170,8 @@ def _list_changed_names(change: ObjectChange) -> Iterator[str]:
     if change.change_type != "changed":
         yield f"{change.key.kind} {change.change_type}"
     for field in change.fields:
+        if field.is_version_label:
+            continue
         keys = [str(key) for key in field.path if not str(key).startswith("[")]
         metadata = next((key for key in keys if key in ("labels", "annotations")), "")
         yield metadata or (keys[-1] if keys else change.key.kind)

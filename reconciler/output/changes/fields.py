@@ -21,6 +21,11 @@ class FieldAbsence(Enum):
 ABSENT_FIELD = FieldAbsence.ABSENT
 FieldPath = tuple[str, ...]
 _MAX_PATH_CHARACTERS = 200
+VERSION_LABELS = ("helm.sh/chart", "app.kubernetes.io/version")
+"""The labels that a chart usually changes in all its objects with each version."""
+
+_LABELS_PATH = ("metadata", "labels")
+_VERSION_LABEL_PATHS = frozenset((label,) for label in VERSION_LABELS)
 # The fields that identify the items of a list, in Kubernetes objects and in Kptfiles.
 _IDENTITY_FIELDS = ("name", "type", "conditionType")
 
@@ -41,6 +46,14 @@ class FieldChange:
     def path_text(self) -> str:
         """The path as text, such as `spec.template.spec.containers[web].image`."""
         return format_path_text(self.path)
+
+    @property
+    def is_version_label(self) -> bool:
+        """Whether the field is a label of the object that contains the version of its chart or application.
+
+        Labels of pod templates are not such fields, because their change restarts pods.
+        """
+        return self.path[:2] == _LABELS_PATH and self.path[2:] in _VERSION_LABEL_PATHS
 
     def format_line(self) -> str:
         """Return the change on one line. Shorten long paths and values."""

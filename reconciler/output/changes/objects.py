@@ -133,11 +133,18 @@ class ObjectChange:
         """The name of the object as `Kind namespace/name`."""
         return to_one_line(format_object(self.key))
 
+    @property
+    def has_only_version_labels(self) -> bool:
+        """Whether nothing has changed except for the labels with the version of the chart or application."""
+        return bool(self.fields) and all(change.is_version_label for change in self.fields)
+
     def format_line(self) -> str:
         """Return the change on one line. Remove the prefix `spec.` from field paths."""
         if self.change_type != "changed":
             return f"{self.name}: {self.change_type}"
-        changes = [change.format_line().removeprefix("spec.") for change in self.fields]
+        # The labels with the version of the chart are last, because they show less than other changes.
+        fields = sorted(self.fields, key=lambda change: change.is_version_label)
+        changes = [change.format_line().removeprefix("spec.") for change in fields]
         return f"{self.name}: {join_field_changes(changes)}"
 
     @cached_property

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from reconciler.catalog.files import File, FileTree, TreeId
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.changes.fields import ABSENT_FIELD, FieldChange, find_field_changes
+from reconciler.output.changes.fields import ABSENT_FIELD, VERSION_LABELS, FieldChange, find_field_changes
 from reconciler.output.changes.objects import (
     CHANGE_TYPE_ORDER,
     ChangeType,
@@ -248,7 +248,10 @@ class PackageChanges:
         ]
 
     def format_summary_lines(self, limit: int = 10) -> tuple[str, ...]:
-        """Return at most `limit` lines for changed objects, the most important first. The limit must be positive."""
+        """Return at most `limit` lines for changed objects, the most important first. The limit must be positive.
+
+        One line counts the objects in which only the labels with the version of the chart or application change.
+        """
         return limit_lines([line for change_type in CHANGE_TYPE_ORDER for line in self._format(change_type)], limit)
 
     def format_file_lines(self, limit: int = 10) -> tuple[str, ...]:
@@ -258,11 +261,24 @@ class PackageChanges:
 
     def _format(self, change_type: ChangeType) -> list[str]:
         objects = [change for change in self.objects if change.change_type == change_type]
-        if change_type == "changed" or len(objects) <= _MAX_OBJECT_LINES:
+        if change_type == "changed":
+            return _format_changed(objects)
+        if len(objects) <= _MAX_OBJECT_LINES:
             return [change.format_line() for change in objects]
         counts = Counter(to_one_line(change.key.kind) for change in objects)
         kinds = ", ".join(f"{number} {kind}" for kind, number in counts.items())
         return [f"{format_count(len(objects), 'object')} {change_type}: {kinds}"]
+
+
+def _format_changed(objects: Sequence[ObjectChange]) -> list[str]:
+    labeled = [change for change in objects if change.has_only_version_labels]
+    if len(labeled) <= 1:
+        return [change.format_line() for change in objects]
+    changed_labels = {field.path[-1] for change in labeled for field in change.fields}
+    names = [label for label in VERSION_LABELS if label in changed_labels]
+    verbs = "labels {} change" if len(names) > 1 else "label {} changes"
+    line = f"{format_count(len(labeled), 'object')}: only the {verbs.format(' and '.join(names))}"
+    return [*(change.format_line() for change in objects if not change.has_only_version_labels), line]
 
 
 _cache: OrderedDict[tuple[TreeId, TreeId], PackageChanges] = OrderedDict()

@@ -90,6 +90,7 @@ def test_update_lists_changes_then_causes_then_trailers() -> None:
     )
 
 
+VERSION_LABEL = "apiVersion: v1\nkind: A\nmetadata:\n  name: a\n  labels:\n    helm.sh/chart: a-{}\n"
 LONG_KEY = f"{format_endpoints('b')}  {'k' * 80}: x\n"
 
 
@@ -103,6 +104,16 @@ LONG_KEY = f"{format_endpoints('b')}  {'k' * 80}: x\n"
             build_draft(OLD, {**NEW, "b.yaml": LONG_KEY}),
             "gw v3 → v4: replicas, api (+1 more)",
             id="more-than-two-names",
+        ),
+        pytest.param(
+            build_draft({**OLD, "A.yaml": VERSION_LABEL.format(1)}, {**NEW, "A.yaml": VERSION_LABEL.format(2)}),
+            "gw v3 → v4: replicas, api (+1 more)",
+            id="version-labels-are-last",
+        ),
+        pytest.param(
+            build_draft({"a.yaml": VERSION_LABEL.format(1)}, {"a.yaml": VERSION_LABEL.format(2)}, causes=("engine",)),
+            "re-render gw: labels",
+            id="only-version-labels",
         ),
         pytest.param(
             build_draft(OLD, {name: text for name, text in NEW.items() if name != "b.yaml"}),

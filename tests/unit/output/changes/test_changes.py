@@ -36,6 +36,31 @@ def format_config_map(name: str, namespace: str = "") -> str:
     )
 
 
+def format_labeled(kind: str, *labels: str, rest: str = "") -> str:
+    lines = "".join(f"    {label}\n" for label in labels)
+    return f"apiVersion: v1\nkind: {kind}\nmetadata:\n  name: web\n  labels:\n{lines}{rest}"
+
+
+def format_labeled_objects(version: str) -> Files:
+    """Return the objects of a chart with the labels of a version. Only the version 1.0.0 has no Role."""
+    labels = f"helm.sh/chart: web-{version}", f"app.kubernetes.io/version: {version}"
+    kinds = {"Deployment": f"spec:\n  replicas: {version}\n", "ConfigMap": "", "Secret": "", "Service": ""}
+    files = {f"{kind}.yaml": format_labeled(kind, *labels, rest=rest) for kind, rest in kinds.items()}
+    role = format_labeled("Role", *labels).replace("name: web", "name: extra")
+    return files if version == "1.0.0" else {**files, "role.yaml": role}
+
+
+CHANGED_DEPLOYMENT = (
+    "Deployment web: replicas 1.0.0 → 1.1.0; metadata.labels[helm.sh/chart] web-1.0.0 → web-1.1.0; "
+    "metadata.labels[app.kubernetes.io/version] 1.0.0 → 1.1.0"
+)
+
+
+def format_pod_labels(kind: str, version: str) -> str:
+    rest = f"spec:\n  template:\n    metadata:\n      labels:\n        helm.sh/chart: {version}\n"
+    return format_labeled(kind, "tier: a", rest=rest)
+
+
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
@@ -109,6 +134,43 @@ def format_config_map(name: str, namespace: str = "") -> str:
             {"a.json": '{"apiVersion": "v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"n": 2}}'},
             ("X x: n 1 → 2",),
             id="json-is-read-too",
+        ),
+        pytest.param(
+            format_labeled_objects("1.0.0"),
+            format_labeled_objects("1.1.0"),
+            (
+                CHANGED_DEPLOYMENT,
+                "3 objects: only the labels helm.sh/chart and app.kubernetes.io/version change",
+                "Role extra: added",
+            ),
+            id="objects-with-only-version-labels-are-counted",
+        ),
+        pytest.param(
+            {f"{kind}.yaml": format_labeled(kind, "helm.sh/chart: web-1.0.0") for kind in "AB"},
+            {f"{kind}.yaml": format_labeled(kind, "helm.sh/chart: web-1.1.0") for kind in "AB"},
+            ("2 objects: only the label helm.sh/chart changes",),
+            id="one-version-label",
+        ),
+        pytest.param(
+            {"a.yaml": format_labeled("A", "helm.sh/chart: web-1.0.0")},
+            {"a.yaml": format_labeled("A", "helm.sh/chart: web-1.1.0")},
+            ("A web: metadata.labels[helm.sh/chart] web-1.0.0 → web-1.1.0",),
+            id="one-object-with-only-version-labels-is-listed",
+        ),
+        pytest.param(
+            {"a.yaml": format_labeled("A", "tier: a"), "b.yaml": format_labeled("B", "tier: a")},
+            {"a.yaml": format_labeled("A", "tier: b"), "b.yaml": format_labeled("B", "tier: b")},
+            ("A web: metadata.labels.tier a → b", "B web: metadata.labels.tier a → b"),
+            id="other-labels-are-listed",
+        ),
+        pytest.param(
+            {"a.yaml": format_pod_labels("A", "1.0.0"), "b.yaml": format_pod_labels("B", "1.0.0")},
+            {"a.yaml": format_pod_labels("A", "1.1.0"), "b.yaml": format_pod_labels("B", "1.1.0")},
+            (
+                "A web: template.metadata.labels[helm.sh/chart] 1.0.0 → 1.1.0",
+                "B web: template.metadata.labels[helm.sh/chart] 1.0.0 → 1.1.0",
+            ),
+            id="labels-of-pods-are-listed",
         ),
     ],
 )
