@@ -56,10 +56,10 @@ def _format_revisions(draft: Draft) -> str:
     new = shorten_ref(requested.ref, requested.directory)
     if not lock.get("ref"):
         return new
-    directory = lock.get("directory", "")
-    old = shorten_ref(lock["ref"], directory)
-    if _normalize_source(lock.get("repo", ""), directory) != _normalize_source(requested.repo, requested.directory):
-        return f"{directory} {old} → {requested.directory} {new}"
+    if not _is_same_source(lock, requested):
+        directory = lock.get("directory", "")
+        return f"{directory} {shorten_ref(lock['ref'], directory)} → {requested.directory} {new}"
+    old = shorten_ref(lock["ref"], requested.directory)
     if old != new:
         return f"{old} → {new}"
     return new if lock.get("commit") == requested.commit else f"{new} moved to {requested.commit[:7]}"
@@ -161,5 +161,13 @@ def _format_placed_resources(namespace: str) -> str:
     return "resources without a namespace" if is_cluster_scoped else f"resources of namespace {namespace}"
 
 
-def _normalize_source(repo: str, directory: str) -> tuple[str, str]:
-    return repo.removesuffix(".git"), directory.strip("/")
+def _is_same_source(lock: Mapping[str, str], requested: UpstreamPackage) -> bool:
+    """Return whether a lock names the repository and folder of an upstream.
+
+    The lock of a chart contains them as one URL, so that a part of the folder can be in `repo`.
+    """
+    repo, directory = lock.get("repo", ""), lock.get("directory", "").strip("/")
+    requested_directory = requested.directory.strip("/")
+    if f"{repo}/{directory}" == f"{requested.repo}/{requested_directory}":
+        return True
+    return (repo.removesuffix(".git"), directory) == (requested.repo.removesuffix(".git"), requested_directory)

@@ -74,4 +74,4 @@ def test_plan_commit_and_draft_count_the_resources(world: World) -> None:
     changed = [change for item in plan_data["items"] for change in item["changes"]["objects"]]
     assert {change["object"]["kind"] for change in changed} == {"Deployment", *KINDS}
     assert all(change["fields"] for change in changed)
-    assert message.partition("\n")[0].endswith(": image, labels")
+    assert message.startswith("web v1 → v2: image, labels\n")
