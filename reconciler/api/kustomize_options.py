@@ -5,7 +5,7 @@ The field names are those of a kustomization.yaml, Argo CD and Flux. This module
 
 import posixpath
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, StrictBool, StrictInt
 
@@ -30,6 +30,7 @@ def _check_component(path: str) -> str:
     return path
 
 
+OverlayChartPolicy = Literal["refuse", "render"]
 _FolderPath = Annotated[str, AfterValidator(_check_path)]
 _PATH = "Folder below the upstream package that is built, such as overlays/prod. The default is the package itself."
 
@@ -102,6 +103,13 @@ class _KustomizeFields(ApiModel):
         (), description="Folders with Kustomize components, relative to path."
     )
     patches: tuple[OverlayPatch, ...] = Field((), description="Patches, in the order in which they are applied.")
+    helm_charts: OverlayChartPolicy = Field(
+        "refuse",
+        description=(
+            "Behavior if a kustomization.yaml contains helmCharts. refuse: it is an error. render: the charts are "
+            "downloaded through the Repositories with the same URLs, and rendered."
+        ),
+    )
 
 
 class KustomizeOptions(_KustomizeFields):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reconciler.krm.version_ranges import VersionRange
     from reconciler.processes.process import ProcessLimits
     from reconciler.settings.source_programs import ProgramSettings
-    from reconciler.sources.engine_programs import EngineProgram, ProgramKind
+    from reconciler.sources.engine_programs import EngineProblem, EngineProgram, EngineVersion, ProgramKind
     from reconciler.sources.helm import HelmEngine
     from reconciler.sources.kustomize import KustomizeEngine
     from reconciler.sources.render_cache import RenderCache
@@ -44,7 +44,7 @@ def build_source_renderers(settings: Settings, artifacts: ArtifactInputs, search
     """
     packages = PackageSources(
         partial(build_helm_engine, settings, search_path),
-        partial(build_kustomize_engine, settings, search_path),
+        lambda: build_kustomize_engine(settings, search_path, packages.find_helm),
         artifacts,
     )
     programs = {HELM_TRACE_KEY: packages.identify_helm, KUSTOMIZE_TRACE_KEY: packages.identify_kustomize}
@@ -72,13 +72,20 @@ def build_helm_engine(settings: Settings, search_path: str) -> HelmEngine:
     )
 
 
-def build_kustomize_engine(settings: Settings, search_path: str) -> KustomizeEngine:
-    """Build the engine that builds overlays."""
+def build_kustomize_engine(
+    settings: Settings, search_path: str, find_helm: Callable[[], EngineVersion | EngineProblem]
+) -> KustomizeEngine:
+    """Build the engine that builds overlays.
+
+    Args:
+        find_helm: Function that returns the program helm. It is called if an overlay contains charts.
+    """
     # Import the engine here, because most fleets have no overlays.
     from reconciler.packages.charts.package_files import OutputRules
     from reconciler.sources.engine_programs import EngineProgram
-    from reconciler.sources.kustomize import KustomizeEngine
+    from reconciler.sources.kustomize import KustomizeBuildOptions, KustomizeEngine
     from reconciler.sources.kustomize_program import build_kustomize_program
+    from reconciler.sources.limits import SourceLimits
     from reconciler.sources.programs import ProgramFinder, ProgramRunner
 
     options = settings.sources.kustomize
@@ -91,7 +98,8 @@ def build_kustomize_engine(settings: Settings, search_path: str) -> KustomizeEng
     backoff = _build_backoff(settings, options)
     program = build_kustomize_program(options.program_path, build_program)
     rules = OutputRules(options.resources, is_strict=False, engine="kustomize")
-    return KustomizeEngine(limits, rules, program, runner, cache, backoff)
+    build_options = KustomizeBuildOptions(limits, rules, SourceLimits(**settings.sources.limits.model_dump()))
+    return KustomizeEngine(build_options, program, runner, cache, backoff, find_helm)
 
 
 def _build_backoff(settings: Settings, options: ProgramSettings) -> Backoff:

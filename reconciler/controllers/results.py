@@ -93,7 +93,7 @@ class UpstreamPackage:
             chart contains them too.
         values: The layers of the chart's values. The request contains their merged text, except for values files in the
             chart, which are read when the chart is rendered.
-        chart_dependencies: The charts that the chart requires and does not contain.
+        chart_dependencies: The charts that a chart or an overlay requires and does not contain.
         release: The values in Secrets, if the package contains a HelmRelease instead of the resources of the chart.
             None for a package with resources.
         sources: All sources of a package with several sources. () for a package with one upstream. The tree of such a
@@ -221,6 +221,7 @@ class UpstreamPackage:
         dependencies = [dependency.as_data() for dependency in self.chart_dependencies]
         inputs: list[Any] = [self.chart.key, self.values.fingerprint, dependencies] if self.chart else []
         inputs += [self.overlay.key] if self.overlay else []
+        inputs += [dependencies] if self.overlay and dependencies else []
         inputs += [] if self.release is None else [[secret.as_data() for secret in self.release]]
         request = f" {compute_digest(inputs)}" if inputs else ""
         allowed = f" {' '.join(self.allowed_secrets)}" if self.allowed_secrets and not self.chart else ""

@@ -155,15 +155,16 @@ class Artifact:
 
 @dataclass(frozen=True)
 class ChartDependencySource:
-    """A chart that another chart requires and does not contain.
+    """A chart that a source requires and does not contain.
 
     Attributes:
-        name: The name of the chart, and of its folder below `charts`.
+        folder: The folder of the source that receives the files of the chart.
     """
 
     name: str
     version: ArtifactVersion
     repository: ArtifactRepository
+    folder: str
 
     def as_data(self) -> dict[str, str]:
         """Return the dependency in the format of status files."""

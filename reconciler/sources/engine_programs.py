@@ -49,10 +49,18 @@ class EngineVersion:
     program: Program
     version: str
 
+    def is_older(self, version: str) -> bool:
+        """Return whether the program is older than a version such as "5.4"."""
+        return _parse_minor_version(self.version) < _parse_minor_version(version)
+
     @property
     def identity(self) -> str:
         """The name, version and digest of the program. Equal identities give equal output."""
         return f"{self.kind.engine}/{self.version} {self.program.digest}"
+
+
+def _parse_minor_version(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_hash
 from reconciler.lazy_dataclasses import asdict, dataclass
-from reconciler.packages.charts.dependencies import create_repository_finding, find_missing_dependencies
+from reconciler.packages.charts.dependencies import find_missing_dependencies
 from reconciler.packages.charts.determinism import TrialRenders, render_deterministically
 from reconciler.packages.charts.documents import split_output
 from reconciler.packages.charts.helm_errors import convert_helm_error
@@ -20,7 +20,7 @@ from reconciler.packages.charts.request import ChartRequest, RenderedSource, Ren
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.processes.backoff import CallBackoff
 from reconciler.processes.process import ProcessLimits
-from reconciler.sources.engine_programs import EngineProgram, EngineVersion
+from reconciler.sources.engine_programs import EngineProblem, EngineProgram, EngineVersion
 from reconciler.sources.engine_runs import EngineRuns, call_in_threads, decode_output
 from reconciler.sources.errors import SourceError
 from reconciler.sources.limits import SourceLimits
@@ -59,6 +59,10 @@ class HelmEngine:
         self._program = program
         self._runs = EngineRuns(runner, options.limits)
         self._renders = SharedRenders(cache, backoff)
+
+    def find_program(self) -> EngineVersion | EngineProblem:
+        """Return the program helm. If it is not available, return the reason."""
+        return self._program.find()
 
     def identity(self) -> str:
         """Return the name, version and digest of the program, e.g. "helm/3.22 sha256:…".
@@ -150,7 +154,7 @@ def _prepare_chart(job: _Job, limits: SourceLimits) -> FileTree:
     if isinstance(missing, Finding):
         raise RenderFailedError((missing,))
     if missing:
-        raise RenderFailedError(tuple(create_repository_finding(job.manifest, dependency) for dependency in missing))
+        raise RenderFailedError(tuple(chart.create_finding() for chart in missing))
     return chart
 
 

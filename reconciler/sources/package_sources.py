@@ -39,6 +39,7 @@ from reconciler.planning.model.sources import SourceContent, SourceFailedError
 from reconciler.sources.helm import HelmEngine
 
 if TYPE_CHECKING:
+    from reconciler.sources.engine_programs import EngineProblem, EngineVersion
     from reconciler.sources.kustomize import KustomizeEngine
 
 _VALUES_CODES = frozenset(
@@ -89,6 +90,10 @@ class PackageSources:
     def kustomize(self) -> KustomizeEngine:
         """The engine that builds overlays."""
         return self._build_kustomize()
+
+    def find_helm(self) -> EngineVersion | EngineProblem:
+        """Return the program helm. If it is not available, return the reason."""
+        return self.helm.find_program()
 
     def identify_helm(self) -> str:
         """Return the identity of the program helm. Return "" if the program is not available now."""
@@ -196,7 +201,10 @@ class PackageSources:
         _check_findings(built.findings)
         kptfile = create_kptfile(upstream.package.rpartition("/")[2])
         package = built.files.with_files({KPTFILE: kptfile.to_bytes()})
-        return SourceContent(package, built.findings, {KUSTOMIZE_TRACE_KEY: self.identify_kustomize()})
+        programs = {KUSTOMIZE_TRACE_KEY: self.identify_kustomize()}
+        if request.charts:
+            programs[HELM_TRACE_KEY] = self.identify_helm()
+        return SourceContent(package, built.findings, programs)
 
     def render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:
         """Render several sources at the same time, so that `render` returns the results without a new render."""
@@ -217,18 +225,18 @@ class PackageSources:
         if overlays:
             self.kustomize.render_all(overlays)
 
-    def add_dependencies(self, upstream: UpstreamPackage, chart: FileTree) -> FileTree:
-        """Return the files of a chart with the required charts in the folder `charts`.
+    def add_dependencies(self, upstream: UpstreamPackage, source: FileTree) -> FileTree:
+        """Return the files of a source with the charts that it requires.
 
         Raises:
             SourceFailedError: A dependency cannot be read.
         """
         files = {
-            f"charts/{dependency.name}/{path}": file
+            f"{dependency.folder}/{path}": file
             for dependency in upstream.chart_dependencies
             for path, file in self._read(dependency.repository, dependency.name, dependency.version).items()
         }
-        return chart.with_files(files)
+        return source.with_files(files)
 
 
 def _list_values_sources(upstream: UpstreamPackage, files: FileTree) -> dict[str, ValuesSource]:

@@ -1,14 +1,15 @@
-"""The charts that a chart requires and does not contain: search for their versions in chart repositories."""
+"""The charts that a source requires and does not contain: search for their versions in chart repositories."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from reconciler.catalog.files import FileTree
 from reconciler.controllers.package_variants.artifact_resolution import ArtifactCatalog
 from reconciler.controllers.package_variants.upstream_resolution import UnresolvedUpstream
 from reconciler.controllers.repositories import Repository
 from reconciler.krm.findings import Finding
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import (
     UPSTREAM_NOT_FOUND,
     ArtifactRepository,
@@ -16,74 +17,105 @@ from reconciler.packages.artifacts import (
     ChartDependencySource,
     SourceProblem,
 )
-from reconciler.packages.charts.dependencies import (
-    MissingDependency,
-    create_repository_finding,
-    find_missing_dependencies,
-)
+from reconciler.packages.charts.dependencies import RequiredChart, find_missing_dependencies
 from reconciler.packages.charts.metadata import read_chart_manifest
 from reconciler.packages.source_codes import SourceCodes
 
 
-def resolve_dependencies(
-    chart: FileTree,
-    repositories: Iterable[Repository],
-    artifacts: ArtifactCatalog,
-    explain_forbidden: Callable[[Repository], str],
-) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:
-    """Return the versions of the charts that a chart does not contain, or the reason why one cannot be used.
+@dataclass(frozen=True)
+class ChartRepositories:
+    """The chart repositories that a package can use.
 
-    Args:
-        repositories: The Repositories in the namespace of the package.
+    Attributes:
+        by_url: The Repositories in the namespace of the package.
         explain_forbidden: Returns the reason why a Repository must not be used, or "".
     """
-    manifest = read_chart_manifest(chart)
-    # Errors about the chart itself are reported when the chart is rendered.
-    missing = () if isinstance(manifest, Finding) else find_missing_dependencies(chart, manifest)
-    if isinstance(missing, Finding) or isinstance(manifest, Finding):
-        return ()
-    by_url = {repository.url: repository for repository in repositories if repository.type == "helm"}
-    sources = []
-    for dependency in missing:
-        if _has_archive(chart, dependency):
-            continue
-        repository = by_url.get(dependency.repository.rstrip("/"))
+
+    by_url: Mapping[str, Repository]
+    artifacts: ArtifactCatalog
+    explain_forbidden: Callable[[Repository], str]
+
+    def resolve_dependencies(self, chart: FileTree) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:
+        """Return the charts that a chart requires and does not contain, or the reason why one cannot be used."""
+        return self._find_sources(_list_dependencies(chart))
+
+    def resolve_charts(self, charts: Sequence[RequiredChart]) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:
+        """Return the charts that an overlay uses, with their dependencies, or the reason why one cannot be used."""
+        sources = self._find_sources(charts)
+        if isinstance(sources, UnresolvedUpstream):
+            return sources
+        found = {source.folder: source for source in sources}
+        for source in sources:
+            artifact = self.artifacts.read(source.repository, source.name, source.version)
+            if isinstance(artifact, SourceProblem):
+                return UnresolvedUpstream(artifact.code, artifact.message)
+            dependencies = self.resolve_dependencies(artifact.files)
+            if isinstance(dependencies, UnresolvedUpstream):
+                return dependencies
+            for dependency in dependencies:
+                folder = f"{source.folder}/{dependency.folder}"
+                found[folder] = replace(dependency, folder=folder)
+        return tuple(found.values())
+
+    def _find_sources(self, charts: Iterable[RequiredChart]) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:
+        sources: list[ChartDependencySource] = []
+        failures: list[UnresolvedUpstream] = []
+        for chart in charts:
+            found = self._find_source(chart)
+            if isinstance(found, UnresolvedUpstream):
+                failures.append(found)
+            else:
+                sources.append(found)
+        if failures:
+            return replace(failures[0], others=tuple(dict.fromkeys(failures[1:])))
+        return tuple(sources)
+
+    def _find_source(self, chart: RequiredChart) -> ChartDependencySource | UnresolvedUpstream:
+        repository = self.by_url.get(chart.repository.rstrip("/"))
         if repository is None or repository.artifacts is None:
-            finding = create_repository_finding(manifest, dependency)
+            finding = chart.create_finding()
             return UnresolvedUpstream(finding.code, finding.message)
-        if reason := explain_forbidden(repository):
-            message = f"a chart that {manifest.name} requires: {reason}"
+        if reason := self.explain_forbidden(repository):
+            message = f"a chart that {chart.requester} requires: {reason}"
             return UnresolvedUpstream(SourceCodes.DEPENDENCY_REPOSITORY_MISSING.name, message)
-        version = _find_version(dependency, repository.artifacts, artifacts)
+        version = self._find_version(chart, repository.artifacts)
         if isinstance(version, SourceProblem):
-            return UnresolvedUpstream(version.code, f"a chart that {manifest.name} requires: {version.message}")
-        sources.append(ChartDependencySource(dependency.name, version, repository.artifacts))
-    return tuple(sources)
+            return UnresolvedUpstream(version.code, f"a chart that {chart.requester} requires: {version.message}")
+        return ChartDependencySource(chart.name, version, repository.artifacts, chart.folder)
+
+    def _find_version(self, chart: RequiredChart, repository: ArtifactRepository) -> ArtifactVersion | SourceProblem:
+        if repository.is_registry:
+            found = self.artifacts.find_tag(repository, chart.name, chart.version)
+            return found if isinstance(found, SourceProblem) else found.version
+        listed = self.artifacts.list_versions(repository, chart.name)
+        if isinstance(listed, SourceProblem):
+            return listed
+        wanted = chart.version.removeprefix("v")
+        version = next((entry for entry in listed.versions if entry.version.removeprefix("v") == wanted), None)
+        if version is None:
+            message = f"Repository {repository.name} has no version {chart.version} of the chart {chart.name}"
+            return SourceProblem(UPSTREAM_NOT_FOUND, message)
+        if version.digest:
+            return version
+        # An index without digests: read the archive, so that the digest becomes an input of the package.
+        artifact = self.artifacts.read(repository, chart.name, version)
+        if isinstance(artifact, SourceProblem):
+            return artifact
+        return ArtifactVersion(version.version, artifact.digest, version.url)
 
 
-def _has_archive(chart: FileTree, dependency: MissingDependency) -> bool:
-    start = f"charts/{dependency.name}-"
+def _list_dependencies(chart: FileTree) -> tuple[RequiredChart, ...]:
+    """Return the charts that a chart requires and does not contain, also not as an archive.
+
+    Errors about the chart itself are reported when the chart is rendered.
+    """
+    manifest = read_chart_manifest(chart)
+    missing = () if isinstance(manifest, Finding) else find_missing_dependencies(chart, manifest)
+    if isinstance(missing, Finding):
+        return ()
+    return tuple(required for required in missing if not _has_archive(chart, required))
+
+
+def _has_archive(chart: FileTree, required: RequiredChart) -> bool:
+    start = f"charts/{required.name}-"
     return any(path.startswith(start) and path.endswith(".tgz") for path in chart)
-
-
-def _find_version(
-    dependency: MissingDependency, repository: ArtifactRepository, artifacts: ArtifactCatalog
-) -> ArtifactVersion | SourceProblem:
-    if repository.is_registry:
-        found = artifacts.find_tag(repository, dependency.name, dependency.version)
-        return found if isinstance(found, SourceProblem) else found.version
-    listed = artifacts.list_versions(repository, dependency.name)
-    if isinstance(listed, SourceProblem):
-        return listed
-    wanted = dependency.version.removeprefix("v")
-    version = next((entry for entry in listed.versions if entry.version.removeprefix("v") == wanted), None)
-    if version is None:
-        message = f"Repository {repository.name} has no version {dependency.version} of the chart {dependency.name}"
-        return SourceProblem(UPSTREAM_NOT_FOUND, message)
-    if version.digest:
-        return version
-    # An index without digests: read the archive, so that the digest becomes an input of the package.
-    artifact = artifacts.read(repository, dependency.name, version)
-    if isinstance(artifact, SourceProblem):
-        return artifact
-    return ArtifactVersion(version.version, artifact.digest, version.url)

@@ -69,7 +69,8 @@ class RenderOptions:
         secrets = self._read_allowed_secrets()
         package = replace(package, allowed_secrets=secrets)
         if package.kind == "kustomize":
-            package = replace(package, overlay=build_kustomize_request(kustomize, secrets))
+            charts = self._build_overlay_charts(secrets)
+            package = replace(package, overlay=build_kustomize_request(kustomize, charts))
         if chart:
             release = chart.collected.secrets if chart.options.output == "helmRelease" else None
             request = self._build_chart_request(chart.options, chart.collected.values, secrets)
@@ -80,6 +81,18 @@ class RenderOptions:
         """Return the Secrets with values that an annotation allows, as "Kind/name"."""
         name = ALLOWED_SECRETS_ANNOTATION
         return split_list(self.spec.annotations.get(name) or self.annotations.get(name) or "")
+
+    def _build_overlay_charts(self, secrets: tuple[str, ...]) -> ChartRequest:
+        """Return the options of the charts in an overlay, which sets their names, namespaces and values."""
+        return ChartRequest(
+            release_name="",
+            namespace="",
+            kube_version=self.target.annotations.get(KUBERNETES_VERSION_ANNOTATION) or self.defaults.kube_version,
+            api_versions=split_list(self.target.annotations.get(API_VERSIONS_ANNOTATION, "")),
+            set_namespace="none",
+            hooks=self.defaults.hooks,
+            allowed_secrets=secrets,
+        )
 
     def _build_chart_request(self, helm: HelmOptions, values: ChartValues, secrets: tuple[str, ...]) -> ChartRequest:
         cluster_version = self.target.annotations.get(KUBERNETES_VERSION_ANNOTATION, "")

@@ -14,7 +14,7 @@ from reconciler.controllers.package_variants.artifact_resolution import (
     RecordedArtifact,
     resolve_artifact,
 )
-from reconciler.controllers.package_variants.chart_dependencies import resolve_dependencies
+from reconciler.controllers.package_variants.chart_dependencies import ChartRepositories
 from reconciler.controllers.package_variants.chart_requests import ChartDefaults
 from reconciler.controllers.package_variants.set_targets import DownstreamKey
 from reconciler.controllers.package_variants.upstream_fields import list_type_errors
@@ -28,10 +28,13 @@ from reconciler.controllers.package_variants.upstream_resolution import (
     resolve_upstream,
 )
 from reconciler.controllers.repositories import Repositories, Repository, explain_missing_repository
+from reconciler.controllers.results import UpstreamPackage
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, SourceProblem
+from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, ChartDependencySource, SourceProblem
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
+from reconciler.packages.kustomize.checks import find_missing_charts
+from reconciler.packages.kustomize.request import KustomizeRequest
 from reconciler.packages.package import join_path
 from reconciler.packages.source_union import select_files
 
@@ -98,6 +101,7 @@ class UnreachableUpstream:
     message: str
 
 
+OverlayCharts = tuple[ChartDependencySource, ...] | UnresolvedUpstream
 UpstreamResolution = ResolvedRevision | UnresolvedUpstream | UnreachableUpstream
 
 
@@ -107,6 +111,7 @@ class UpstreamResolver:
     def __init__(self, inputs: PackageVariantInputs) -> None:
         self._inputs = inputs
         self._resolutions: dict[tuple[str, UpstreamSpec], UpstreamResolution] = {}
+        self._overlay_charts: dict[tuple[str, str, TreeId, KustomizeRequest], OverlayCharts] = {}
 
     def resolve(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
         """Return the revision that an upstream in `namespace` refers to, or the reason why the revision is unknown."""
@@ -140,6 +145,23 @@ class UpstreamResolver:
         assert not isinstance(refs, str), "the repository was readable when the source was resolved"
         contents = {path: refs.read_file(revision.commit, join_path(revision.directory, path)) for path in paths}
         return FileTree({path: File(data) for path, data in contents.items() if data is not None}).id
+
+    def add_charts(
+        self, namespace: str, revision: ResolvedRevision, package: UpstreamPackage
+    ) -> UpstreamPackage | UnresolvedUpstream:
+        """Return the package of a resolved revision with the charts that its overlay uses.
+
+        The charts are resolved with the revision, so that a render downloads nothing that was not resolved before.
+        """
+        if package.overlay is None or package.overlay.charts is None:
+            return package
+        key = (namespace, revision.repository, revision.tree, package.overlay)
+        if key not in self._overlay_charts:
+            files = self._read_files(self._inputs.repositories[namespace, revision.repository], revision)
+            missing = find_missing_charts(files, package.overlay)
+            self._overlay_charts[key] = self._find_chart_repositories(namespace).resolve_charts(missing)
+        charts = self._overlay_charts[key]
+        return charts if isinstance(charts, UnresolvedUpstream) else replace(package, chart_dependencies=charts)
 
     def describe(self, namespace: str, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
         """Return the CEL variable `upstream` of a PackageVariantSet, or the reason why the upstream is unknown."""
@@ -187,23 +209,29 @@ class UpstreamResolver:
         self, namespace: str, repository: Repository, revision: ResolvedRevision
     ) -> ResolvedRevision | UnresolvedUpstream:
         """Add the charts that a chart requires and does not contain."""
+        charts = self._find_chart_repositories(namespace)
+        dependencies = charts.resolve_dependencies(self._read_files(repository, revision))
+        if isinstance(dependencies, UnresolvedUpstream):
+            return dependencies
+        return replace(revision, dependencies=dependencies) if dependencies else revision
+
+    def _read_files(self, repository: Repository, revision: ResolvedRevision) -> FileTree:
+        """Return the files of a source before a render. Return no files if they cannot be read now."""
         if repository.artifacts:
-            files = self._read_artifact(repository.artifacts, revision)
-        else:
-            refs = self._inputs.upstreams.get_refs(repository)
-            package = FileTree() if isinstance(refs, str) else refs.read_package(revision.tree)
-            files = FileTree() if isinstance(package, str) else package
+            return self._read_artifact(repository.artifacts, revision)
+        refs = self._inputs.upstreams.get_refs(repository)
+        files = FileTree() if isinstance(refs, str) else refs.read_package(revision.tree)
+        return FileTree() if isinstance(files, str) else files
+
+    def _find_chart_repositories(self, namespace: str) -> ChartRepositories:
+        """Return the chart repositories of a namespace."""
         usable = (
             other
             for (other_namespace, _), other in sorted(self._inputs.repositories.items())
             if other.artifacts and other_namespace == namespace
         )
-        dependencies = resolve_dependencies(
-            files, usable, self._inputs.upstreams.artifacts, self._inputs.explain_forbidden
-        )
-        if isinstance(dependencies, UnresolvedUpstream):
-            return dependencies
-        return replace(revision, dependencies=dependencies) if dependencies else revision
+        by_url = {repository.url: repository for repository in usable if repository.type == "helm"}
+        return ChartRepositories(by_url, self._inputs.upstreams.artifacts, self._inputs.explain_forbidden)
 
     def _read_metadata(self, namespace: str, revision: ResolvedRevision) -> PackageMetadata:
         repository = self._inputs.repositories[namespace, revision.repository]

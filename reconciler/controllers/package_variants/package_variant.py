@@ -120,7 +120,7 @@ def resolve_variant(
             field = "kustomize" if message.startswith("spec.kustomize") else "helm"
             failure = create_validation_failure(message, _locate(owner, manifest, field))
         case ResolvedRevision():
-            return _resolve_single(owner, spec, manifest, catalog, revision, inputs)
+            return _resolve_single(owner, spec, manifest, catalog, revision, inputs, upstreams)
         case _:
             field_path = ("upstream", *_list_fields(revision))
             failure = describe_failure(revision, _locate(owner, manifest, *field_path))
@@ -186,8 +186,9 @@ def _resolve_single(
     catalog: Catalog,
     revision: ResolvedRevision,
     inputs: PackageVariantInputs,
+    upstreams: UpstreamResolver,
 ) -> Variant | StalledVariant:
-    """Return the package variant for a spec with one source. It is stalled if values of its chart do not exist."""
+    """Return the package variant for a spec with one source. It is stalled if values or charts do not exist."""
     assert spec.upstream, "the spec has one upstream"
     namespace, target = owner.key.namespace, _get_target(owner, spec)
     chart: RequestedChart | None = None
@@ -199,7 +200,11 @@ def _resolve_single(
     options = RenderOptions(
         spec, manifest.annotations, inputs.repositories[namespace, spec.downstream.repo], target, inputs.chart_defaults
     )
-    upstream = options.add(build_upstream_package(namespace, revision, inputs), spec.kustomize, chart)
+    package = options.add(build_upstream_package(namespace, revision, inputs), spec.kustomize, chart)
+    upstream = upstreams.add_charts(namespace, revision, package)
+    if isinstance(upstream, UnresolvedUpstream):
+        failure = describe_failure(upstream, _locate(owner, manifest, "kustomize", "helmCharts"))
+        return _stall(owner, spec, failure, spec.upstream)
     variant = replace(
         _build_variant(owner, spec, manifest, upstream, inputs),
         findings=create_revision_findings(revision, manifest.location),

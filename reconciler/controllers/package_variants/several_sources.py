@@ -100,7 +100,13 @@ class SourcesResolver:
         if failed := self._find_option_error(revisions):
             return failed
         self.charts.update(self._collect_values(revisions))
-        return self._combine(revisions)
+        sources: list[PackageSource] = []
+        for index, source in enumerate(self.spec.sources):
+            built = self._build_source(source, revisions[source.name])
+            if isinstance(built, UnresolvedUpstream):
+                return FailedSource(source.upstream, ("sources", index), _name_source(built, index, source))
+            sources.append(built)
+        return self._combine(tuple(sources), revisions)
 
     @property
     def _namespace(self) -> str:
@@ -158,8 +164,7 @@ class SourcesResolver:
             return OptionSource(self.manifest, (("spec", "sources", index, "helm"),))
         return find_option_source(self.manifest, source.upstream, self.owner.target_indexes)
 
-    def _combine(self, revisions: dict[str, ResolvedRevision]) -> ResolvedSources:
-        sources = tuple(self._build_source(source, revisions[source.name]) for source in self.spec.sources)
+    def _combine(self, sources: tuple[PackageSource, ...], revisions: dict[str, ResolvedRevision]) -> ResolvedSources:
         collected = [chart.collected for chart in self.charts.values()]
         objects = tuple(dict.fromkeys(found for values in collected for found in values.objects))
         return ResolvedSources(
@@ -170,7 +175,7 @@ class SourcesResolver:
             ChartProvenance(tuple(values.values for values in collected), objects) if collected else None,
         )
 
-    def _build_source(self, source: SourceSpec, revision: ResolvedRevision) -> PackageSource:
+    def _build_source(self, source: SourceSpec, revision: ResolvedRevision) -> PackageSource | UnresolvedUpstream:
         package = build_upstream_package(self._namespace, revision, self.inputs)
         if source.ref:
             files = self._list_values_files(source.name)
@@ -178,7 +183,10 @@ class SourcesResolver:
             tree = self.upstreams.compute_files_tree(self._namespace, revision, files)
             return PackageSource(source.name, replace(package, tree=tree), values_files=files)
         package = self._options.add(package, source.kustomize, self.charts.get(source.name))
-        return PackageSource(source.name, package, source.directory)
+        resolved = self.upstreams.add_charts(self._namespace, revision, package)
+        if isinstance(resolved, UnresolvedUpstream):
+            return resolved
+        return PackageSource(source.name, resolved, source.directory)
 
     @property
     def _options(self) -> RenderOptions:

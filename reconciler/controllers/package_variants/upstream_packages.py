@@ -25,16 +25,18 @@ class ResolutionFailure:
 
 
 def describe_failure(failure: UnresolvedUpstream | UnreachableUpstream, location: SourceLocation) -> ResolutionFailure:
-    """Return the conditions and the finding for an upstream that cannot be used."""
+    """Return the conditions and the findings for an upstream that cannot be used."""
     match failure:
         case UnresolvedUpstream("SourceUnreachable", message):
             finding = upgrade_to_error(SourceCodes.SOURCE_UNREACHABLE.finding(message, location))
             return ResolutionFailure(status.build_unresolved_conditions(failure), (finding,))
         case UnresolvedUpstream("ValidationError", message):
             return create_validation_failure(message, location)
-        case UnresolvedUpstream(reason, message):
-            finding = BY_REASON[reason].finding(message, location)
-            return ResolutionFailure(status.build_unresolved_conditions(failure), (finding,))
+        case UnresolvedUpstream():
+            findings = tuple(
+                BY_REASON[entry.reason].finding(entry.message, location) for entry in (failure, *failure.others)
+            )
+            return ResolutionFailure(status.build_unresolved_conditions(failure), findings)
         case UnreachableUpstream(message):
             finding = VariantCodes.UPSTREAM_UNREACHABLE.finding(message, location)
             return ResolutionFailure(status.build_failed_conditions(message), (finding,))

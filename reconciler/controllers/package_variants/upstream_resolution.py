@@ -252,11 +252,13 @@ class UnresolvedUpstream:
     Attributes:
         reason: The name of a finding code, such as `UpstreamNotFound`.
         field: The field of the upstream that is wrong, or "".
+        others: Further reasons, e.g. if several chart repositories are missing.
     """
 
     reason: str
     message: str
     field: str = ""
+    others: tuple[UnresolvedUpstream, ...] = ()
 
 
 def explain_missing_field(upstream: UpstreamSpec, field: str) -> UnresolvedUpstream:

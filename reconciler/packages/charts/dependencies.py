@@ -24,24 +24,51 @@ _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 
 
 @dataclass(frozen=True)
-class MissingDependency:
-    """A subchart that a chart requires and does not contain.
+class RequiredChart:
+    """A chart that a source requires and does not contain.
 
     Attributes:
-        name: The name of the subchart.
+        name: The name of the chart.
         version: The exact version.
         repository: The URL of the repository: https://, oci:// or file://.
+        folder: The folder of the source that receives the files of the chart.
+        requester: The object that requires the chart, for messages.
+        place: The place that can contain the chart, for messages.
     """
 
     name: str
     version: str
     repository: str
+    folder: str
+    requester: str
+    place: str = "its folder charts"
+
+    def is_in(self, files: FileTree) -> bool:
+        """Return whether the files of the source contain the chart."""
+        return f"{self.folder}/{CHART_FILE}" in files
+
+    def create_finding(self) -> Finding:
+        """Return the finding if no Repository object provides the chart."""
+        start = f"{self.requester} requires the chart {self.name} {self.version}, which is not in {self.place}"
+        url = self.repository
+        if not url.startswith(("https://", "http://", "oci://")):
+            origin = f"in {url}" if url else "without a repository"
+            message = f"{start}, {origin}: add the subchart to the folder"
+        else:
+            message = f"{start}, and no Repository has the URL {url}: add the Repository {self._format_repository()}"
+        return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(message)
+
+    def _format_repository(self) -> str:
+        """Return the manifest of a Repository on one line."""
+        name = _NOT_IN_NAME.sub("-", self.name.lower()).strip("-")
+        metadata, spec = f"{{name: {name}-charts}}", f'{{type: helm, helm: {{url: "{self.repository}"}}}}'
+        return f"{{apiVersion: {PORCH_API_VERSION}, kind: Repository, metadata: {metadata}, spec: {spec}}}"
 
 
-def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple[MissingDependency, ...] | Finding:
+def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple[RequiredChart, ...] | Finding:
     """Return the required subcharts that the chart does not contain. If a version is not fixed, return the finding."""
     label, locked = format_chart(manifest), _read_locked_versions(chart)
-    missing: list[MissingDependency] = []
+    missing: list[RequiredChart] = []
     for dependency, lock_key in _list_missing(chart, manifest):
         if dependency.repository.startswith(("@", "alias:")):
             message = (
@@ -54,27 +81,9 @@ def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple
             return SourceCodes.CHART_NOT_LOCKED.finding(
                 _describe_missing_lock(label, dependency, has_lock=locked is not None)
             )
-        missing.append(MissingDependency(dependency.name, version, dependency.repository))
+        name = dependency.name
+        missing.append(RequiredChart(name, version, dependency.repository, f"charts/{name}", label))
     return tuple(missing)
-
-
-def create_repository_finding(manifest: ChartManifest, dependency: MissingDependency) -> Finding:
-    """Return the finding for a dependency that no Repository object provides."""
-    name, url = f"{dependency.name} {dependency.version}", dependency.repository
-    start = f"{format_chart(manifest)} requires the chart {name}, which is not in its folder charts"
-    if not url.startswith(("https://", "http://", "oci://")):
-        place = f"in {url}" if url else "without a repository"
-        return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(f"{start}, {place}: add the subchart to the folder")
-    return SourceCodes.DEPENDENCY_REPOSITORY_MISSING.finding(
-        f"{start}, and no Repository has the URL {url}: add the Repository {_format_repository(dependency)}"
-    )
-
-
-def _format_repository(dependency: MissingDependency) -> str:
-    """Return the manifest of a Repository on one line."""
-    name = _NOT_IN_NAME.sub("-", dependency.name.lower()).strip("-")
-    metadata, spec = f"{{name: {name}-charts}}", f'{{type: helm, helm: {{url: "{dependency.repository}"}}}}'
-    return f"{{apiVersion: {PORCH_API_VERSION}, kind: Repository, metadata: {metadata}, spec: {spec}}}"
 
 
 def _list_missing(chart: FileTree, manifest: ChartManifest) -> Iterator[tuple[ChartDependency, tuple[str, int]]]:

@@ -7,6 +7,7 @@ differs depends on these functions. If two renders of the unchanged chart were c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, SourceLocation
@@ -30,6 +31,9 @@ from reconciler.packages.charts.request import ChartRequest, RenderFailedError
 from reconciler.packages.charts.secrets import collect_secret_values, mask_values
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import contains_secret
+
+FixedValues = Literal["possible", "requested", "unsupported"]
+"""Whether the config can request or requests fixed values for fields that change with each render."""
 
 # The number of renders of the unchanged chart that are compared if a call has no placeholder.
 _REPEATED_RENDERS = 5
@@ -55,6 +59,7 @@ class TrialRenders:
         run_all: Function that returns the output of helm for each pair of a chart and values. It raises
             RenderFailedError.
         split: Function that splits an output.
+        can_be_fixed: Whether the config can request fixed values.
     """
 
     chart: FileTree
@@ -62,6 +67,7 @@ class TrialRenders:
     label: str
     run_all: Callable[[Sequence[tuple[FileTree, str]]], Sequence[str]]
     split: Callable[[str], tuple[OutputText, ...]]
+    can_be_fixed: bool = True
 
     @property
     def original(self) -> InstrumentedChart:
@@ -111,10 +117,11 @@ def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
     if not problems:
         return DeterministicOutput(compared.texts, findings)
     if renders.request.on_nondeterminism == "refuse":
-        return DeterministicOutput((), (*findings, *_create_findings(problems, renders.label, "refuse")))
+        policy: FixedValues = "possible" if renders.can_be_fixed else "unsupported"
+        return DeterministicOutput((), (*findings, *_create_findings(problems, renders.label, policy)))
     refused = [problem for problem in problems if not problem.can_be_fixed]
     if refused:
-        return DeterministicOutput((), (*findings, *_create_findings(refused, renders.label, "fixed")))
+        return DeterministicOutput((), (*findings, *_create_findings(refused, renders.label, "requested")))
     (fixed,) = renders.render(renders.create_variant("fixed", calls))
     return DeterministicOutput(tuple(_copy_rewritten_texts(fixed, compared.texts)), findings)
 
@@ -171,7 +178,7 @@ def _explain(
     return _Problem(difference, tuple(candidates), has_key or contains_secret(difference.resource.data))
 
 
-def _create_findings(problems: Sequence[_Problem], label: str, policy: str) -> Iterable[Finding]:
+def _create_findings(problems: Sequence[_Problem], label: str, policy: FixedValues) -> Iterable[Finding]:
     for problem in problems[:_MAX_FIELDS]:
         resource, pointer = problem.difference.resource, format_pointer(problem.difference.path)
         name = resource.label if resource.source.has_stable_name else f"{resource.kind} in {resource.source.template}"
@@ -184,10 +191,10 @@ def _create_findings(problems: Sequence[_Problem], label: str, policy: str) -> I
         yield SourceCodes.NONDETERMINISTIC_CHART.finding(message)
 
 
-def _format_next_step(problem: _Problem, policy: str) -> str:
+def _format_next_step(problem: _Problem, policy: FixedValues) -> str:
     step = f"set values that avoid it{', for example an existing Secret' if problem.is_secret else ''}"
-    if policy == "refuse":
-        return f"{step}, or onNondeterminism: fixed" if problem.can_be_fixed else step
+    if policy != "requested":
+        return f"{step}, or onNondeterminism: fixed" if problem.can_be_fixed and policy == "possible" else step
     reason = (
         "a fixed value of a Secret, key or certificate is not secret" if problem.is_secret else "it cannot be fixed"
     )

@@ -69,7 +69,7 @@ class RenderedPackage:
 
     def add(self, resource: RenderedResource) -> None:
         """Add a resource, or a finding if it is left out or invalid."""
-        chart = self.request if isinstance(self.request, ChartRequest) else None
+        chart = self.request if isinstance(self.request, ChartRequest) else self.request.charts
         hooks, template = read_hooks(resource) if chart else (), resource.source.template
         if chart and is_left_out(hooks, chart.hooks, skip_tests=chart.skip_tests):
             message = f"{self.label}: {resource.label} ({template}) is left out: hook {','.join(hooks)}"

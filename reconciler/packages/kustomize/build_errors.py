@@ -19,6 +19,8 @@ _LOG_ENTRY = re.compile(
     r'^[EF]\d{4} [^\n]*? err=(?:(?P<json>"(?:[^"\\]|\\.)*")\s*$|<\n(?P<lines>.*?)\n >)', re.M | re.S
 )
 _PREFIX = re.compile(r"^(?:Error|error): ", re.MULTILINE)
+# The command of helm with the paths of temporary folders, which Kustomize adds to the message of helm.
+_HELM_COMMAND = re.compile(r":? unable to run: '.*? \(is '[^']*' installed\?\)(?:: exit status \d+)?", re.DOTALL)
 _WARNING = re.compile(r"^(?:# )?Warning: .*\n?", re.MULTILINE | re.IGNORECASE)
 _MAX_CHARACTERS = 1_200
 
@@ -30,7 +32,7 @@ def convert_build_error(stderr: str, label: str, files: FileTree) -> Finding:
         label: The overlay for messages.
         files: The files of the upstream package.
     """
-    text = _PREFIX.sub("", _read_message(stderr))
+    text = _HELM_COMMAND.sub("", _PREFIX.sub("", _read_message(stderr)))
     text = re.sub(rf"/[^\s'\"]*/work(?:/{SOURCE_FOLDER})?(?=[/'\"\s:]|$)/?", "", text)
     message = " ".join(mask_values(text, _collect_secrets(files)).split()) or "the program gave no reason"
     shortened = message if len(message) <= _MAX_CHARACTERS else message[:_MAX_CHARACTERS] + "…"

@@ -16,35 +16,54 @@ from reconciler.krm.field_text import format_path
 from reconciler.krm.findings import Finding, FindingCode
 from reconciler.krm.yaml import DataPath, Document, YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.packages.charts.dependencies import RequiredChart
+from reconciler.packages.kustomize.charts import EntryProblem, read_chart_entries
+from reconciler.packages.kustomize.references import is_remote, resolve_path
 from reconciler.packages.kustomize.request import KustomizeRequest
 from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import redact_urls
 
-# Kustomize reads these as the URL of a file or of a Git repository, also if a local file has the same name.
-_REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:(?:/|:)|gh:|[\w.~-]+@[^/]*[:/]|(?:www\.)?github\.com[:/]", re.IGNORECASE)
 # A missing file with such a name was meant as a URL. Old versions of Kustomize accept such names without a scheme.
 _LIKE_REMOTE = re.compile(r"\?|\.git(?:$|/)|//|^[\w-]+(?:\.[\w-]+)+/.*/")
 _RESOURCE_FIELDS: Final = ("resources", "bases", "components")
 _FUNCTION_FIELDS: Final = ("generators", "transformers", "validators")
-_CHART_FIELDS: Final = ("helmcharts", "helmchartinflationgenerator")
+_CHARTS_FIELD: Final = "helmcharts"
+_CHART_GENERATOR: Final = "helmchartinflationgenerator"
 # Fields whose texts are data. All other texts can be the path or URL of a file.
 _DATA_FIELDS: Final = frozenset(
     {
         "annotations", "annotationselector", "commonannotations", "commonlabels", "images", "labels", "labelselector",
-        "literals", "metadata", "patch", "replicas", *_CHART_FIELDS,
+        "literals", "metadata", "patch", "replicas", _CHARTS_FIELD, _CHART_GENERATOR,
     }
 )  # fmt: skip
 _BUILTIN = "builtin"
 _CHARTS_REFUSED = (
-    "charts of an overlay are not rendered; use the chart as the upstream of its own PackageVariant, with spec.helm"
+    "charts of an overlay are not rendered; set spec.kustomize.helmCharts to render, or use the chart as the upstream "
+    "of its own PackageVariant, with spec.helm"
 )
+_GENERATOR_REFUSED = "HelmChartInflationGenerator is not supported; use the field helmCharts of the kustomization"
 _MAX_NAMED = 10
 
 
 def check_overlay(files: FileTree, request: KustomizeRequest) -> tuple[Finding, ...]:
     """Return the errors of all kustomization files that a build of the overlay reads."""
-    checks = _OverlayChecks(files)
+    checks = _run_checks(files, request)
+    missing = (chart.create_finding() for chart in checks.charts if not chart.is_in(files))
+    return tuple(dict.fromkeys((*checks.findings, *missing)))
+
+
+def find_missing_charts(files: FileTree, request: KustomizeRequest) -> tuple[RequiredChart, ...]:
+    """Return the charts that a build of the overlay needs, and that the files do not contain.
+
+    Errors in kustomization files are not reported here. `check_overlay` reports them before the build.
+    """
+    charts = _run_checks(files, request).charts if request.charts else ()
+    return tuple(dict.fromkeys(chart for chart in charts if not chart.is_in(files)))
+
+
+def _run_checks(files: FileTree, request: KustomizeRequest) -> _OverlayChecks:
+    checks = _OverlayChecks(files, has_charts=request.charts is not None)
     for path in (request.path, *request.components):
         if checks.find_kustomizations(path):
             checks.add_folder(_Folder(path))
@@ -52,7 +71,7 @@ def check_overlay(files: FileTree, request: KustomizeRequest) -> tuple[Finding, 
             checks.findings.append(_create_missing_finding(files, path))
     while checks.pending:
         checks.check_folder(checks.pending.pop())
-    return tuple(dict.fromkeys(checks.findings))
+    return checks
 
 
 @dataclass(frozen=True)
@@ -65,9 +84,14 @@ class _Folder:
 
 @dataclass
 class _OverlayChecks:
-    """The state of the checks: the folders that are not checked yet, and the findings."""
+    """The state of the checks: the folders that are not checked yet, the findings, and the charts of repositories.
+
+    `has_charts` is True if charts of overlays are rendered.
+    """
 
     files: FileTree
+    has_charts: bool
+    charts: list[RequiredChart] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     pending: list[_Folder] = field(default_factory=list)
     visited: set[_Folder] = field(default_factory=set)
@@ -101,24 +125,39 @@ class _OverlayChecks:
     def _check_texts(self, place: _Place, data: Any) -> None:
         for path, text in _iterate_texts(data, ()):
             # A file of a generator can have the form `key=path`.
-            if any(_REMOTE.match(part.strip()) for part in (text, text.partition("=")[2])):
+            if any(map(is_remote, (text, text.partition("=")[2]))):
                 self._refuse_url(place, path, text)
 
     def _check_references(self, place: _Place, folder: _Folder) -> None:
         for name, value in place.iterate_fields():
-            if name.lower() in _CHART_FIELDS and value:
-                self._add(place, SourceCodes.KUSTOMIZE_FAILED, (name,), _CHARTS_REFUSED)
+            self._check_charts(place, folder, name, value)
             is_function_field = name.lower() in _FUNCTION_FIELDS
             if not (is_function_field or name.lower() in _RESOURCE_FIELDS) or not isinstance(value, list):
                 continue
             for index, text in enumerate(value):
-                if not isinstance(text, str) or _REMOTE.match(text.strip()):
+                if not isinstance(text, str) or is_remote(text):
                     continue  # The check of all texts has reported a URL.
                 if is_function_field and "\n" in text:
                     self._check_function(place, (name, index), text)
                 else:
                     entry = _Folder(folder.path, folder.has_functions or is_function_field)
                     self._check_reference(place, entry, (name, index), text)
+
+    def _check_charts(self, place: _Place, folder: _Folder, name: str, value: Any) -> None:
+        """Check the field `helmCharts`, and collect its charts."""
+        if name.lower() == _CHART_GENERATOR and value:
+            self._add(place, SourceCodes.KUSTOMIZE_FAILED, (name,), _GENERATOR_REFUSED)
+        if name.lower() != _CHARTS_FIELD or not value:
+            return
+        if not self.has_charts:
+            self._add(place, SourceCodes.KUSTOMIZE_FAILED, (name,), _CHARTS_REFUSED)
+            return
+        fields = dict(place.iterate_fields())
+        for entry in read_chart_entries(name, fields, folder.path, self.files, place.format_label):
+            if isinstance(entry, EntryProblem):
+                self._add(place, entry.code, entry.path, entry.reason)
+            else:
+                self.charts.append(entry)
 
     def _check_reference(self, place: _Place, folder: _Folder, path: DataPath, text: str) -> None:
         target = resolve_path(folder.path, text)
@@ -145,7 +184,9 @@ class _OverlayChecks:
         for document in documents:
             self._check_texts(place, document.data)
             data = document.data if isinstance(document.data, dict) else {}
-            if data.get("apiVersion") != _BUILTIN or _has_function_annotation(data):
+            if str(data.get("kind")).lower() == _CHART_GENERATOR:
+                self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, _GENERATOR_REFUSED)
+            elif data.get("apiVersion") != _BUILTIN or _has_function_annotation(data):
                 reason = f"{data.get('kind')} is not a built-in function of Kustomize, and no other function is started"
                 self._add(place, SourceCodes.KUSTOMIZE_FAILED, path, f"{reason}; use pipeline.mutators")
 
@@ -174,6 +215,10 @@ class _Place:
         field_path = format_path(path) if self.document and path else ""
         return f"{self.file}{line}: {field_path}: " if field_path else f"{self.file}{line}: "
 
+    def format_label(self, path: DataPath) -> str:
+        """Return the file, line and field as the subject of a sentence."""
+        return self.format(path).removesuffix(": ")
+
 
 def _iterate_texts(data: Any, path: DataPath) -> Iterator[tuple[DataPath, str]]:
     """Yield each text that can be the path or URL of a file. Kustomize ignores the case of field names."""
@@ -193,14 +238,6 @@ def _has_function_annotation(data: Mapping[str, Any]) -> bool:
     annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     names = annotations if isinstance(annotations, Mapping) else ()
     return any(str(name).startswith("config.") and str(name).endswith("/function") for name in names)
-
-
-def resolve_path(folder: str, path: str) -> str | None:
-    """Return a path relative to the upstream package. Return None if the path leads out of the package."""
-    normalized = posixpath.normpath(posixpath.join(folder, path))
-    if normalized.startswith("/") or normalized.split("/")[0] == "..":
-        return None
-    return "" if normalized == "." else normalized
 
 
 def _create_missing_finding(files: FileTree, path: str) -> Finding:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.lazy_dataclasses import asdict, dataclass
+from reconciler.packages.charts.request import ChartRequest
 
 SOURCE_FOLDER: Final = "source"
 """The folder that contains the files of the upstream package during a build."""
@@ -21,12 +22,15 @@ class KustomizeRequest:
         options: The fields of the generated kustomization.yaml, as canonical JSON text. "{}" if no file is generated.
         components: The normalized paths of components, relative to the upstream package.
         allowed_secrets: Secrets with values that are allowed in the output, as "Kind/name".
+        charts: The capabilities of the cluster and the rules for the output of charts in overlays. The other fields of
+            this request are in the overlay. None refuses overlays with charts.
     """
 
     path: str = ""
     options: str = "{}"
     components: tuple[str, ...] = ()
     allowed_secrets: tuple[str, ...] = ()
+    charts: ChartRequest | None = None
 
     @property
     def label(self) -> str:
@@ -36,7 +40,9 @@ class KustomizeRequest:
     @property
     def key(self) -> dict[str, Any]:
         """All fields that the output depends on."""
-        return asdict(self)
+        fields = asdict(self)
+        del fields["charts"]
+        return {**fields, "charts": self.charts.key} if self.charts else fields
 
     @property
     def has_generated_file(self) -> bool:

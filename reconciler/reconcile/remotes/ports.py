@@ -58,8 +58,8 @@ class SourceRenderer(Protocol):
         """Return the files of a chart or OCI artifact. Raises SourceFailedError."""
         ...
 
-    def add_dependencies(self, upstream: UpstreamPackage, chart: FileTree) -> FileTree:
-        """Return the files of a chart with the charts that it requires. Raises SourceFailedError."""
+    def add_dependencies(self, upstream: UpstreamPackage, source: FileTree) -> FileTree:
+        """Return the files of a source with the charts that it requires. Raises SourceFailedError."""
         ...
 
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:

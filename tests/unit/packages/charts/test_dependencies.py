@@ -9,18 +9,14 @@ import pytest
 from reconciler.api.helm import ChartManifest
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding
-from reconciler.packages.charts.dependencies import (
-    MissingDependency,
-    create_repository_finding,
-    find_missing_dependencies,
-)
+from reconciler.packages.charts.dependencies import RequiredChart, find_missing_dependencies
 from reconciler.packages.charts.metadata import read_chart_manifest
 
 URL = "https://example.com/charts"
 DB = "dependencies: [{name: db, version: %s, repository: %s}]\n"
 
 
-def find_missing(files: Mapping[str, str]) -> tuple[MissingDependency, ...] | Finding:
+def find_missing(files: Mapping[str, str]) -> tuple[RequiredChart, ...] | Finding:
     texts = {"Chart.yaml": "", **files}
     texts["Chart.yaml"] = f"name: web\nversion: 1.0.0\n{texts['Chart.yaml']}"
     chart = FileTree({path: File(text.encode()) for path, text in texts.items()})
@@ -58,7 +54,9 @@ def find_missing(files: Mapping[str, str]) -> tuple[MissingDependency, ...] | Fi
     ],
 )
 def test_missing_dependencies(files: dict[str, str], versions: list[str]) -> None:
-    assert find_missing(files) == tuple(MissingDependency("db", version, URL) for version in versions)
+    assert find_missing(files) == tuple(
+        RequiredChart("db", version, URL, "charts/db", "chart web 1.0.0") for version in versions
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,9 +110,7 @@ def test_errors(files: dict[str, str], code: str, text: str) -> None:
     ],
 )
 def test_repository_finding(repository: str, text: str) -> None:
-    manifest = ChartManifest(name="web", version="1.0.0")
-
-    finding = create_repository_finding(manifest, MissingDependency("my_DB", "1.2.3", repository))
+    finding = RequiredChart("my_DB", "1.2.3", repository, "charts/my_DB", "chart web 1.0.0").create_finding()
 
     assert finding.code == "DependencyRepositoryMissing"
     assert finding.message.startswith(

@@ -3,6 +3,7 @@
 import pytest
 
 from reconciler.catalog.files import File, FileTree
+from reconciler.packages.charts.request import ChartRequest
 from reconciler.packages.kustomize.checks import check_overlay
 from reconciler.packages.kustomize.request import KustomizeRequest
 
@@ -138,8 +139,9 @@ def test_function_is_refused(field: str, content: str) -> None:
         ),
         pytest.param(
             "helmCharts: [{name: web}]",
-            "KustomizeFailed prod/kustomization.yaml:1: helmCharts: charts of an overlay are not rendered; use the "
-            "chart as the upstream of its own PackageVariant, with spec.helm",
+            "KustomizeFailed prod/kustomization.yaml:1: helmCharts: charts of an overlay are not rendered; set "
+            "spec.kustomize.helmCharts to render, or use the chart as the upstream of its own PackageVariant, with "
+            "spec.helm",
             id="chart",
         ),
         pytest.param(
@@ -153,6 +155,51 @@ def test_invalid_overlay(fields: str, finding: str) -> None:
     (found,) = check(prod_kustomization=fields)
 
     assert found.startswith(finding)
+
+
+@pytest.mark.parametrize(
+    ("fields", "finding"),
+    [
+        pytest.param(
+            "helmGlobals: {configHome: /etc}\nhelmCharts: [{name: web, version: 1.0.0, repo: 'https://example.com'}]",
+            "KustomizeFailed prod/kustomization.yaml:1: helmGlobals: configHome is not supported: remove it",
+            id="configHome",
+        ),
+        pytest.param(
+            "helmGlobals: {chartHome: ../../x}\nhelmCharts: [{name: web}]",
+            'PathInvalid prod/kustomization.yaml:2: helmCharts[0].name: the chart folder "../../x/web" is outside of',
+            id="chartHome",
+        ),
+        pytest.param(
+            "HelmCharts: [{Name: web, Version: 1.0.0, Repo: 'https://example.com'}]",
+            "DependencyRepositoryMissing prod/kustomization.yaml:1: HelmCharts[0] requires the chart web 1.0.0, which is "
+            "not in the upstream package, and no Repository has the URL https://example.com",
+            id="other-case",
+        ),
+        pytest.param("helmCharts: {name: web}", "KustomizeFailed prod/kustomization.yaml:1: helmCharts:", id="map"),
+        pytest.param(
+            "helmChartInflationGenerator: [{chartName: web}]",
+            "KustomizeFailed prod/kustomization.yaml:1: helmChartInflationGenerator: HelmChartInflationGenerator is not",
+            id="old-field",
+        ),
+        pytest.param(
+            "generators: ['{apiVersion: builtin, kind: HelmChartInflationGenerator, name: web}\n\n']",
+            "KustomizeFailed prod/kustomization.yaml:1: generators[0]: HelmChartInflationGenerator is not supported",
+            id="generator",
+        ),
+    ],
+)
+def test_invalid_charts(fields: str, finding: str) -> None:
+    tree = FileTree({"prod/kustomization.yaml": File(fields.encode())})
+    found, *_ = check_overlay(tree, KustomizeRequest("prod", charts=ChartRequest("", "", "1.34.0")))
+
+    assert f"{found.code} {found.message}".startswith(finding)
+
+
+def test_chart_in_the_package_is_accepted() -> None:
+    files = {"prod/kustomization.yaml": "helmCharts: [{name: web}]", "prod/charts/web/Chart.yaml": "name: web"}
+    tree = FileTree({path: File(text.encode()) for path, text in files.items()})
+    assert check_overlay(tree, KustomizeRequest("prod", charts=ChartRequest("", "", "1.34.0"))) == ()
 
 
 def test_missing_overlay_lists_the_folders_with_overlays() -> None:
