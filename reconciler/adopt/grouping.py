@@ -10,6 +10,8 @@ from typing import Any
 from reconciler.adopt.chart_options import ChartOptions, build_literal_options, build_shared_options, count_differences
 from reconciler.adopt.expressions import format_expression, generalize
 from reconciler.adopt.generated import (
+    CATALOG,
+    REVISION,
     Documents,
     GeneratedConfig,
     GeneratedPackage,
@@ -20,7 +22,7 @@ from reconciler.adopt.generated import (
 from reconciler.adopt.requests import PackageRequest, RepositoryReference
 from reconciler.adopt.units import MAX_DIFFERENT_LEAVES, Choice, Cluster
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.scaffold.documents import build_catalog, build_set
 
 _NOT_IN_NAME = re.compile(r"[^-a-z0-9.]+")
@@ -69,15 +71,23 @@ def generate_from_requests(requests: Iterable[PackageRequest], clusters: Sequenc
 
 
 def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
-    """Return one PackageVariant per request with the literal options of the request."""
+    """Return one PackageVariant per request with the literal options of the request.
+
+    An overlay with options becomes a package of the catalog that contains the options in its files.
+    """
     ordered = [*requests]
-    names = _name_repositories(ordered)
+    names = _name_repositories(ordered, CATALOG)
     packages = []
     for number, request in enumerate(ordered):
+        name, original = f"request-{number}", request.kustomize.original if request.kustomize else None
+        if original is not None and request.kustomize:
+            upstream = {"repo": CATALOG, "package": name, "revision": REVISION}
+            request = replace(request, kustomize=replace(request.kustomize, fields={}))
+        else:
+            upstream = _build_upstream(request, names)
         options = _build_literal_options(request)
-        upstream = _build_upstream(request, names)
-        variant = build_variant(f"request-{number}", upstream, request.cluster, request.package, options)
-        packages.append(GeneratedPackage(f"request-{number}", (request.package,), (request.cluster,), (variant,)))
+        variant = build_variant(name, upstream, request.cluster, request.package, options)
+        packages.append(GeneratedPackage(name, (request.package,), (request.cluster,), (variant,), original))
     files = {path: data for request in ordered for path, data in request.config_files.items()}
     return GeneratedConfig(tuple(packages), _build_repositories(names), files)
 
@@ -93,7 +103,8 @@ def _divide(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> 
             first = remaining[0]
             near = [request for request in remaining if count_differences(first, request) <= MAX_DIFFERENT_LEAVES]
             yield _Group(tuple(near))
-            remaining = [request for request in remaining if request not in near]
+            clusters_in_group = {request.cluster for request in near}
+            remaining = [request for request in remaining if request.cluster not in clusters_in_group]
 
 
 def _build_shape(request: PackageRequest, labels: Mapping[str, str]) -> str:
@@ -177,9 +188,9 @@ def _build_upstream(request: PackageRequest, names: Mapping[RepositoryReference,
     return {"repo": names[upstream.repository], kind: upstream.package, **dict(upstream.fields)}
 
 
-def _name_repositories(requests: Iterable[PackageRequest]) -> Mapping[RepositoryReference, str]:
+def _name_repositories(requests: Iterable[PackageRequest], *used_names: str) -> Mapping[RepositoryReference, str]:
     names: dict[RepositoryReference, str] = {}
-    used: set[str] = {request.cluster for request in requests}
+    used: set[str] = {*used_names, *(request.cluster for request in requests)}
     for request in requests:
         repository = request.upstream.repository
         if repository not in names:

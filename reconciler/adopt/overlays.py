@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from reconciler.adopt.documents import get_list, get_mapping, get_text
 from reconciler.adopt.requests import KustomizeRequest
+from reconciler.api.base import read_model
+from reconciler.api.kustomize_options import KustomizeOptions
+from reconciler.api.porch.messages import PORCH_TEMPLATES
 from reconciler.catalog.files import FileTree
+from reconciler.krm.yaml import emit
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _TEXT_FIELDS = ("namespace", "namePrefix", "nameSuffix")
-SUPPORTED_FIELDS = frozenset({*_TEXT_FIELDS, "images", "replicas", "commonAnnotations", "patches"})
+SUPPORTED_FIELDS = frozenset(
+    {*_TEXT_FIELDS, "images", "replicas", "commonAnnotations", "patches", "components", "ignoreMissingComponents"}
+)
 
 
 class OverlayError(Exception):
@@ -30,9 +37,19 @@ def find_kustomization(files: FileTree, folder: str) -> str | None:
     return next((name for name in names if name in files), None)
 
 
-def find_build_root(files: FileTree, folder: str) -> str:
-    """Return the smallest folder that contains an overlay and all files that it reads. "" is the repository root."""
-    return posixpath.commonpath([folder, *_list_folders(files, folder, set())])
+def find_build_root(files: FileTree, folder: str, components: Iterable[str] = ()) -> str:
+    """Return the smallest folder that contains an overlay and all files that it reads. "" is the repository root.
+
+    Args:
+        components: Paths of more components, relative to the folder.
+    """
+    folders = (folder, *(_join(folder, component) for component in components))
+    visited: set[str] = set()
+    return posixpath.commonpath([folder, *(name for start in folders for name in _list_folders(files, start, visited))])
+
+
+def _join(folder: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(folder, path))
 
 
 def _list_folders(files: FileTree, folder: str, visited: set[str]) -> Iterator[str]:
@@ -42,10 +59,8 @@ def _list_folders(files: FileTree, folder: str, visited: set[str]) -> Iterator[s
         return
     visited.add(folder)
     yield folder
-    parsed = parse_cached(files[path].data)
-    data = parsed.documents[0].data if not isinstance(parsed, ParseFailure) and parsed.documents else None
-    for text in _list_texts(data):
-        name = posixpath.normpath(posixpath.join(folder, text))
+    for text in _list_texts(read_kustomization(files, path)):
+        name = _join(folder, text)
         if name in files:
             yield posixpath.dirname(name)
         elif find_kustomization(files, name) is not None:
@@ -64,30 +79,125 @@ def _list_texts(value: Any) -> Iterator[str]:
         yield value.rpartition("=")[2]
 
 
-def read_options(options: Mapping[str, Any], path: str) -> KustomizeRequest:
-    """Return the options of an overlay, in the field names that Argo CD and Flux share.
+@dataclass(frozen=True)
+class OverlaySource:
+    """A folder with an overlay, and the options of the object that uses it.
 
-    Args:
-        path: The folder of the overlay, relative to the build root.
-
-    Raises:
-        OverlayError: An option has no equivalent.
+    Attributes:
+        files: The files of the repository. They are unknown if the overlay is in an artifact.
+        options: The options in the field names that Argo CD and Flux share.
     """
-    for name in options:
-        if options[name] and name not in SUPPORTED_FIELDS:
-            raise OverlayError(name, f"the option {name} of Kustomize has no equivalent")
-    fields: dict[str, Any] = {name: get_text(options, name) for name in _TEXT_FIELDS if get_text(options, name)}
-    if images := [_read_image(image) for image in get_list(options, "images")]:
-        fields["images"] = images
-    if replicas := [_read_replicas(entry) for entry in get_list(options, "replicas")]:
-        fields["replicas"] = replicas
-    if annotations := get_mapping(options, "commonAnnotations"):
-        fields["commonAnnotations"] = dict(annotations)
-    if patches := get_list(options, "patches"):
-        if not all(get_text(patch, "patch") for patch in patches):
-            raise OverlayError("patches", "a patch in a file has no equivalent")
-        fields["patches"] = patches
-    return KustomizeRequest("" if path == "." else path, fields)
+
+    files: FileTree | None
+    folder: str
+    options: Mapping[str, Any]
+
+    def convert(self) -> ConvertedOverlay:
+        """Return the package that contains the overlay and its bases, and its options.
+
+        Raises:
+            OverlayError: An option has no equivalent.
+        """
+        fields = self._read_options()
+        if self.files is None:
+            return ConvertedOverlay("", KustomizeRequest("" if self.folder == "." else self.folder, fields))
+        root = find_build_root(self.files, self.folder, fields.get("components", ()))
+        path = posixpath.relpath(self.folder, root or ".")
+        original = self._write_options(fields).subtree(root) if fields else None
+        return ConvertedOverlay(root, KustomizeRequest("" if path == "." else path, fields, original))
+
+    def _read_options(self) -> dict[str, Any]:
+        options = self.options
+        for name in options:
+            if options[name] and name not in SUPPORTED_FIELDS:
+                raise OverlayError(name, f"the option {name} of Kustomize has no equivalent")
+        fields: dict[str, Any] = {name: get_text(options, name) for name in _TEXT_FIELDS if get_text(options, name)}
+        readers: Mapping[str, Callable[[Any], Any]] = {
+            "images": _read_image, "replicas": _read_replicas, "components": self._read_component,
+            "patches": self._read_patch,
+        }  # fmt: skip
+        for name, read in readers.items():
+            if entries := [entry for entry in map(read, get_list(options, name)) if entry]:
+                fields[name] = entries
+        if annotations := get_mapping(options, "commonAnnotations"):
+            fields["commonAnnotations"] = dict(annotations)
+        for error in read_model(KustomizeOptions, fields, PORCH_TEMPLATES).errors:
+            raise OverlayError(str(error.path[0]) if error.path else "", error.text)
+        return fields
+
+    def _read_component(self, component: Any) -> str:
+        """Return the path of a component, or "" if it does not exist and this is allowed."""
+        path = str(component)
+        if "://" in path or path.startswith("/"):
+            raise OverlayError("components", f"the component {path!r} is not a relative path")
+        files = self._get_files("components")
+        if find_kustomization(files, _join(self.folder, path)) is None:
+            if self.options.get("ignoreMissingComponents"):
+                return ""
+            raise OverlayError("components", f"the component {path!r} does not exist")
+        return path
+
+    def _read_patch(self, patch: Any) -> dict[str, Any]:
+        """Return a patch. The text of a patch file becomes part of the options."""
+        if not isinstance(patch, Mapping):
+            raise OverlayError("patches", "a patch must be a mapping")
+        fields = {name: value for name, value in patch.items() if name != "path" and value}
+        if path := get_text(patch, "path"):
+            file = self._get_files("patches").get(_join(self.folder, path))
+            if file is None:
+                raise OverlayError("patches", f"the patch file {path!r} does not exist")
+            try:
+                fields["patch"] = file.data.decode()
+            except UnicodeDecodeError:
+                raise OverlayError("patches", f"the patch file {path!r} is not UTF-8 text") from None
+        return fields
+
+    def _get_files(self, field: str) -> FileTree:
+        if self.files is None:
+            raise OverlayError(field, f"the files of {field} in an artifact cannot be read")
+        return self.files
+
+    def _write_options(self, fields: Mapping[str, Any]) -> FileTree:
+        """Return the files with the options in the overlay itself, where Argo CD and Flux write them."""
+        assert self.files is not None
+        path = find_kustomization(self.files, self.folder)
+        data = read_kustomization(self.files, path) if path else {}
+        if not path or data is None:
+            return self.files
+        edited = {**data, **{name: fields[name] for name in _TEXT_FIELDS if name in fields}}
+        for name in ("images", "replicas"):
+            names = {entry["name"] for entry in fields.get(name, ())}
+            others = [entry for entry in get_list(data, name) if get_text(entry, "name") not in names]
+            if names:
+                edited[name] = [*others, *fields[name]]
+        for name in ("patches", "components"):
+            if name in fields:
+                edited[name] = [*get_list(data, name), *fields[name]]
+        if "commonAnnotations" in fields:
+            edited["commonAnnotations"] = {**get_mapping(data, "commonAnnotations"), **fields["commonAnnotations"]}
+        return self.files.with_files({path: emit(edited).encode()})
+
+
+def read_kustomization(files: FileTree, path: str) -> Mapping[str, Any] | None:
+    """Return the content of a kustomization file. Return None if it cannot be parsed."""
+    parsed = parse_cached(files[path].data)
+    if isinstance(parsed, ParseFailure):
+        return None
+    data = parsed.documents[0].data_without_aliases if parsed.documents else {}
+    return data if isinstance(data, Mapping) else None
+
+
+@dataclass(frozen=True)
+class ConvertedOverlay:
+    """A package with an overlay.
+
+    Attributes:
+        package: The folder of the repository that contains the overlay and its bases. It is "" for the whole
+            repository, and for an artifact.
+    """
+
+    package: str
+    request: KustomizeRequest
 
 
 def _read_image(image: Any) -> dict[str, str]:

@@ -57,10 +57,13 @@ class KustomizeRequest:
     Attributes:
         path: The folder of the overlay, relative to the upstream package, or "".
         fields: Other fields of `spec.kustomize`, such as `images`.
+        original: The files of the package with these fields in the overlay itself, where Argo CD and Flux write them.
+            None if there are no fields, or if the files are unknown.
     """
 
     path: str
     fields: Mapping[str, Any] = field(default_factory=dict)
+    original: FileTree | None = None
 
 
 @dataclass(frozen=True)

@@ -230,6 +230,41 @@ def test_overlays_of_a_set_are_built(tmp_path: Path) -> None:
     assert "pathExpr: \"'overlays/' + repository.name\"" in text
 
 
+OPTIONS = "components: [../../tls], patches: [{path: ../../size.yaml}], images: ['web:2'], namePrefix: a-"
+
+
+@pytest.mark.parametrize(
+    ("overlay", "expected"),
+    [("", "1 Equal, 0 Different"), ("namePrefix: own-\n", "ConfigMap/shop/a-web is missing in the render")],
+    ids=["equal", "argo-cd-replaces-the-prefix-of-the-overlay"],
+)
+def test_options_of_an_overlay_are_compared_with_the_edited_overlay(
+    tmp_path: Path, overlay: str, expected: str
+) -> None:
+    (tmp_path / "settings.yaml").write_text(f"sources: {{kustomize: {{program: {find_program('kustomize')}}}}}\n")
+    source = f"path: site/overlays/prod, kustomize: {{{OPTIONS}}}"
+    application = APPLICATION.replace("targetRevision: v1.2.0, path: plain/web", source).replace("APPS", URL)
+    files = {
+        "app.yaml": application,
+        "site/base/kustomization.yaml": "resources: [app.yaml]\n",
+        "site/base/app.yaml": MANIFEST.format(name="web"),
+        "site/overlays/prod/kustomization.yaml": f"resources: [../../base]\n{overlay}",
+        "site/size.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\ndata: {size: '9'}\n",
+        "site/tls/kustomization.yaml": (
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\ncommonAnnotations: {tls: 'on'}\n"
+        ),
+    }
+    write_repository(tmp_path, files)
+
+    result = adopt(tmp_path, "--settings", "settings.yaml")
+
+    assert expected in result.stdout, result.stderr
+    text = (tmp_path / "out/config/packages/web.yaml").read_text()
+    assert "package: site\n" in text
+    assert "- ../../tls\n" in text
+    assert "size: '9'" in text
+
+
 CHART = {
     "charts/ksm/Chart.yaml": "apiVersion: v2\nname: ksm\nversion: 1.0.0\n",
     "charts/ksm/values.yaml": "size: 1\nzone: none\nlevel: info\nhost: none\nlimits: {cpu: 1, memory: 2}\n",

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from reconciler.adopt.argocd.charts import convert_chart
 from reconciler.adopt.argocd.contents import ApplicationSource, SourceContent
 from reconciler.adopt.documents import get_list, get_mapping, get_text
-from reconciler.adopt.overlays import OverlayError, find_build_root, read_options
+from reconciler.adopt.overlays import ConvertedOverlay, OverlayError, OverlaySource
 from reconciler.adopt.requests import HelmRequest, KustomizeRequest, RepositoryReader, UpstreamReference
 from reconciler.adopt.units import NotImported
 from reconciler.lazy_dataclasses import dataclass, field
@@ -25,6 +24,8 @@ _UNSUPPORTED = {
     ("directory", "include"): ("directory.include has no equivalent", "Move the files to their own folder."),
     ("directory", "exclude"): ("directory.exclude has no equivalent", "Move the files to another folder."),
 }
+_NO_EFFECT = ("version", "forceCommonAnnotations")
+"""Options of Kustomize that have no effect on the result."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def _convert_content(
         built = _read_overlay(content)
         if isinstance(built, NotImported):
             return built
-        package, options = built
+        package, options = built.package, built.request
     elif content.type == "oci" and content.path != ".":
         reason = "only a part of the artifact is used"
         return content.report(("path",), reason, "Publish the folder as an artifact of its own.")
@@ -101,17 +102,14 @@ def _detect_kind(content: SourceContent) -> Literal["helm", "kustomize", "manife
     return "kustomize" if is_overlay else "manifests"
 
 
-def _read_overlay(content: SourceContent) -> tuple[str, KustomizeRequest] | NotImported:
-    """Return the folder that contains an overlay and its bases, or the name of the artifact, with the options."""
-    path = package = content.path
-    if content.type == "git":
-        package = find_build_root(content.files, path)
-        if not package:
-            reason = "the overlay reads files of the whole repository"
-            return content.report(("path",), reason, "Move the overlay and its bases to one folder.")
-        path = posixpath.relpath(path, package)
-    options = {name: value for name, value in get_mapping(content.data, "kustomize").items() if name != "version"}
+def _read_overlay(content: SourceContent) -> ConvertedOverlay | NotImported:
+    options = {name: value for name, value in get_mapping(content.data, "kustomize").items() if name not in _NO_EFFECT}
     try:
-        return package, read_options(options, path)
+        files = content.files if content.type == "git" else None
+        converted = OverlaySource(files, content.path, options).convert()
     except OverlayError as error:
         return content.report(("kustomize", error.field), str(error), "Write it into the overlay.")
+    if content.type == "git" and not converted.package:
+        reason = "the overlay reads files of the whole repository"
+        return content.report(("path",), reason, "Move the overlay and its bases to one folder.")
+    return converted

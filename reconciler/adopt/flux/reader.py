@@ -25,7 +25,7 @@ from reconciler.adopt.flux.sources import (
     read_git_source,
 )
 from reconciler.adopt.layout import Layout
-from reconciler.adopt.overlays import OverlayError, find_build_root, read_options
+from reconciler.adopt.overlays import ConvertedOverlay, OverlayError, OverlaySource
 from reconciler.adopt.requests import (
     KustomizeRequest,
     PackageRequest,
@@ -50,6 +50,7 @@ _REPORTED = {
 _OVERLAY_FIELDS = {
     "images": "images", "patches": "patches", "targetNamespace": "namespace", "namePrefix": "namePrefix",
     "nameSuffix": "nameSuffix", "components": "components", "commonMetadata": "commonMetadata",
+    "ignoreMissingComponents": "ignoreMissingComponents",
 }  # fmt: skip
 _BUILD_SUGGESTION = "Build the folder with flux build, and adopt the output."
 
@@ -187,11 +188,10 @@ class _ClusterReader:
             return content
         package, kustomize = folder, None
         if content.has_kustomization:
-            package = find_build_root(files, folder)
-            built = self._read_overlay(document, folder, package)
+            built = self._read_overlay(document, files, folder)
             if isinstance(built, NotImported):
                 return built
-            kustomize = built
+            package, kustomize = built.package, built.request
         if variables := self._find_substitutions(document, files, package):
             return variables
         upstream = source.build_upstream(package, self.read_repository)
@@ -237,15 +237,17 @@ class _ClusterReader:
             return document.report(("spec", "path"), reason, "Move the resources to a folder of their own.")
         return content
 
-    def _read_overlay(self, document: SourceDocument, folder: str, root: str) -> KustomizeRequest | NotImported:
-        if not root:
-            reason = f"Kustomization {document.name}: the overlay reads files of the whole repository"
-            return document.report(("spec", "path"), reason, "Move the overlay and its bases to one folder.")
+    def _read_overlay(self, document: SourceDocument, files: FileTree, folder: str) -> ConvertedOverlay | NotImported:
         options = {target: document.spec.get(name) for name, target in _OVERLAY_FIELDS.items()}
         try:
-            return read_options(options, posixpath.relpath(folder, root))
+            converted = OverlaySource(files, folder, options).convert()
         except OverlayError as error:
-            return document.report(("spec", error.field), str(error), _BUILD_SUGGESTION)
+            names = {target: name for name, target in _OVERLAY_FIELDS.items()}
+            return document.report(("spec", names.get(error.field, error.field)), str(error), _BUILD_SUGGESTION)
+        if not converted.package:
+            reason = f"Kustomization {document.name}: the overlay reads files of the whole repository"
+            return document.report(("spec", "path"), reason, "Move the overlay and its bases to one folder.")
+        return converted
 
     def _find_substitutions(self, document: SourceDocument, files: FileTree, folder: str) -> NotImported | None:
         if not get_mapping(document.spec, "postBuild"):

@@ -202,7 +202,10 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
          "the source HelmRepository x is not in the source"),
         ([kustomization("./apps/web", patches=[{}])], {"apps/web/app.yaml": MANIFEST}, "spec.patches",
          "has no kustomization file"),
-        ([kustomization("./apps/web", components=["../x"])], OVERLAY, "spec.components", "has no equivalent"),
+        ([kustomization("./apps/web", components=["../x"])], OVERLAY, "spec.components", "does not exist"),
+        ([kustomization("./apps/web", targetNamespace="Not A Name")], OVERLAY, "spec.targetNamespace", "is invalid"),
+        ([kustomization("./apps/web", commonMetadata={"labels": {"a": "b"}})], OVERLAY, "spec.commonMetadata",
+         "has no equivalent"),
         ([kustomization("./apps/web", kubeConfig={"secretRef": {}})], {}, "spec.kubeConfig", "is in a Secret"),
         ([kustomization("./wide")], {"wide/kustomization.yaml": b"resources: [../apps]\nnamePrefix: x\n",
                                      "apps/kustomization.yaml": b"resources: []\n"},
@@ -244,13 +247,18 @@ def test_an_overlay_becomes_an_upstream_with_its_bases(prefix: bytes) -> None:
         "apps/web/base/app.yaml": MANIFEST,
         "apps/web/prod/kustomization.yaml": b"resources: [../base]\n" + prefix,
     }
-    result = read(git_repository(), kustomization("./apps/web/prod", targetNamespace="shop"), files=files)
+    options = {"targetNamespace": "shop", "components": ["../../tls"], "images": [{"name": "web", "newTag": "2"}]}
+    files["apps/tls/kustomization.yaml"] = b"kind: Component\n"
+    result = read(git_repository(), kustomization("./apps/web/prod", **options), files=files)
 
     assert result.not_imported == ()
     (request,) = result.requests
-    assert request.upstream.package == "apps/web"
+    assert request.upstream.package == "apps"
     assert request.kustomize is not None
-    assert (request.kustomize.path, request.kustomize.fields) == ("prod", {"namespace": "shop"})
+    assert request.kustomize.path == "web/prod"
+    assert request.kustomize.fields == {
+        "namespace": "shop", "components": ["../../tls"], "images": [{"name": "web", "newTag": "2"}],
+    }  # fmt: skip
 
 
 def test_fields_of_the_agent_are_reported_and_the_objects_are_imported() -> None:

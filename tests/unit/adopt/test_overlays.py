@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from reconciler.adopt.overlays import OverlayError, find_build_root, read_options
+from reconciler.adopt.overlays import OverlayError, OverlaySource, find_build_root
 from reconciler.catalog.files import File, FileTree
+from reconciler.krm.yaml import parse_yaml
 
 FILES = FileTree(
     {
@@ -21,6 +22,11 @@ FILES = FileTree(
             "wide/kustomization.yml": "components: [../web/base]\n",
             "loop/a/kustomization.yaml": "resources: [../b]\n", "loop/b/kustomization.yaml": "resources: [../a]\n",
             "broken/kustomization.yaml": "a: [\n",
+            "web/components/tls/kustomization.yaml": "kind: Component\n", "web/base/patch.yaml": "p: 1\n",
+            "web/own/kustomization.yaml": (
+                "namePrefix: own-\nimages: [{name: web, newTag: '1'}, {name: db, newTag: '1'}]\n"
+                "commonAnnotations: {a: own, c: own}\npatches: [{patch: own}]\n"
+            ),
         }.items()
     }
 )  # fmt: skip
@@ -42,6 +48,9 @@ def test_the_build_root_contains_all_bases(folder: str, root: str) -> None:
     assert find_build_root(FILES, folder) == root
 
 
+CHANGE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+
+
 @pytest.mark.parametrize(
     ("options", "fields"),
     [
@@ -55,26 +64,79 @@ def test_the_build_root_contains_all_bases(folder: str, root: str) -> None:
         ({"images": [{"name": "web", "newTag": 2}]}, {"images": [{"name": "web", "newTag": "2"}]}),
         ({"replicas": [{"name": "web", "count": "3"}]}, {"replicas": [{"name": "web", "count": 3}]}),
         ({"commonAnnotations": {"a": "b"}}, {"commonAnnotations": {"a": "b"}}),
-        ({"patches": [{"patch": "a: 1\n"}]}, {"patches": [{"patch": "a: 1\n"}]}),
+        ({"patches": [{"patch": CHANGE, "target": {"kind": "Service"}}]},
+         {"patches": [{"patch": CHANGE, "target": {"kind": "Service"}}]}),
+        ({"patches": [{"path": "../../base/patch.yaml", "options": {"allowNameChange": True}}]},
+         {"patches": [{"patch": "p: 1\n", "options": {"allowNameChange": True}}]}),
+        ({"components": ["../../components/tls"]}, {"components": ["../../components/tls"]}),
+        ({"components": ["../absent", "../../components/tls"], "ignoreMissingComponents": True},
+         {"components": ["../../components/tls"]}),
     ],
-)
+)  # fmt: skip
 def test_options_are_converted(options: dict[str, Any], fields: dict[str, Any]) -> None:
-    request = read_options(options, "overlays/prod")
+    converted = OverlaySource(FILES, "web/overlays/prod", options).convert()
 
-    assert (request.path, request.fields) == ("overlays/prod", fields)
-    assert read_options(options, ".").path == ""
+    assert converted.package == "web"
+    assert (converted.request.path, converted.request.fields) == ("overlays/prod", fields)
+    assert (converted.request.original is None) == (not fields)
+
+
+def test_the_overlay_can_be_the_package_itself() -> None:
+    converted = OverlaySource(FILES, "web/overlays/alone", {}).convert()
+
+    assert (converted.package, converted.request.path) == ("web/overlays/alone", "")
+
+
+def test_the_build_root_contains_the_components() -> None:
+    converted = OverlaySource(FILES, "web/overlays/alone", {"components": ["../../components/tls"]}).convert()
+
+    assert (converted.package, converted.request.path) == ("web", "overlays/alone")
+
+
+def test_the_original_has_the_options_in_the_overlay() -> None:
+    options = {
+        "namePrefix": "a-", "images": ["web:2", "proxy:3"], "replicas": [{"name": "web", "count": 2}],
+        "commonAnnotations": {"a": "b"}, "patches": [{"path": "../base/patch.yaml"}], "components": ["../components/tls"],
+    }  # fmt: skip
+    request = OverlaySource(FILES, "web/own", options).convert().request
+
+    assert request.original is not None
+    assert "base/patch.yaml" in request.original
+    (document,) = parse_yaml(request.original["own/kustomization.yaml"].data).documents
+    assert document.data == {
+        "namePrefix": "a-",
+        "images": [{"name": "db", "newTag": "1"}, {"name": "web", "newTag": "2"}, {"name": "proxy", "newTag": "3"}],
+        "commonAnnotations": {"a": "b", "c": "own"},
+        "patches": [{"patch": "own"}, {"patch": "p: 1\n"}],
+        "replicas": [{"name": "web", "count": 2}],
+        "components": ["../components/tls"],
+    }
 
 
 @pytest.mark.parametrize(
     ("options", "field"),
     [
         ({"commonLabels": {"a": "b"}}, "commonLabels"),
-        ({"patches": [{"path": "a.yaml"}]}, "patches"),
+        ({"patches": [{"path": "absent.yaml"}]}, "patches"),
+        ({"patches": ["text"]}, "patches"),
+        ({"patches": [{"target": {"kind": "Service"}}]}, "patches"),
+        ({"patches": [{"patch": CHANGE, "target": {"unknown": "x"}}]}, "patches"),
+        ({"components": ["https://example.com/x"]}, "components"),
+        ({"components": ["../absent"]}, "components"),
+        ({"images": ["web"]}, "images"),
+        ({"namespace": "Not A Name"}, "namespace"),
         ({"replicas": [{"name": "web", "count": "many"}]}, "replicas"),
     ],
 )
 def test_options_without_an_equivalent(options: dict[str, Any], field: str) -> None:
     with pytest.raises(OverlayError) as refused:
-        read_options(options, ".")
+        OverlaySource(FILES, "web/overlays/prod", options).convert()
 
     assert refused.value.field == field
+
+
+@pytest.mark.parametrize("options", [{"components": ["x"]}, {"patches": [{"path": "x.yaml"}]}])
+def test_the_files_of_an_artifact_are_unknown(options: dict[str, Any]) -> None:
+    assert OverlaySource(None, "prod", {"namePrefix": "a-"}).convert().request.original is None
+    with pytest.raises(OverlayError, match="in an artifact cannot be read"):
+        OverlaySource(None, "prod", options).convert()
