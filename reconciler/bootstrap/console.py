@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from reconciler.bootstrap.options import build_git_options
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
+from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.reconcile.remotes.targets import DraftReader
 from reconciler.server.console.context import ConsoleContext
@@ -45,10 +46,12 @@ class Console:
                 f' machine, for example 127.0.0.1:8080, not "{settings.listen_address}"'
             )
         name, email = build_git_options(settings).author
-        self._index_thread = IndexThread(build_fleet_indexer(settings, config))
+        indexer = build_fleet_indexer(settings, config)
+        self._index_thread = IndexThread(indexer)
         self._clock = clock
         self.context = ConsoleContext(
-            state, self._index_thread, LocalAuthenticator(Person(name, email)), clock
+            state, self._index_thread, LocalAuthenticator(Person(name, email)),
+            build_content_reader(settings, config, indexer), clock,
         )  # fmt: skip
         self._index_thread.start()
 
@@ -77,6 +80,11 @@ def build_console(
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:
     """Build the indexer of the console. It reads only the mirrors in the cache, and contacts no remote."""
     return FleetIndexer(partial(_open_reader, settings, config))
+
+
+def build_content_reader(settings: Settings, config: str, indexer: FleetIndexer) -> DraftContentReader:
+    """Build the reader of draft contents. It reads only the mirrors in the cache, and contacts no remote."""
+    return DraftContentReader(partial(_open_reader, settings, config), indexer.find_target)
 
 
 @contextmanager

@@ -83,6 +83,10 @@ class FleetIndexer:
         targets = [entry.indexed for entry in known.values() if _is_shown(entry)]
         return build_fleet_index(self._number, observed.completed_at, observed.config, targets, observed.findings)
 
+    def find_target(self, name: str) -> Target | None:
+        """Return the target with this name from the last update."""
+        return next((known.target for known in self._known.values() if known.target.name == name), None)
+
     def _read_targets(self, observed: ObservedPass, reader: DraftReader) -> Iterator[_KnownTarget]:
         for target, labels in observed.targets.items():
             known = self._known.get(target.key)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.output.fleet.model import ReviewChange
 from tests.support.console import ConsoleClient, open_console
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import World
@@ -51,3 +52,80 @@ def test_every_response_has_the_security_headers(console: ConsoleClient) -> None
 @pytest.mark.parametrize("path", ["/static/..%2fpage.py", "/static/console.py", "/static/%2e%2e", "/static/a/b.css"])
 def test_files_outside_the_static_folder_are_not_sent(path: str, console: ConsoleClient) -> None:
     assert console.get(path).status_code == 404
+
+
+def find_change(console: ConsoleClient, title: str) -> ReviewChange:
+    index = console.context.index
+    assert index is not None
+    return next(change for change in index.changes if change.title == title)
+
+
+@pytest.mark.parametrize(
+    ("query", "titles"),
+    [
+        pytest.param("", {"install gateway v1", "install metrics v1"}, id="all"),
+        pytest.param("?q=METRICS", {"install metrics v1"}, id="text"),
+        pytest.param("?state=waiting&risk=low", {"install gateway v1", "install metrics v1"}, id="state-and-risk"),
+        pytest.param("?state=proposed", set(), id="no-proposal"),
+        pytest.param("?target=region%3Dsouth", {"install gateway v1"}, id="selector"),
+        pytest.param("?sort=targets&page=99", {"install gateway v1", "install metrics v1"}, id="page-after-the-last"),
+        pytest.param("?state=unknown&page=x", {"install gateway v1", "install metrics v1"}, id="invalid-values"),
+    ],
+)
+def test_the_inbox_has_filters(query: str, titles: set[str], console: ConsoleClient) -> None:
+    text = console.get(f"/changes{query}").text
+
+    assert {title for title in ("install gateway v1", "install metrics v1") if title in text} == titles
+
+
+def test_an_invalid_selector_is_reported(console: ConsoleClient) -> None:
+    response = console.get("/changes?target=region+in+(")
+
+    assert response.status_code == 200
+    assert "Labels of targets:" in response.text
+
+
+def test_a_change_shows_its_resources_and_targets(console: ConsoleClient) -> None:
+    change = find_change(console, "install gateway v1")
+    text = console.get(f"/changes/{change.key}").text
+
+    assert "Deployment gateway" in text
+    assert "PackageVariantSet default/gateway" in text
+    assert "without effect on the cluster" in text
+    assert [name for name in ("drafts/berlin", "drafts/lisbon") if name in text] == ["drafts/berlin", "drafts/lisbon"]
+
+
+def test_a_change_shows_the_variant_of_a_target(console: ConsoleClient) -> None:
+    change = find_change(console, "install gateway v1")
+
+    assert "api.north" in console.get(f"/changes/{change.key}?target=berlin").text
+    assert "api.south" in console.get(f"/changes/{change.key}?target=lisbon&view=split").text
+
+
+def test_a_change_that_is_not_open_has_a_page(console: ConsoleClient) -> None:
+    response = console.get("/changes/0123456789ab")
+
+    assert response.status_code == 410
+    assert "0123456789ab is not open" in response.text
+
+
+def test_a_draft_that_moved_after_the_pass_is_reported(world: World, console: ConsoleClient) -> None:
+    change = find_change(console, "install metrics v1")
+    world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    world.observe_pass()
+
+    assert "The draft has changed since the last pass" in console.get(f"/changes/{change.key}").text
+
+
+def test_all_targets_of_a_change_have_a_page(console: ConsoleClient) -> None:
+    change = find_change(console, "install gateway v1")
+    text = console.get(f"/changes/{change.key}/targets").text
+
+    assert "1 to 2 of 2 targets" in text
+
+
+def test_names_are_escaped(world: World, console: ConsoleClient) -> None:
+    text = console.get('/changes?q="><script>alert(1)</script>').text
+
+    assert "<script>alert" not in text
+    assert "&lt;script&gt;alert(1)" in text

@@ -48,7 +48,9 @@ class ConsoleClient:
 def open_console(world: World) -> ConsoleClient:
     """Return a client of the console of a fleet. The index is empty until the first update."""
     state = ServiceState()
+    indexer = world.create_indexer()
+    contents = world.create_content_reader(indexer)
     context = ConsoleContext(
-        state, IndexThread(world.create_indexer()), LocalAuthenticator(ADA), clock=lambda: float(world.now)
+        state, IndexThread(indexer), LocalAuthenticator(ADA), contents, clock=lambda: float(world.now)
     )
     return ConsoleClient(world, context)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from difflib import unified_diff
 from typing import Any
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import Document, emit
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.objects import FileObject
 from reconciler.output.json_data import mask_secrets
 from reconciler.output.text import MAX_DIFF_LINES
@@ -86,6 +87,30 @@ def _mask_document(document: Document, previous: dict[str, Any] | None) -> str:
     # value.
     previous_data = (previous or {}).get(_identify(document.data))
     return emit(mask_secrets(document.data, previous_data, should_mark_changes=previous is not None))
+
+
+@dataclass(frozen=True)
+class MaskedDocument:
+    """A KRM object of a file, with the text that people may see. `data` contains the secrets."""
+
+    key: str
+    file: str
+    text: str
+    data: Any = field(repr=False)
+
+
+def mask_file_documents(
+    path: str, content: bytes, previous: Mapping[str, MaskedDocument] | None = None
+) -> Iterator[MaskedDocument]:
+    """Yield the KRM objects of a file with masked secrets. A file that cannot be parsed has no objects.
+
+    Args:
+        previous: The former version of each object by key. Secret values that differ from it are marked as changed.
+    """
+    data = None if previous is None else {key: document.data for key, document in previous.items()}
+    for document in _parse(path, content) or ():
+        lines = _mask_document(document, data).splitlines()
+        yield MaskedDocument(_identify(document.data), path, "\n".join(map(_escape_line, lines)), document.data)
 
 
 def _identify(data: Any) -> str:

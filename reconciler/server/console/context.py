@@ -10,6 +10,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.server.console.people import Authenticator
 
 if TYPE_CHECKING:
+    from reconciler.inspect.draft_content import DraftContentReader
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.service.index_thread import IndexThread
     from reconciler.service.state import ServiceState
@@ -21,12 +22,14 @@ class ConsoleContext:
 
     Attributes:
         index_thread: Builds the index of the fleet.
+        contents: Reads the contents of drafts.
         clock: Returns seconds since 1970.
     """
 
     state: ServiceState
     index_thread: IndexThread
     authenticator: Authenticator
+    contents: DraftContentReader
     clock: Callable[[], float] = time.time
 
     @property

@@ -17,6 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from reconciler.krm.times import format_rfc3339
 from reconciler.output.text import format_count, to_one_line
 from reconciler.server.console.context import ConsoleContext
+from reconciler.server.console.listing import build_query
 from reconciler.server.console.people import Person
 
 _FOLDER = files("reconciler.server.console")
@@ -70,7 +71,7 @@ def _load_environment() -> Environment:
     environment.filters |= {
         "count": format_count, "time": format_time, "age": format_age, "one_line": to_one_line,
     }  # fmt: skip
-    environment.globals["static_url"] = get_static_url
+    environment.globals |= {"static_url": get_static_url, "build_query": build_query}
     return environment
 
 

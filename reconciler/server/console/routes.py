@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.page import Page, PageRequest
-from reconciler.server.console.pages import fleet
+from reconciler.server.console.pages import change, changes, fleet
 from reconciler.server.console.rendering import read_static_file, render_page
 from reconciler.server.console.security import SecurityHeaders
 
@@ -21,6 +21,9 @@ _STATIC_SECONDS = 31_536_000
 
 _PAGES: Mapping[str, Page] = {
     "/": fleet.build_page,
+    "/changes": changes.build_page,
+    "/changes/{key}": change.build_page,
+    "/changes/{key}/targets": change.build_targets_page,
 }
 
 

@@ -1,0 +1,77 @@
+"""Reads the content of a draft for a page of the console. Contents that were read recently are kept."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from threading import Lock
+
+from reconciler.krm.internal_errors import ExpectedError
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.model import DraftMember
+from reconciler.output.fleet.resource_diffs import ResourceDiff, build_resource_diffs
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.remotes.targets import DraftReader
+
+_KEPT_CONTENTS = 64
+
+
+@dataclass(frozen=True)
+class DraftContent:
+    """The differences between a draft and the published package."""
+
+    diffs: tuple[ResourceDiff, ...]
+
+
+class DraftMovedError(ExpectedError):
+    """The draft does not exist any more, or its branch has another head."""
+
+
+class DraftContentReader:
+    """Reads contents of drafts. Threads can share the object: one thread reads, and the others wait.
+
+    Args:
+        open_reader: Opens a reader of these repositories, by URL, at the state of their last fetch.
+        find_target: Returns the target with this name.
+    """
+
+    def __init__(
+        self,
+        open_reader: Callable[[frozenset[str]], AbstractContextManager[DraftReader]],
+        find_target: Callable[[str], Target | None],
+    ) -> None:
+        self._open_reader = open_reader
+        self._find_target = find_target
+        self._lock = Lock()
+        self._kept: OrderedDict[tuple[str, str, str, str], DraftContent] = OrderedDict()
+
+    def read(self, member: DraftMember) -> DraftContent:
+        """Return the content of a draft.
+
+        Raises:
+            DraftMovedError: The branch of the draft does not have the head of `member`.
+            GitError: The repository cannot be read.
+        """
+        key = (member.target, member.package, member.head, member.published_head)
+        with self._lock:
+            content = self._kept.pop(key, None) or self._read(member)
+            self._kept[key] = content
+            if len(self._kept) > _KEPT_CONTENTS:
+                self._kept.popitem(last=False)
+        return content
+
+    def _read(self, member: DraftMember) -> DraftContent:
+        target = self._find_target(member.target)
+        if target is None:
+            raise DraftMovedError
+        with self._open_reader(frozenset({target.url})) as reader:
+            drafts = reader.read_target(target).drafts
+            draft = next((draft for draft in drafts if draft.branch == member.branch), None)
+            if draft is None or (draft.head, draft.published_head) != (member.head, member.published_head):
+                raise DraftMovedError
+            details = reader.read_draft_details(draft, frozenset({member.package}), should_read_files=True)
+        package = next((package for package in details.packages), None)
+        if package is None:
+            raise DraftMovedError
+        return DraftContent(build_resource_diffs(package.before, package.after, package.changes))

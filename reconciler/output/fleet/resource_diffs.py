@@ -1,0 +1,211 @@
+"""Line diffs of the resources in a draft. Resources are matched by group, kind, namespace and name, not by file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from itertools import zip_longest
+
+from reconciler.catalog.files import FileTree
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.changes.diffs import MaskedDocument, format_file_diffs, mask_file_documents
+from reconciler.output.changes.objects import CHANGE_TYPE_ORDER, ChangeType, has_only_objects_in_file, is_kptfile
+from reconciler.output.changes.package_changes import PackageChanges
+from reconciler.output.text import to_one_line
+
+CONTEXT_LINES = 3
+# The run time of difflib is quadratic in the number of lines.
+_MAX_LINES = 3_000
+_MAX_MARKED_CHARACTERS = 500
+TextPart = tuple[str, bool]
+"""A part of a line, and whether the part differs from the line on the other side."""
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """One line with its number, starting at 1."""
+
+    number: int
+    parts: tuple[TextPart, ...]
+
+
+@dataclass(frozen=True)
+class DiffBlock:
+    """Consecutive lines that are equal on both sides, or that differ, or that are not shown.
+
+    Attributes:
+        old: The lines before the change.
+        new: The lines after the change.
+        hidden_count: The number of equal lines that are not shown.
+    """
+
+    is_changed: bool = False
+    old: tuple[DiffLine, ...] = ()
+    new: tuple[DiffLine, ...] = ()
+    hidden_count: int = 0
+
+    @property
+    def rows(self) -> tuple[tuple[DiffLine | None, DiffLine | None], ...]:
+        """The lines of both sides next to each other."""
+        return tuple(zip_longest(self.old, self.new))
+
+
+@dataclass(frozen=True)
+class ResourceDiff:
+    """The diff of one resource, or of a file without resources.
+
+    Attributes:
+        title: The resource as `Kind namespace/name`, or the path of the file.
+        file: The path of the file with the resource after the change, or before its removal.
+        is_noise: Whether the change has no effect on the cluster, for example a change of the Kptfile.
+        note: The reason why no lines are shown. "" if lines are shown.
+    """
+
+    title: str
+    change_type: ChangeType
+    file: str
+    blocks: tuple[DiffBlock, ...] = ()
+    is_noise: bool = False
+    note: str = ""
+
+    @property
+    def changed_lines(self) -> int:
+        """The number of added and removed lines."""
+        return sum(len(block.old) + len(block.new) for block in self.blocks if block.is_changed)
+
+
+def build_resource_diffs(before: FileTree, after: FileTree, changes: PackageChanges) -> tuple[ResourceDiff, ...]:
+    """Return the diffs between two versions of a package, in the order of importance. Secrets are masked.
+
+    Removed resources come first, then workloads and other changed resources, added resources, and other files.
+    """
+    old, new = _select_changed(before, after), _select_changed(after, before)
+    old_documents = _index_documents(old, None)
+    new_documents = _index_documents(new, old_documents)
+    diffs = []
+    for change in changes.objects:
+        sides = [documents.get(str(change.key)) for documents in (old_documents, new_documents)]
+        file = next((found.file for found in reversed(sides) if found), next(iter(sorted(change.files)), ""))
+        texts = [None if found is None else found.text for found in sides]
+        diffs.append(_build_diff(change.name, change.change_type, file, texts, is_noise=change.is_local_config))
+    other_paths = {file.path for file in changes.files} | {file.path for file in changes.kptfiles}
+    diffs += _build_file_diffs(old, new, other_paths)
+    return tuple(sorted(diffs, key=lambda diff: (diff.is_noise, CHANGE_TYPE_ORDER.index(diff.change_type))))
+
+
+def _select_changed(files: FileTree, other_files: FileTree) -> FileTree:
+    return FileTree({path: file for path, file in files.items() if other_files.get(path) != file})
+
+
+def _index_documents(files: FileTree, previous: Mapping[str, MaskedDocument] | None) -> Mapping[str, MaskedDocument]:
+    return {
+        document.key: document
+        for path, file in files.items()
+        if not is_kptfile(path)
+        for document in mask_file_documents(path, file.data, previous)
+    }
+
+
+def _build_diff(
+    title: str, change_type: ChangeType, file: str, texts: Sequence[str | None], *, is_noise: bool
+) -> ResourceDiff:
+    old, new = ((text or "").splitlines() for text in texts)
+    if max(len(old), len(new)) > _MAX_LINES:
+        note = f"The resource has more than {_MAX_LINES} lines, which are not shown."
+        return ResourceDiff(title, change_type, file, (), is_noise, note)
+    blocks = tuple(_build_blocks(old, new))
+    note = "" if any(block.is_changed for block in blocks) else "Only masked values changed."
+    return ResourceDiff(title, change_type, file, blocks if not note else (), is_noise, note)
+
+
+def _build_file_diffs(old: FileTree, new: FileTree, paths: Iterable[str]) -> Iterator[ResourceDiff]:
+    for path in sorted(paths):
+        before, after = (FileTree({path: files[path]} if path in files else {}) for files in (old, new))
+        change_type: ChangeType = "added" if path not in old else "removed" if path not in new else "changed"
+        # The diffs of resources contain all changes of a file that has only resources.
+        is_noise = is_kptfile(path) or all(has_only_objects_in_file(path, files) for files in (old, new))
+        for _, diff in format_file_diffs(before, after):
+            blocks = tuple(_parse_unified_diff(diff.splitlines()[2:]))
+            note = "" if blocks else diff.splitlines()[-1].strip("()")
+            yield ResourceDiff(to_one_line(path), change_type, path, blocks, is_noise, note)
+
+
+def _build_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]:
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    operations = matcher.get_opcodes()
+    for index, (kind, old_start, old_end, new_start, new_end) in enumerate(operations):
+        if kind != "equal":
+            yield _build_changed_block(old[old_start:old_end], new[new_start:new_end], old_start, new_start)
+            continue
+        count = old_end - old_start
+        head = CONTEXT_LINES if index else 0
+        tail = CONTEXT_LINES if index < len(operations) - 1 else 0
+        if count <= head + tail + 1:
+            head, tail = count, 0
+        yield from _build_equal_blocks(old[old_start:old_end], old_start, new_start, head, tail)
+
+
+def _build_equal_blocks(
+    lines: Sequence[str], old_start: int, new_start: int, head: int, tail: int
+) -> Iterator[DiffBlock]:
+    end = len(lines)
+    for start, stop in ((0, head), (end - tail, end)):
+        if start == end - tail and end - tail > head:
+            yield DiffBlock(hidden_count=end - tail - head)
+        if stop > start:
+            yield DiffBlock(
+                old=_number_lines(lines[start:stop], old_start + start),
+                new=_number_lines(lines[start:stop], new_start + start),
+            )
+
+
+def _number_lines(lines: Iterable[str], start: int) -> tuple[DiffLine, ...]:
+    return tuple(DiffLine(number, ((line, False),)) for number, line in enumerate(lines, start + 1))
+
+
+def _build_changed_block(old: Sequence[str], new: Sequence[str], old_start: int, new_start: int) -> DiffBlock:
+    marked = [_mark_difference(before, after) for before, after in zip(old, new, strict=False)]
+    plain = [[((line, False),) for line in lines[len(marked) :]] for lines in (old, new)]
+    parts = ([pair[0] for pair in marked] + plain[0], [pair[1] for pair in marked] + plain[1])
+    return DiffBlock(
+        True,
+        tuple(DiffLine(number, line) for number, line in enumerate(parts[0], old_start + 1)),
+        tuple(DiffLine(number, line) for number, line in enumerate(parts[1], new_start + 1)),
+    )
+
+
+def _mark_difference(old: str, new: str) -> tuple[tuple[TextPart, ...], tuple[TextPart, ...]]:
+    """Return the parts of two lines, in which the text between their common start and end is marked."""
+    if max(len(old), len(new)) > _MAX_MARKED_CHARACTERS:
+        return ((old, False),), ((new, False),)
+    limit = min(len(old), len(new))
+    start = next((index for index in range(limit) if old[index] != new[index]), limit)
+    rest = limit - start
+    end = next((index for index in range(rest) if old[-1 - index] != new[-1 - index]), rest)
+    return _split_line(old, start, end), _split_line(new, start, end)
+
+
+def _split_line(line: str, start: int, end: int) -> tuple[TextPart, ...]:
+    stop = len(line) - end
+    parts = ((line[:start], False), (line[start:stop], True), (line[stop:], False))
+    return tuple(part for part in parts if part[0])
+
+
+def _parse_unified_diff(lines: Iterable[str]) -> Iterator[DiffBlock]:
+    """Yield the blocks of a unified diff of one file."""
+    old_number = new_number = 0
+    old: list[str] = []
+    new: list[str] = []
+    for line in [*lines, "@@ -0,0 +0,0 @@"]:
+        if line.startswith(("-", "+")):
+            (old if line[0] == "-" else new).append(line[1:])
+            continue
+        if old or new:
+            yield _build_changed_block(old, new, old_number, new_number)
+            old_number, new_number = old_number + len(old), new_number + len(new)
+            old, new = [], []
+        if line.startswith("@@ "):
+            old_number, new_number = (max(int(part[1:].split(",")[0]) - 1, 0) for part in line.split()[1:3])
+        elif line.startswith(" "):
+            yield DiffBlock(old=_number_lines([line[1:]], old_number), new=_number_lines([line[1:]], new_number))
+            old_number, new_number = old_number + 1, new_number + 1

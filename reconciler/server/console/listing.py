@@ -1,0 +1,79 @@
+"""Filters, sorting and pages of lists. The query parameters of a URL contain the whole state of a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, TypeVar
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+
+from reconciler.krm.selectors import LabelQueryError, matches_label_query
+from reconciler.lazy_dataclasses import dataclass
+
+PAGE_SIZE = 100
+_MAX_TEXT_CHARACTERS = 200
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Listing(Generic[_T]):
+    """One page of a list.
+
+    Attributes:
+        page: The number of the page, starting at 1.
+        total: The number of items on all pages.
+    """
+
+    items: Sequence[_T]
+    page: int
+    total: int
+    page_size: int = PAGE_SIZE
+
+    @property
+    def pages(self) -> int:
+        """The number of pages."""
+        return max(-(-self.total // self.page_size), 1)
+
+    @property
+    def first(self) -> int:
+        """The number of the first item on the page, starting at 1."""
+        return (self.page - 1) * self.page_size + 1
+
+
+def list_page(items: Sequence[_T], query: QueryParams, page_size: int = PAGE_SIZE) -> Listing[_T]:
+    """Return the page that the query parameter `page` selects. A page that does not exist becomes the nearest page."""
+    text = query.get("page", "1")
+    number = int(text) if text.isdecimal() and len(text) < 9 else 1
+    page = min(max(number, 1), max(-(-len(items) // page_size), 1))
+    return Listing(items[(page - 1) * page_size : page * page_size], page, len(items), page_size)
+
+
+def build_query(query: QueryParams, **changes: object) -> str:
+    """Return the query of a link: the current parameters with changes. A parameter with an empty value is removed.
+
+    A link to another filter leads to the first page, because the list has other items then.
+    """
+    parameters = {name: value for name, value in query.items() if name != "page"}
+    parameters |= {name: str(value) for name, value in changes.items()}
+    return "?" + urlencode({name: value for name, value in parameters.items() if value})
+
+
+def read_choice(query: QueryParams, name: str, choices: Sequence[str], default: str = "") -> str:
+    """Return the value of a parameter, or the default if it is not one of the choices."""
+    value = query.get(name, "")
+    return value if value in choices else default
+
+
+def read_text(query: QueryParams, name: str) -> str:
+    """Return the text of a parameter, shortened to a maximal length."""
+    return query.get(name, "").strip()[:_MAX_TEXT_CHARACTERS]
+
+
+def check_selector(selector: str) -> str:
+    """Return the reason why a label selector is not valid. Return "" if it is valid."""
+    try:
+        matches_label_query(selector, {})
+    except LabelQueryError as error:
+        return str(error)
+    return ""

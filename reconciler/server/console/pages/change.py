@@ -1,0 +1,113 @@
+"""One change: what a reviewer must know to decide, the differences of a variant, and its targets."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from reconciler.git.errors import GitError
+from reconciler.inspect.draft_content import DraftMovedError
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.model import ChangeVariant, ReviewChange
+from reconciler.output.fleet.resource_diffs import ResourceDiff
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.server.console.context import ConsoleContext
+from reconciler.server.console.listing import list_page, read_choice
+from reconciler.server.console.page import PageContent, PageRequest
+
+VIEWS = ("unified", "split")
+_MAX_LINES = 400
+_MAX_RESOURCE_LINES = 5_000
+_MAX_TARGETS = 20
+
+
+@dataclass(frozen=True)
+class ShownDiffs:
+    """The diffs of a variant on a page.
+
+    Attributes:
+        hidden: The titles of the resources whose lines are not shown, because the page has too many lines.
+        error: The reason why the diffs cannot be read. "" if they were read.
+    """
+
+    diffs: tuple[ResourceDiff, ...] = ()
+    noise: tuple[ResourceDiff, ...] = ()
+    hidden: frozenset[str] = frozenset()
+    error: str = ""
+
+
+def build_page(page: PageRequest) -> PageContent:
+    """Build the content of the page."""
+    request = page.request
+    change = page.index.by_change.get(request.path_params["key"])
+    if change is None:
+        return PageContent("change_gone.html", {"key": request.path_params["key"]}, HTTPStatus.GONE)
+    variant = select_variant(change, request.query_params.get("variant", ""), request.query_params.get("target", ""))
+    resource = request.query_params.get("resource", "")
+    return PageContent(
+        "change.html",
+        {
+            "change": change,
+            "variant": variant,
+            "first": variant.members[0],
+            "shown": read_diffs(page.context, variant, resource),
+            "resource": resource,
+            "view": read_choice(request.query_params, "view", VIEWS, "unified"),
+            "should_show_noise": request.query_params.get("noise") == "show",
+            "members": change.members[:_MAX_TARGETS],
+            "differences": {other.key: describe_difference(variant, other) for other in change.variants},
+        },
+    )
+
+
+def build_targets_page(page: PageRequest) -> PageContent:
+    """Build the page with all targets of a change."""
+    change = page.index.by_change.get(page.request.path_params["key"])
+    if change is None:
+        return PageContent("change_gone.html", {"key": page.request.path_params["key"]}, HTTPStatus.GONE)
+    rows = [(variant, member) for variant in change.variants for member in variant.members]
+    return PageContent("change_targets.html", {"change": change, "listing": list_page(rows, page.request.query_params)})
+
+
+def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant:
+    """Return the variant with this key, or of this target. By default, return the variant with the most targets."""
+    for variant in change.variants:
+        if variant.key == key or any(member.target == target for member in variant.members):
+            return variant
+    return change.variants[0]
+
+
+def read_diffs(context: ConsoleContext, variant: ChangeVariant, resource: str = "") -> ShownDiffs:
+    """Return the diffs of the first draft of a variant.
+
+    Args:
+        resource: The title of a resource whose lines are shown in each case.
+    """
+    try:
+        with repository_boundary("the content of a draft"):
+            diffs = context.contents.read(variant.members[0]).diffs
+    except DraftMovedError:
+        return ShownDiffs(error="The draft has changed since the last pass. The next pass shows its new content.")
+    except GitError as error:
+        log_if_internal(error)
+        return ShownDiffs(error=error.full_message)
+    hidden, lines = set(), 0
+    for diff in diffs:
+        lines += 0 if diff.is_noise else diff.changed_lines
+        if diff.title != resource and (lines > _MAX_LINES or diff.changed_lines > _MAX_RESOURCE_LINES):
+            hidden.add(diff.title)
+    shown = tuple(diff for diff in diffs if not diff.is_noise)
+    return ShownDiffs(shown, tuple(diff for diff in diffs if diff.is_noise), frozenset(hidden))
+
+
+def describe_difference(first: ChangeVariant, other: ChangeVariant) -> str:
+    """Return how a variant differs from the shown variant, as a phrase. "" for the shown variant."""
+    if other is first:
+        return ""
+    parts = []
+    if len(other.content.conflicts) != len(first.content.conflicts):
+        parts.append(f"{len(other.content.conflicts)} conflicts")
+    lines = set(other.content.changes.format_summary_lines()) - set(first.content.changes.format_summary_lines())
+    parts += sorted(lines)[:2]
+    if any(member.editors for member in other.members):
+        parts.append("local changes")
+    return "; ".join(parts) or "other reasons that block the draft"

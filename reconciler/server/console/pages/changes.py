@@ -1,0 +1,62 @@
+"""The inbox: all changes of open drafts, with filters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+
+from starlette.datastructures import QueryParams
+
+from reconciler.krm.selectors import matches_label_query
+from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, ReviewChange
+from reconciler.output.fleet.risk import RISK_LEVELS
+from reconciler.server.console.listing import check_selector, list_page, read_choice, read_text
+from reconciler.server.console.page import PageContent, PageRequest
+
+SORT_KEYS: Mapping[str, Callable[[ReviewChange], object]] = {
+    "risk": lambda change: change.sort_key,
+    "age": lambda change: (change.since is None, change.since, change.key),
+    "targets": lambda change: (-len(change.members), change.key),
+}
+
+
+def build_page(page: PageRequest) -> PageContent:
+    """Build the content of the page."""
+    query, index = page.request.query_params, page.index
+    selector = read_text(query, "target")
+    error = check_selector(selector)
+    found = () if error else tuple(filter_changes(index, query, selector))
+    sort = read_choice(query, "sort", tuple(SORT_KEYS), "risk")
+    changes = sorted(found, key=SORT_KEYS[sort])  # type: ignore[arg-type]
+    return PageContent(
+        "changes.html",
+        {
+            "listing": list_page(changes, query),
+            "state_counts": Counter(change.state for change in index.changes),
+            "states": CHANGE_STATES,
+            "levels": RISK_LEVELS,
+            "sorts": tuple(SORT_KEYS),
+            "sort": sort,
+            "selector_error": error,
+            "filter_count": sum(bool(query.get(name)) for name in ("state", "risk", "target", "q")),
+        },
+    )
+
+
+def filter_changes(index: FleetIndex, query: QueryParams, selector: str) -> Iterable[ReviewChange]:
+    """Yield the changes that match the query parameters `state`, `risk` and `q`, and the selector of targets."""
+    state = read_choice(query, "state", CHANGE_STATES)
+    level = read_choice(query, "risk", RISK_LEVELS)
+    text = read_text(query, "q").lower()
+    for change in index.changes:
+        if (
+            (not state or any(member.state == state for member in change.members))
+            and (not level or change.level == level)
+            and (not text or text in f"{change.title} {change.owner}".lower())
+            and (not selector or _has_target(change, index, selector))
+        ):
+            yield change
+
+
+def _has_target(change: ReviewChange, index: FleetIndex, selector: str) -> bool:
+    return any(matches_label_query(selector, index.by_target[member.target].labels) for member in change.members)

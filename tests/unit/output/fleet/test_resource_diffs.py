@@ -1,0 +1,94 @@
+"""Tests of the line diffs of resources: order, matched resources, hidden lines, marks and masked secrets."""
+
+from __future__ import annotations
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.output.changes.package_changes import compare_packages
+from reconciler.output.fleet.resource_diffs import DiffLine, ResourceDiff, build_resource_diffs
+
+
+def build(before: dict[str, str], after: dict[str, str]) -> tuple[ResourceDiff, ...]:
+    old, new = (FileTree({path: File(text.encode()) for path, text in files.items()}) for files in (before, after))
+    return build_resource_diffs(old, new, compare_packages(old, new))
+
+
+def config_map(name: str, value: str, lines: int = 0) -> str:
+    more = "".join(f"  line{number}: x\n" for number in range(lines))
+    return f"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\ndata:\n{more}  api: {value}\n"
+
+
+def secret(value: str) -> str:
+    return f"apiVersion: v1\nkind: Secret\nmetadata:\n  name: db\nstringData:\n  password: {value}\n"
+
+
+def get_text(line: DiffLine) -> str:
+    return "".join(text for text, _ in line.parts)
+
+
+def list_changed_lines(diff: ResourceDiff) -> list[str]:
+    changed = [block for block in diff.blocks if block.is_changed]
+    return [
+        *(f"-{line.number} {get_text(line)}" for block in changed for line in block.old),
+        *(f"+{line.number} {get_text(line)}" for block in changed for line in block.new),
+    ]
+
+
+def test_removed_resources_come_first_and_files_without_effect_last() -> None:
+    kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a\ninfo:\n  description: {}\n"
+    diffs = build(
+        {"Kptfile": kptfile.format("x"), "a.yaml": config_map("a", "1"), "b.yaml": config_map("b", "1")},
+        {"Kptfile": kptfile.format("y"), "b.yaml": config_map("b", "2"), "c.yaml": config_map("c", "1")},
+    )
+
+    assert [(diff.title, diff.change_type, diff.is_noise) for diff in diffs] == [
+        ("ConfigMap a", "removed", False),
+        ("ConfigMap b", "changed", False),
+        ("ConfigMap c", "added", False),
+        ("Kptfile", "changed", True),
+    ]
+
+
+def test_a_resource_that_moves_to_another_file_has_only_its_changed_lines() -> None:
+    diff, *others = build(
+        {"all.yaml": f"{config_map('a', '1')}---\n{config_map('b', '1')}"},
+        {"a.yaml": config_map("a", "1"), "b.yaml": config_map("b", "2")},
+    )
+
+    assert diff.file == "b.yaml"
+    assert list_changed_lines(diff) == ["-6   api: 1", "+6   api: 2"]
+    assert all(other.is_noise for other in others)
+
+
+def test_only_three_equal_lines_around_a_change_are_shown() -> None:
+    (diff,) = build({"a.yaml": config_map("a", "old", 20)}, {"a.yaml": config_map("a", "new", 20)})
+
+    assert [block.hidden_count for block in diff.blocks] == [22, 0, 0]
+    assert [line.number for line in diff.blocks[1].new] == [23, 24, 25]
+
+
+def test_the_different_part_of_a_line_is_marked() -> None:
+    (diff,) = build({"a.yaml": config_map("a", "web:1.8")}, {"a.yaml": config_map("a", "web:1.9")})
+
+    assert diff.blocks[-1].old[0].parts == (("  api: web:1.", False), ("8", True))
+    assert diff.blocks[-1].new[0].parts == (("  api: web:1.", False), ("9", True))
+
+
+def test_values_of_secrets_are_masked_and_their_changes_are_visible() -> None:
+    (diff,) = build({"a.yaml": secret("first-value")}, {"a.yaml": secret("second-value")})
+
+    text = " ".join(list_changed_lines(diff))
+    assert "password" in text
+    assert "-value" not in text
+
+
+def test_a_resource_with_too_many_lines_has_a_note() -> None:
+    (diff,) = build({"a.yaml": config_map("a", "1", 3_000)}, {"a.yaml": config_map("a", "2", 3_000)})
+
+    assert diff.blocks == ()
+    assert "more than 3000 lines" in diff.note
+
+
+def test_a_file_without_resources_has_the_lines_of_the_file() -> None:
+    (diff,) = build({"notes.txt": "one\ntwo\n"}, {"notes.txt": "one\nthree\n"})
+
+    assert (diff.title, list_changed_lines(diff)) == ("notes.txt", ["-2 two", "+2 three"])
