@@ -29,9 +29,10 @@ class RecordedArtifacts:
         for state in self._states:
             for _, record in state.list_active_packages():
                 known = record.outcome.get("upstream", {})
-                if known.get("kind") and known.get("tree"):
-                    artifact = RecordedArtifact(
-                        known["ref"], known["commit"], known["tree"], known["kind"], known.get("seconds", 0)
-                    )
-                    versions.setdefault((known["repo"], known["directory"]), {})[artifact] = None
+                for entry in known.get("sources") or (known,):
+                    if entry.get("kind") and entry.get("tree"):
+                        artifact = RecordedArtifact(
+                            entry["ref"], entry["commit"], entry["tree"], entry["kind"], entry.get("seconds", 0)
+                        )
+                        versions.setdefault((entry["repo"], entry["directory"]), {})[artifact] = None
         return {key: tuple(artifacts) for key, artifacts in versions.items()}

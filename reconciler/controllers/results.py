@@ -193,6 +193,12 @@ class UpstreamPackage:
             f"{package.repository}/{package.package} {package.ref} {package.commit}" for package in self.packages
         )
 
+    def with_sources(self, sources: tuple[PackageSource, ...]) -> UpstreamPackage:
+        """Return a package with several sources at other commits of the sources. The content must be equal."""
+        main = next(source.upstream for source in sources if source.has_resources)
+        seconds = max(source.upstream.committer_seconds for source in sources)
+        return replace(self, commit=main.commit, committer_seconds=seconds, sources=sources)
+
     def pin(self, recorded: Mapping[str, Any]) -> UpstreamPackage | None:
         """Return the upstream at a recorded version. Return None if the recorded upstream had other sources.
 

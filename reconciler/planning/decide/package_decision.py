@@ -277,13 +277,29 @@ def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents:
 
 
 def _keep_recorded_commit(inputs: DecisionInput) -> DecisionInput:
-    """Keep the recorded upstream commit if only the commit has changed, and not the ref or the content."""
+    """Keep the recorded upstream commits if only the commits have changed, and not the refs or the content."""
     upstream, record = inputs.variant.upstream, inputs.record
     known = record.outcome.get("upstream", {}) if record else {}
-    if upstream is None or not _is_same_upstream(upstream, known):
+    if upstream is None:
         return inputs
-    upstream = replace(upstream, commit=known["commit"], committer_seconds=known["seconds"])
-    return replace(inputs, variant=replace(inputs.variant, source=upstream))
+    kept = _keep_source_commits(upstream, known) if upstream.sources else _keep_commit(upstream, known)
+    return inputs if kept is upstream else replace(inputs, variant=replace(inputs.variant, source=kept))
+
+
+def _keep_source_commits(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
+    """Keep the recorded commit of each source whose content has not changed."""
+    by_name = {entry["name"]: entry for entry in known.get("sources", ())}
+    sources = tuple(
+        replace(source, upstream=_keep_commit(source.upstream, by_name.get(source.name, {})))
+        for source in upstream.sources
+    )
+    return upstream.with_sources(sources)
+
+
+def _keep_commit(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
+    if not _is_same_upstream(upstream, known):
+        return upstream
+    return replace(upstream, commit=known["commit"], committer_seconds=known["seconds"])
 
 
 def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutcome | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId, compute_blob_id
-from reconciler.controllers.results import ConfigSources, Variant
+from reconciler.controllers.results import ConfigSources, PackageSource, Variant
 from reconciler.krm.findings import Finding, serialize_finding
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.krm.objects import Condition, ObjectKey
@@ -358,5 +358,17 @@ def list_pushes(plan: TargetPlan) -> tuple[PushCommits, ...]:
 
 def _serialize_source(variant: Variant) -> dict[str, Any]:
     data = {**variant.source.as_data(), "seconds": variant.source.committer_seconds}
-    # Charts and artifacts can disappear, so that their kind is unknown later.
-    return {**data, "kind": variant.upstream.kind} if variant.upstream and variant.upstream.artifacts else data
+    if variant.upstream is None:
+        return data
+    if variant.upstream.sources:
+        sources = [{"name": source.name, **_serialize_upstream(source)} for source in variant.upstream.sources]
+        return {**data, "sources": sources}
+    return _serialize_upstream(PackageSource("", variant.upstream))
+
+
+def _serialize_upstream(source: PackageSource) -> dict[str, Any]:
+    upstream = source.upstream
+    data = {**upstream.as_data(), "seconds": upstream.committer_seconds}
+    # Charts and artifacts can disappear, so that their kind is unknown later. The tree of a source without resources
+    # contains only its values files, so that it does not describe the artifact.
+    return {**data, "kind": upstream.kind} if upstream.artifacts and source.has_resources else data
