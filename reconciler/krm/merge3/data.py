@@ -236,7 +236,10 @@ class _FieldMerge:
         positions: list[tuple[Any, _Position]] = []
 
         def merge(ours: Any, base: Any, theirs: Any) -> Any:
-            position = _Position(_find_index(local, ours) if ours is not ABSENT else _find_index(updated, theirs))
+            index = _find_index(local, ours) if ours is not ABSENT else _find_index(updated, theirs)
+            # An element is merged again if it also matches the key values of another element.
+            known = (position for value, position in positions if value is ours and ours is not ABSENT)
+            position = next(known, _Position(index))
             value = self._merge_element(ours, base, theirs, keys, schema.element_schema, (*path, position))
             positions.append((value, position))
             return value

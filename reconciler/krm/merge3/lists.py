@@ -223,7 +223,8 @@ def merge_keyed_list_like_kpt(
     Args:
         local: Elements of the local side. `origin` and `updated` are the elements of the other sides.
         fields: Names of the key fields.
-        merge: Merges one element. The arguments are the local, origin and updated values of the element.
+        merge: Merges one element, and adds missing key fields. The arguments are the local, origin and updated values
+            of the element. The result is ABSENT if no field remains.
     """
     result = list(local)
     identities = list(
@@ -238,7 +239,7 @@ def merge_keyed_list_like_kpt(
         pairs = [(name, value) for name, value in zip(fields, values, strict=True) if name in key_fields]
         pairs_with_value = [(name, value) for name, value in pairs if value]
         sides = [_find_element(side, pairs_with_value or pairs) for side in (result, origin, updated)]
-        element = _add_keys(merge(*sides), pairs_with_value, sides)
+        element = merge(*sides)
         if sides[0] is not ABSENT:
             replacement = {} if element is ABSENT else element
             result = [replacement if other is sides[0] else other for other in result]
@@ -246,14 +247,7 @@ def merge_keyed_list_like_kpt(
             result = _set_element(result, pairs, ABSENT)
         else:
             changed = _set_element(changed, pairs, element)
-    return _apply_changed(result, changed, key_fields) if identities else result
-
-
-def _add_keys(merged: Any, pairs: Sequence[tuple[str, str]], sides: Sequence[Any]) -> Any:
-    """Add missing key fields to a merged element. Return ABSENT if the element is empty."""
-    if merged is ABSENT or merged is None or merged == {}:
-        return ABSENT
-    return merged | {name: _find_typed_value(name, value, sides) for name, value in pairs if name not in merged}
+    return _apply_changed(result, changed, key_fields)
 
 
 def _read_values(element: Any, fields: Sequence[str]) -> _KeyValues:
@@ -293,11 +287,6 @@ def _has_values(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bo
 def _matches(element: dict[str, Any], pairs: Sequence[tuple[str, str]]) -> bool:
     """Return whether the element has these key values. The key value "" matches any value of an existing field."""
     return all(name in element and (not value or _format_value(element[name]) == value) for name, value in pairs)
-
-
-def _find_typed_value(name: str, value: str, sides: Sequence[Any]) -> Any:
-    """Return the value of the key field `name` with its type, e.g. 80 for the text "80" in `value`."""
-    return next((side[name] for side in sides if side is not ABSENT and name in side), value)
 
 
 def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -54,6 +55,9 @@ def format_conflicts(conflicts: tuple[Conflict, ...]) -> list[str]:
         pytest.param(1, None, 1, SAFE, None, [], id="made-null-upstream"),
         pytest.param(1, 2, None, LOCAL, None, ["D2 field  local"], id="made-null-locally-and-ours-wins"),
         pytest.param(1, 2, None, COMPAT, ABSENT, ["D2 field  local"], id="a-null-clears-for-kpt"),
+        pytest.param(1, None, 3, COMPAT, ABSENT, ["D2 field  upstream"], id="a-null-upstream-clears-for-kpt"),
+        pytest.param(None, 2, ABSENT, COMPAT, 2, [], id="a-null-is-no-value-for-kpt"),
+        pytest.param({"a": 1}, ABSENT, ABSENT, COMPAT, ABSENT, [], id="removed-on-both-sides-for-kpt"),
         pytest.param(1, {"a": 1}, 1, SAFE, {"a": 1}, [], id="another-kind-upstream"),
         pytest.param(1, {"a": 1}, 2, SAFE, {"a": 1}, ["D7 field  upstream"], id="another-kind-against-a-change"),
         pytest.param(1, {"a": 1}, 2, LOCAL, 2, ["D7 field  local"], id="another-kind-and-ours-wins"),
@@ -73,15 +77,20 @@ def test_single_values(
 
 
 @pytest.mark.parametrize(
-    ("origin", "updated", "local"),
+    ("origin", "updated", "local", "field", "types"),
     [
-        pytest.param({"a": 1}, {"a": {"b": 1}}, {"a": 1}, id="changed-upstream-only"),
-        pytest.param({"a": [1]}, {"a": [1]}, {"a": 1}, id="changed-locally-only"),
-        pytest.param({}, {"a": []}, {"a": {}}, id="added-on-both-sides"),
+        pytest.param(
+            {"a": 1}, {"a": {"b": 1}}, {"a": 1}, "/a", "local scalar, origin scalar, upstream mapping", id="upstream"
+        ),
+        pytest.param({"a": [1]}, {"a": [1]}, {"a": 1}, "/a", "local scalar, origin list, upstream list", id="locally"),
+        pytest.param({}, {"a": []}, {"a": {}}, "/a", "local mapping, upstream list", id="added-on-both-sides"),
+        pytest.param({}, [], {}, "the document", "local mapping, origin mapping, upstream list", id="whole-document"),
     ],
 )
-def test_different_types_are_an_error_in_kpt(origin: Any, updated: Any, local: Any) -> None:
-    with pytest.raises(MergeError, match="/a must have the same type on all sides of the merge"):
+def test_different_types_are_an_error_in_kpt(origin: Any, updated: Any, local: Any, field: str, types: str) -> None:
+    message = f"{field} must have the same type on all sides of the merge; types: {types}"
+
+    with pytest.raises(MergeError, match=f"^{re.escape(message)}$"):
         merge_data(origin, updated, local, UNKNOWN_SCHEMA, COMPAT)
 
 
@@ -161,6 +170,7 @@ def format_elements(value: Any) -> str:
         pytest.param("a b", "a b c", "-", "c", [], id="all-removed-locally"),
         pytest.param("a", "a=1", "-", "-", ["D4 element /list/0 local"], id="all-removed-locally-and-one-is-edited"),
         pytest.param("-", "a b", "c a", "c a b", [], id="lists-added-on-both-sides"),
+        pytest.param("a b", "", "a", "", [], id="emptied-upstream-and-one-removed-locally"),
         pytest.param("a b", "b a", "a=1 b", "b a=1", [], id="upstreams-order-if-we-left-it-alone"),
         pytest.param("a b", "a x b", "a=1 b", "a=1 x b", [], id="new-ones-in-their-place-if-we-left-the-order-alone"),
         pytest.param("a b", "a x b", "b a", "b a x", [], id="new-ones-at-the-end-of-another-order"),
@@ -179,6 +189,14 @@ def format_elements(value: Any) -> str:
             "b=1 a=2 c",
             ["D3 element /list/0 local", "D2 field /list/1/value upstream"],
             id="pointers-are-into-the-result",
+        ),
+        pytest.param(
+            "a b",
+            "x a=2 b",
+            "a=1 b",
+            "x a=2 b",
+            ["D2 field /list/1/value upstream"],
+            id="pointers-are-into-the-result-in-the-order-of-upstream",
         ),
         pytest.param("a a", "a=1 a", "a a=2", "a=1 a", ["D6 field /list upstream"], id="duplicates-make-it-atomic"),
         pytest.param("a a", "a=1 a", "a a", "a=1 a", [], id="duplicates-that-only-upstream-changed"),
@@ -261,6 +279,16 @@ def test_each_list_option(rules: MergeRules, origin: str, updated: str, local: s
         pytest.param(["a"], ["a"], [], SET, [], [], id="an-emptied-set"),
         pytest.param(["a"], ["a", "a", "b"], ["a", "z"], SET, ["a", "a", "b"], ["a", "z", "b"], id="no-set"),
         pytest.param(
+            ["a"],
+            ["a", "b"],
+            ["a", {"x": 1}, None, "a"],
+            SET,
+            ["a", "b"],
+            [{"x": 1}, None, "a", "a", "b"],
+            id="a-set-of-ours-with-items-that-are-no-scalars",
+        ),
+        pytest.param("a", "b", "c", BY_NAME, "b", "b", id="no-list-at-all"),
+        pytest.param(
             [{"name": "a"}],
             [{"name": "a"}, {"name": "b"}],
             [{"name": "a"}, {"name": "c"}],
@@ -322,6 +350,10 @@ def test_names_can_be_required(origin: str, updated: str, local: str, result: st
     assert format_elements(merged["list"]) == result
 
 
+def test_lists_without_names_are_replaced_if_names_are_required() -> None:
+    assert merge_data([1], [1, 2], [1], UNKNOWN_SCHEMA, DEMANDING)[0] == [1, 2]
+
+
 @pytest.mark.parametrize("other", [pytest.param([{"x": 1}], id="nameless"), pytest.param(["a"], id="scalars")])
 @pytest.mark.parametrize("place", [0, 1, 2])
 def test_missing_names_on_one_side_are_an_error_in_kpt(other: Any, place: int) -> None:
@@ -336,6 +368,7 @@ def test_missing_names_on_one_side_are_an_error_in_kpt(other: Any, place: int) -
     ("origin", "updated", "local", "result", "conflicts"),
     [
         pytest.param({"x": 1}, None, {"x": 1}, None, [], id="a-mapping-made-null"),
+        pytest.param({"x": 1}, None, {}, None, [], id="a-mapping-made-null-that-we-emptied"),
         pytest.param({"x": 1}, None, {"x": 1, "y": 2}, {"y": 2}, [], id="additions-win-over-null"),
         pytest.param({"x": 1}, {"x": 2}, None, {"x": 2}, ["D2 field /m upstream"], id="our-null-is-a-value"),
         pytest.param({"x": 1}, {"x": 1}, None, None, [], id="our-null-stays"),
@@ -354,10 +387,56 @@ def test_nulls_and_collections(origin: Any, updated: Any, local: Any, result: An
     assert format_conflicts(actual_conflicts) == conflicts
 
 
-def test_conflict_contains_the_values_of_all_sides() -> None:
-    _, conflicts = merge_data({"a/b": {"~": 1}}, {"a/b": {"~": 2}}, {"a/b": {}})
+@pytest.mark.parametrize(
+    ("origin", "updated", "local", "rule"),
+    [
+        pytest.param(1, 2, ABSENT, "D2", id="a-field"),
+        pytest.param([{"name": "a"}] * 2, [{"name": "b"}], [{"name": "c"}], "D6", id="a-list-with-equal-keys"),
+        pytest.param([1], {"x": 1}, [2], "D7", id="another-type"),
+    ],
+)
+def test_conflict_contains_the_values_of_all_sides(origin: Any, updated: Any, local: Any, rule: str) -> None:
+    by_name = MergeSchema(additional_fields=BY_NAME.find_field("list"))
+    sides = ({"a/b": {} if side is ABSENT else {"~": side}} for side in (origin, updated, local))
 
-    assert conflicts == (Conflict("field", "/a~1b/~0", 1, ABSENT, 2, "upstream", "D2"),)
+    _, conflicts = merge(sides, MergeSchema(additional_fields=by_name), SAFE)
+
+    assert conflicts == (Conflict("field", "/a~1b/~0", origin, local, updated, "upstream", rule),)
+
+
+@pytest.mark.parametrize(
+    ("rules", "origin", "updated", "local", "result"),
+    [
+        pytest.param(
+            SAFE,
+            [{"port": 80, "protocol": "TCP"}],
+            [{"port": 80, "protocol": "TCP", "x": 1}],
+            [{"port": 80, "y": 1}],
+            [{"port": 80, "y": 1, "x": 1}],
+            id="a-default-that-we-removed-stays-removed",
+        ),
+        pytest.param(
+            replace(SAFE, keeps_edited_elements=False),
+            [{"port": 80, "protocol": "TCP"}],
+            [],
+            [{"port": 80, "protocol": "TCP", "x": 1}],
+            [{"x": 1, "port": 80, "protocol": "TCP"}],
+            id="a-partial-element-gets-its-keys-back",
+        ),
+    ],
+)
+def test_key_fields_of_elements(rules: MergeRules, origin: Any, updated: Any, local: Any, result: Any) -> None:
+    merged, conflicts = merge(({"list": side} for side in (origin, updated, local)), BY_PORT, rules)
+
+    assert (merged, conflicts) == ({"list": result}, ())
+
+
+def test_without_strict_keys_a_port_without_a_protocol_is_another_port() -> None:
+    sides = ({"list": [{"port": 80, "protocol": "TCP"}]}, {}, {"list": [{"port": 80}]})
+
+    _, conflicts = merge(sides, BY_PORT, replace(SAFE, strict_keys=False))
+
+    assert format_conflicts(conflicts) == ["D5 field /list local"]
 
 
 def test_deeply_nested_data() -> None:
