@@ -186,7 +186,7 @@ class CompletedPass:
         functions: The dependency names of all functions that packages use and that run outside of this process.
         artifacts: The requests for versions of charts and artifacts.
         plan_texts: The output of `plan` for the same inputs, by output format. Empty if the plan has changes, blocked
-            packages or findings.
+            packages, warnings or errors.
     """
 
     config: str

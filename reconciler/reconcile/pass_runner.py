@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.errors import GitError
 from reconciler.git.push_outcomes import PushDone, PushOutcome
-from reconciler.krm.findings import Finding, create_internal_error_finding, select_errors
+from reconciler.krm.findings import Finding, Severity, create_internal_error_finding, select_errors
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.memory import release_pass_memory
 from reconciler.output.commit_messages import DryCommit
-from reconciler.output.plan.formats import format_empty_plan
+from reconciler.output.plan.formats import format_plan_without_changes
 from reconciler.output.plan.models import NO_CHANGES, ChangeCounts
 from reconciler.output.plan.overview import build_plan_result, count_changes
 from reconciler.planning.decide.fleet_plan import TargetPlan
@@ -172,9 +172,9 @@ class PassRunner:
                 )
                 numbers = steps.run("the numbers of the pass", count, PassNumbers())
             log_failures((*maintenance_findings, *steps.findings))
-            findings = (*report.plan.findings, *maintenance_findings, *observer_findings, *steps.findings)
-            plan = replace(report.plan, findings=findings)
-            report = replace(report, plan=plan)
+            late_findings = (*maintenance_findings, *observer_findings, *steps.findings)
+            plan = replace(report.plan, findings=(*report.plan.findings, *late_findings))
+            report = replace(report, plan=plan, publish_findings=(*report.publish_findings, *late_findings))
             self._due_at = report.due_at
             # Do not skip the next pass if this pass moved refs. The next pass must read new tags, which can be
             # upstreams, and detect published drafts. If this pass fetched a remote again, the next pass must also read
@@ -209,13 +209,19 @@ class PassRunner:
         last = replace(report, plan=next_plan, render_count=0) if next_plan else report
         is_silent = is_silent or next_plan is not None
         findings = last.plan.list_findings()
-        has_plan_texts = is_silent and not findings
+        # Do not store the output of `plan` with warnings and errors. They can describe the environment, for example
+        # the time since a server does not respond, and they determine the exit status.
+        has_plan_texts = is_silent and not report.publish_findings and _has_only_infos(findings)
         return CompletedPass(
             snapshot.config.id, heads, tuple(upstreams), tuple(targets), report.due_at, count_outcomes(last), findings,
             is_silent, snapshot.now, self._services.functions.requested_functions,
-            format_empty_plan(build_plan_result(last.plan, 0)) if has_plan_texts else {},
+            format_plan_without_changes(build_plan_result(last.plan, 0)) if has_plan_texts else {},
             self._services.artifacts.requests,
         )  # fmt: skip
+
+
+def _has_only_infos(findings: Iterable[Finding]) -> bool:
+    return all(finding.severity is Severity.INFO for finding in findings)
 
 
 def _list_unpushed_drafts(report: PassReport, remotes: Remotes) -> Mapping[str, Sequence[UnpushedDraft]]:

@@ -134,6 +134,7 @@ class PassReport:
         due_at: The time of the next pass if no ref moves, in seconds since 1970. None if no pass is due.
         is_postponed: Whether a push waits for a rate limit or is still running. The next pass continues this push.
         unproven_deletions: Findings about missing objects that do not count as deleted, because evidence is missing.
+        publish_findings: The findings of the plan that a dry run does not have, because it pushes nothing.
     """
 
     plan: FleetPlan
@@ -147,6 +148,7 @@ class PassReport:
     opened_requests: int = 0
     is_postponed: bool = False
     unproven_deletions: tuple[Finding, ...] = ()
+    publish_findings: tuple[Finding, ...] = ()
 
     @property
     def is_clean(self) -> bool:
@@ -247,6 +249,8 @@ def decide_and_publish(
     with phase("pull_requests", targets=len(valid_targets)):
         requests = steps.run("pull requests", update_requests, PullRequestSummary())
 
+    publish_findings = (*create_proposal_findings(proposal, proposal_outcome), *tags.findings, *approvals.findings)
+
     def build_fleet(targets: Sequence[Target]) -> FleetPlan:
         target_plans = [all_plans[target.key] for target in targets]
         approval_findings = (
@@ -254,14 +258,7 @@ def decide_and_publish(
             if services.has_annotation_approvals
             else []
         )
-        findings = (
-            *create_proposal_findings(proposal, proposal_outcome),
-            *tags.findings,
-            *approvals.findings,
-            *approval_findings,
-            *requests.findings,
-            *steps.findings,
-        )
+        findings = (*publish_findings, *approval_findings, *requests.findings, *steps.findings)
         return _build_fleet_plan(snapshot, prepared, target_plans, proposal, findings)
 
     fleet = replace(build_fleet(prepared.targets), is_partial=not shard.is_alone)
@@ -312,6 +309,7 @@ def decide_and_publish(
     return PassReport(
         fleet, progress.outcomes, progress.written, context.render_count, due_at, proposal_outcome, tags, approvals,
         requests.opened_count, bool(postponed), snapshot.catalog.unproven_deletions,
+        (*publish_findings, *requests.findings, *steps.findings, *last_steps.findings),
     )  # fmt: skip
 
 

@@ -67,9 +67,9 @@ def format_plan_text(result: PlanResult, *, has_color: bool = False) -> str:
     return "\n\n".join(section.rstrip("\n") for section in sections if section) + "\n"
 
 
-def format_empty_plan(result: PlanResult) -> dict[str, str]:
-    """Return the text of an empty plan by output format. Return {} if the plan has items or findings."""
-    if result.items or result.findings:
+def format_plan_without_changes(result: PlanResult) -> dict[str, str]:
+    """Return the text of a plan by output format. Return {} if the plan has changes or blocked packages."""
+    if result.items:
         return {}
     return {"text": format_plan_text(result), "markdown": format_plan_markdown(result), "json": result.to_json()}
 
