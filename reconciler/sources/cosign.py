@@ -1,4 +1,4 @@
-"""Signatures of cosign that are made with a key: the format, and the verification. This module reads no files.
+"""Signatures of cosign with a tag: the format, and the verification with keys. This module reads no files.
 
 cosign stores the signatures of a manifest in another manifest with the tag `sha256-<digest>.sig`. Each layer of it is a
 signed text, which names the digest of the first manifest, and an annotation of the layer contains the signature.
@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from reconciler.krm.json_text import parse_strict_json
+from reconciler.krm.json_text import DIGEST_PATTERN, parse_json_object, parse_strict_json
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.sources.artifact_cache import parse_digest
@@ -56,18 +55,9 @@ def get_signature_tag(digest: str) -> str:
 
 
 def parse_signatures(manifest: bytes) -> Iterator[CosignSignature]:
-    """Yield the signatures of a manifest of cosign. Layers of other types, and invalid signatures, are skipped.
-
-    Raises:
-        SourceError: `SignatureInvalid` if the manifest is not valid.
-    """
-    try:
-        layers = json.loads(manifest)["layers"]
-    except (ValueError, RecursionError, TypeError, KeyError):
-        layers = None
-    if not isinstance(layers, list):
-        raise create_invalid_error("the manifest of the signatures is not valid")
-    for layer in layers[:_MAX_SIGNATURES]:
+    """Yield the signatures of a manifest of cosign. Layers of other types, and invalid signatures, are skipped."""
+    layers = (parse_json_object(manifest) or {}).get("layers")
+    for layer in layers[:_MAX_SIGNATURES] if isinstance(layers, list) else ():
         if not isinstance(layer, dict) or layer.get("mediaType") != _PAYLOAD_TYPE:
             continue
         annotations = layer.get("annotations")
@@ -77,7 +67,8 @@ def parse_signatures(manifest: bytes) -> Iterator[CosignSignature]:
         if not isinstance(text, str) or len(text) > _MAX_SIGNATURE_CHARACTERS:
             continue
         digest = str(layer.get("digest"))
-        parse_digest(digest)
+        if not DIGEST_PATTERN.fullmatch(digest):
+            continue
         try:
             signature = base64.b64decode(text, validate=True)
         except binascii.Error:

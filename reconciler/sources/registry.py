@@ -6,7 +6,7 @@ The digest of each manifest and blob is verified. Only SHA-256 digests are accep
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
@@ -16,7 +16,7 @@ from urllib.parse import urlencode, urlsplit
 from reconciler.credential_files import is_token
 from reconciler.krm.json_text import parse_json_object
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.packages.artifacts import ArtifactRepository
+from reconciler.packages.artifacts import UPSTREAM_NOT_FOUND, ArtifactRepository
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import Secret
 from reconciler.sources.addresses import (
@@ -45,6 +45,10 @@ _MAX_TOKEN_BYTES = 256 * 1024
 _MAX_TAG_PAGE_BYTES = 4 * 1024 * 1024
 _MAX_TAG_PAGES = 1_000
 _TAGS_PER_PAGE = 1_000
+_UNSUPPORTED_CODES = frozenset(
+    (UPSTREAM_NOT_FOUND, SourceCodes.SOURCE_INVALID.name, SourceCodes.SOURCE_UNAUTHORIZED.name)
+)
+_MAX_REFERRER_PAGES = 10
 _MAX_CHALLENGE_CHARACTERS = 4_096
 # Docker: a token without `expires_in` is valid for 60 seconds. Request a new token before the end of this time.
 _DEFAULT_TOKEN_SECONDS, _TOKEN_MARGIN_SECONDS, _MAX_TOKEN_SECONDS = 60.0, 10.0, 3_600.0
@@ -184,12 +188,53 @@ class RegistryClient:
         content = self._cache.read(digest)
         return self.fetch_manifest(location, digest) if content is None else content
 
-    def read_blob(self, location: RegistryLocation, digest: str) -> bytes:
-        """Return the blob with a digest, from the cache or from the registry. Raises SourceError."""
+    def list_referrers(self, location: RegistryLocation, digest: str, artifact_type: str) -> Sequence[object]:
+        """Return the descriptors of the manifests that refer to the manifest with a digest. Raises SourceError.
+
+        The result can contain other types, because registries can ignore the type. Registries without the API for
+        referrers have an index with the tag `sha256-<digest>`.
+        """
+        try:
+            descriptors = self._request_referrers(location, digest, artifact_type)
+        except SourceError as error:
+            # Besides "not found", registries answer an unknown path with other errors or with a web page.
+            if error.code not in _UNSUPPORTED_CODES:
+                raise
+            descriptors = []
+        return descriptors or self._request_referrers_tag(location, f"sha256-{parse_digest(digest)}")
+
+    def _request_referrers(self, location: RegistryLocation, digest: str, artifact_type: str) -> list[object]:
+        query = urlencode({"artifactType": artifact_type})
+        first_url = url = f"{location.api_url}/referrers/{digest}?{query}"
+        descriptors: list[object] = []
+        for _ in range(_MAX_REFERRER_PAGES):
+            response = self._fetch(location, url, f"the referrers of {digest}", _MAX_MANIFEST_BYTES)
+            descriptors += _read_descriptors(response, location)
+            url = _find_next_page(response, url)
+            if not url or not has_same_origin(url, first_url):
+                break
+        return descriptors
+
+    def _request_referrers_tag(self, location: RegistryLocation, tag: str) -> list[object]:
+        try:
+            url = f"{location.api_url}/manifests/{tag}"
+            return _read_descriptors(self._fetch(location, url, f"the tag {tag}", _MAX_MANIFEST_BYTES), location)
+        except SourceError as error:
+            if error.code != UPSTREAM_NOT_FOUND:
+                raise
+            return []
+
+    def read_blob(self, location: RegistryLocation, digest: str, max_bytes: int = 0) -> bytes:
+        """Return the blob with a digest, from the cache or from the registry. Raises SourceError.
+
+        Args:
+            max_bytes: The size limit of a blob that is not an archive. 0 for the limit of archives.
+        """
         content = self._cache.read(digest)
         if content is None:
             url = f"{location.api_url}/blobs/{digest}"
-            request = self._create_request(location, url, self._limits.archive_bytes, "archive_bytes")
+            setting = "" if max_bytes else "archive_bytes"
+            request = self._create_request(location, url, max_bytes or self._limits.archive_bytes, setting)
             with self._open(location, request) as stream:
                 check_status(stream, f"the blob {digest} of {location.oci_url}")
                 self._store(stream.chunks, digest, f"the blob {digest} of {location.oci_url}")
@@ -342,6 +387,11 @@ def _get_key(location: RegistryLocation) -> _Key:
 def _find_next_page(response: HttpResponse, url: str) -> str:
     match = re.search(r"<([^<>]{1,4096})>\s*;\s*rel=\"?next", response.headers.get("link", ""))
     return join_url(url, match[1]) if match else ""
+
+
+def _read_descriptors(response: HttpResponse, location: RegistryLocation) -> list[object]:
+    descriptors = _parse_object(response.content, location).get("manifests")
+    return descriptors if isinstance(descriptors, list) else []
 
 
 def _parse_object(content: bytes, location: RegistryLocation) -> Mapping[str, Any]:

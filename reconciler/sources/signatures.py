@@ -7,45 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.krm.json_text import compute_hash
-from reconciler.lazy_dataclasses import dataclass
-from reconciler.packages.artifacts import (
-    UPSTREAM_NOT_FOUND,
-    ArtifactRepository,
-    ArtifactVersion,
-    SignerIdentity,
-    VerifySpec,
-)
-from reconciler.packages.source_codes import SourceCodes
+from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, VerifySpec
 from reconciler.sources import cosign, provenance
 from reconciler.sources.artifact_cache import compute_content_digest
+from reconciler.sources.cosign_signatures import CosignSignatures, CosignSigners
 from reconciler.sources.credentials import SourceCredentials
-from reconciler.sources.errors import SourceError
 from reconciler.sources.verifier_program import create_unavailable_error
 
 if TYPE_CHECKING:
     from reconciler.sources.chart_repository import ChartRepositoryClient
-    from reconciler.sources.cosign import PublicKey
     from reconciler.sources.keyless import KeylessVerifier
     from reconciler.sources.provenance import ProvenanceVerifier
     from reconciler.sources.registry import RegistryClient, RegistryLocation
     from reconciler.sources.version_records import Record, VersionRecords
 
 _KEYRING_SUFFIXES = frozenset({".gpg", ".asc"})
-
-
-@dataclass(frozen=True)
-class _CosignSigners:
-    """The signers that a Repository accepts: keys, and identities in keyless signatures."""
-
-    keys: Sequence[PublicKey]
-    identities: tuple[SignerIdentity, ...]
-    trusted_root: bytes
-
-    @property
-    def keyless_hash(self) -> str:
-        """A hash of the identities and of the trusted root."""
-        identities = [[identity.issuer, identity.subject] for identity in self.identities]
-        return compute_hash([identities, compute_content_digest(self.trusted_root)])
 
 
 class SignatureVerifier:
@@ -60,7 +36,7 @@ class SignatureVerifier:
         provenance_verifier: ProvenanceVerifier,
         keyless_verifier: KeylessVerifier,
     ) -> None:
-        self._registry = registry
+        self._cosign = CosignSignatures(registry, keyless_verifier)
         self._charts = charts
         self._credentials = credentials
         self._records = records
@@ -81,7 +57,7 @@ class SignatureVerifier:
         files = self._read_keys(location.repository, spec, frozenset({".pub"})) if spec.secret_name else []
         keys = [cosign.load_public_key(content, file.name) for file, content in files]
         trusted_root = self._keyless.read_trusted_root() if spec.identities else b""
-        signers = _CosignSigners(keys, spec.identities, trusted_root)
+        signers = CosignSigners(keys, spec.identities, trusted_root)
         key = f"cosign {location.oci_url}@{digest} {_hash_keys(files)} {signers.keyless_hash}"
         self._records.read(key, lambda _: self._check_cosign(location, digest, signers), is_permanent=True)
 
@@ -115,29 +91,9 @@ class SignatureVerifier:
 
         self._records.read(key, check, is_permanent=True)
 
-    def _check_cosign(self, location: RegistryLocation, digest: str, signers: _CosignSigners) -> Record:
-        tag = cosign.get_signature_tag(digest)
-        try:
-            manifest_digest = self._registry.find_digest(location, tag)
-        except SourceError as error:
-            if error.code != UPSTREAM_NOT_FOUND:
-                raise
-            message = f"{location.oci_url} has no signature of {digest} (tag {tag})"
-            raise SourceError(SourceCodes.SIGNATURE_MISSING.name, message) from None
-        problem = "it is not made with a key of the Secret"
-        for signature in cosign.parse_signatures(self._registry.read_manifest(location, manifest_digest)):
-            payload = self._registry.read_blob(location, signature.payload_digest)
-            signed_digest = cosign.read_signed_digest(payload)
-            is_signed = cosign.is_signed_by_any(signature.signature, payload, signers.keys)
-            if signed_digest != digest:
-                problem = f"it is for {signed_digest[:100]}" if is_signed and signed_digest else problem
-            elif is_signed:
-                return {}
-            elif signers.identities:
-                problem = self._keyless.find_problem(signature, payload, signers.trusted_root, signers.identities)
-                if not problem:
-                    return {}
-        raise cosign.create_invalid_error(f"the signature of {location.oci_url}@{digest} is not valid: {problem}")
+    def _check_cosign(self, location: RegistryLocation, digest: str, signers: CosignSigners) -> Record:
+        self._cosign.check(location, digest, signers)
+        return {}
 
     def _read_keys(
         self, repository: ArtifactRepository, spec: VerifySpec, suffixes: frozenset[str]

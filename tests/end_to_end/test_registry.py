@@ -126,7 +126,8 @@ def test_chart_that_helm_pushes(tmp_path: Path, registry: str, artifacts: Artifa
     assert contents[0][1] == contents[1][1]
 
 
-def test_signature_that_cosign_makes(tmp_path: Path, registry: str, artifacts: Artifacts) -> None:
+@pytest.mark.parametrize("is_bundle", [True, False])
+def test_signature_that_cosign_makes(is_bundle: bool, tmp_path: Path, registry: str, artifacts: Artifacts) -> None:
     cosign = find_program("cosign")
     push_chart(tmp_path, registry)
     keys = tmp_path / "secrets/default/keys"
@@ -143,11 +144,17 @@ def test_signature_that_cosign_makes(tmp_path: Path, registry: str, artifacts: A
 
     options = (
         "--tlog-upload=false",
-        "--new-bundle-format=false",
+        f"--new-bundle-format={str(is_bundle).lower()}",
         "--use-signing-config=false",
         "--allow-http-registry",
     )
     image = f"{registry}/charts/metrics-server@{version.digest}"
+    if is_bundle:
+        # An attestation with the same key does not approve the artifact.
+        (keys / "predicate.json").write_text("{}")
+        run(keys, cosign, "attest", "--yes", "--key", "cosign.key", "--predicate", "predicate.json", *options, image)
+        attested = artifacts.read(repository, "metrics-server", version)
+        assert getattr(attested, "code", "") in {"SignatureMissing", "SignatureInvalid"}
     run(keys, cosign, "sign", "--yes", "--key", "cosign.key", *options, image)
     (keys / "cosign.key").unlink()
     settings = Settings(

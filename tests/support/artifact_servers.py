@@ -29,6 +29,15 @@ def compute_digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 
+def describe_manifest(content: bytes) -> dict[str, Any]:
+    """Return the descriptor of a manifest in an index."""
+    manifest = json.loads(content)
+    return {
+        "mediaType": MANIFEST, "digest": compute_digest(content), "size": len(content),
+        "artifactType": manifest.get("artifactType"), "annotations": manifest.get("annotations", {}),
+    }  # fmt: skip
+
+
 @dataclass
 class Answer:
     """A response.
@@ -130,7 +139,8 @@ class RegistryServer(ArtifactServer):
         realm: The URL of the token service. "" for this server.
         identity_token: The identity token that the token service accepts. "" if it accepts none.
         sends_digest: Whether responses contain the header Docker-Content-Digest.
-        page_size: The number of tags of one page.
+        page_size: The number of tags or referrers of one page.
+        has_referrers: Whether the server has the API for referrers. A server without it answers with the status 404.
     """
 
     scheme: Literal["", "basic", "bearer"] = ""
@@ -138,6 +148,7 @@ class RegistryServer(ArtifactServer):
     identity_token: str = ""
     sends_digest: bool = True
     page_size: int = 100
+    has_referrers: bool = True
     manifests: dict[tuple[str, str], bytes] = field(default_factory=dict)
     blobs: dict[str, bytes] = field(default_factory=dict)
 
@@ -171,6 +182,8 @@ class RegistryServer(ArtifactServer):
         name, _, rest = parts.path.removeprefix("/v2/").rpartition("/")
         name, _, kind = name.rpartition("/")
         match kind:
+            case "referrers":
+                return self._list_referrers(name, rest, parse_qs(parts.query))
             case "tags":
                 return self._list_tags(name, parse_qs(parts.query))
             case "manifests":
@@ -189,6 +202,20 @@ class RegistryServer(ArtifactServer):
         more = bool(page) and page[-1] != tags[-1]
         link = {"Link": f'</v2/{name}/tags/list?last={page[-1]}>; rel="next"'} if more else {}
         return Answer(200, link, json.dumps({"name": name, "tags": page}).encode()) if tags else Answer(404)
+
+    def _list_referrers(self, name: str, digest: str, query: Mapping[str, list[str]]) -> Answer:
+        if not self.has_referrers:
+            return Answer(404, {}, b"404 page not found")
+        found = []
+        for (known, tag), content in self.manifests.items():
+            manifest = json.loads(content)
+            if known == name and tag.startswith("sha256:") and manifest.get("subject", {}).get("digest") == digest:
+                found.append(describe_manifest(content))
+        start = int(query.get("start", ["0"])[0])
+        end = start + self.page_size
+        next_page = f'</v2/{name}/referrers/{digest}?start={end}>; rel="next"'
+        index = {"schemaVersion": 2, "mediaType": INDEX, "manifests": found[start:end]}
+        return Answer(200, {"Link": next_page} if end < len(found) else {}, json.dumps(index).encode())
 
     def _get_required_authorization(self) -> str:
         return self.basic_authorization if self.scheme == "basic" else "Bearer registry-token-value"
