@@ -66,16 +66,6 @@ class SharedOptions:
     choices: tuple[Choice, ...]
 
 
-def build_literal_options(request: HelmRequest) -> dict[str, Any]:
-    """Return the field `helm` for one cluster."""
-    options: dict[str, Any] = {"releaseName": request.release_name, "namespace": request.namespace, **request.flags}
-    if request.values_files:
-        options["valuesFiles"] = [*request.values_files]
-    if request.values:
-        options["values"] = dict(request.values)
-    return options
-
-
 def count_differences(first: PackageRequest, second: PackageRequest) -> int:
     """Return the number of values that differ between two requests."""
     if first.helm is None or second.helm is None:

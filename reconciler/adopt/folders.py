@@ -186,7 +186,7 @@ def _generate_package(
     choices: list[Choice] = []
     if len(group.members) == 1 and group is not groups[0]:
         cluster = group.clusters[0]
-        owner = build_variant(name, upstream, cluster, package)
+        owner = build_variant(name, {"upstream": upstream}, cluster, package)
         reason = f"{cluster} has other resources than the majority, or more than {MAX_DIFFERENT_LEAVES} differences"
         choices.append(Choice(name, f"PackageVariant {name}", reason))
     else:
@@ -194,7 +194,7 @@ def _generate_package(
         if name != package:
             template["downstream"] = {"package": package}
         targets, reason = build_targets(group.clusters, clusters, template)
-        owner = build_package_set(name, upstream, targets)
+        owner = build_package_set(name, {"upstream": upstream}, targets)
         choices.append(Choice(name, f"PackageVariantSet {name}", reason))
     policies: list[Mapping[str, Any]] = []
     for resource in group.resources.values():

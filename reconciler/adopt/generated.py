@@ -97,17 +97,22 @@ def _build_selector(labels: Mapping[str, str], template: Mapping[str, Any]) -> d
     return {"repositorySelector": {"matchLabels": dict(labels)}, "template": dict(template)}
 
 
-def build_package_set(name: str, upstream: Mapping[str, Any], targets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return a PackageVariantSet with these targets."""
-    return build_set(name, {"upstream": dict(upstream), "targets": [*targets]})
+def build_package_set(name: str, source: Mapping[str, Any], targets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return a PackageVariantSet with these targets. `source` is the field `upstream`, or the fields for sources."""
+    return build_set(name, {**source, "targets": [*targets]})
 
 
 def build_variant(
-    name: str, upstream: Mapping[str, Any], cluster: str, package: str, options: Mapping[str, Any] = {}
+    name: str, source: Mapping[str, Any], cluster: str, package: str, options: Mapping[str, Any] = {}
 ) -> dict[str, Any]:
-    """Return a PackageVariant that adopts the existing package. `options` are other fields of its spec."""
+    """Return a PackageVariant that adopts the existing package.
+
+    Args:
+        source: The field `upstream`, or the fields for several sources.
+        options: Other fields of the spec.
+    """
     spec = {
-        "upstream": dict(upstream),
+        **source,
         "downstream": {"repo": cluster, "package": package},
         "adoptionPolicy": "adoptExisting",
         **options,

@@ -7,11 +7,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.adopt.chart_options import ChartOptions, build_literal_options, build_shared_options, count_differences
+from reconciler.adopt.chart_options import ChartOptions, build_shared_options, count_differences
 from reconciler.adopt.expressions import format_expression, generalize
 from reconciler.adopt.generated import (
     CATALOG,
-    REVISION,
     Documents,
     GeneratedConfig,
     GeneratedPackage,
@@ -19,12 +18,16 @@ from reconciler.adopt.generated import (
     build_targets,
     build_variant,
 )
-from reconciler.adopt.requests import PackageRequest, RepositoryReference
+from reconciler.adopt.package_sources import build_literal_options, build_source, build_upstream, describe_sources
+from reconciler.adopt.requests import KustomizeRequest, PackageRequest, RepositoryReference, UpstreamReference
 from reconciler.adopt.units import MAX_DIFFERENT_LEAVES, Choice, Cluster
+from reconciler.catalog.files import File, FileTree
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.scaffold.documents import build_catalog, build_set
+from reconciler.output.scaffold.documents import build_catalog
 
+_ORIGINALS = RepositoryReference("git", "")
+"""The catalog, which contains the overlays of other tools with their options."""
 _NOT_IN_NAME = re.compile(r"[^-a-z0-9.]+")
 
 
@@ -76,27 +79,47 @@ def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[C
     An overlay with options becomes a package of the catalog that contains the options in its files.
     """
     ordered = [*requests]
-    names = _name_repositories(ordered, CATALOG)
+    names = {_ORIGINALS: CATALOG, **_name_repositories(ordered, CATALOG)}
     packages = []
     for number, request in enumerate(ordered):
-        name, original = f"request-{number}", request.kustomize.original if request.kustomize else None
-        if original is not None and request.kustomize:
-            upstream = {"repo": CATALOG, "package": name, "revision": REVISION}
-            request = replace(request, kustomize=replace(request.kustomize, fields={}))
-        else:
-            upstream = _build_upstream(request, names)
-        options = _build_literal_options(request)
-        variant = build_variant(name, upstream, request.cluster, request.package, options)
-        packages.append(GeneratedPackage(name, (request.package,), (request.cluster,), (variant,), original))
+        name = f"request-{number}"
+        original, overlays = _use_original_overlays(request, name)
+        options = build_literal_options(original)
+        variant = build_variant(name, build_source(original, names), request.cluster, request.package, options)
+        packages.append(GeneratedPackage(name, (request.package,), (request.cluster,), (variant,), overlays))
     files = {path: data for request in ordered for path, data in request.config_files.items()}
     return GeneratedConfig(tuple(packages), _build_repositories(names), files)
+
+
+def _use_original_overlays(request: PackageRequest, name: str) -> tuple[PackageRequest, FileTree | None]:
+    """Return a request in which overlays with options are folders of a package of the catalog, and their files."""
+    files: dict[str, File] = {}
+
+    def use(folder: str, upstream: UpstreamReference, kustomize: KustomizeRequest) -> tuple[Any, Any]:
+        if kustomize.original is None:
+            return upstream, kustomize
+        files.update({f"{folder}/{path}": file for path, file in kustomize.original.items()})
+        original = UpstreamReference(_ORIGINALS, f"{name}/{folder}", (("revision", -1),))
+        return original, replace(kustomize, fields={})
+
+    if request.kustomize:
+        upstream, kustomize = use("overlay", request.upstream, request.kustomize)
+        request = replace(request, upstream=upstream, kustomize=kustomize)
+    sources = []
+    for source in request.sources:
+        if source.kustomize:
+            upstream, kustomize = use(source.name, source.upstream, source.kustomize)
+            source = replace(source, upstream=upstream, kustomize=kustomize)
+        sources.append(source)
+    return replace(request, sources=tuple(sources)), FileTree(files) if files else None
 
 
 def _divide(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> Iterator[_Group]:
     labels = {cluster.name: cluster.labels for cluster in clusters}
     by_key: dict[tuple[Any, ...], list[PackageRequest]] = {}
     for request in requests:
-        key = (request.set_name, request.package, request.upstream, _build_shape(request, labels[request.cluster]))
+        shape = _build_shape(request, labels[request.cluster])
+        key = (request.set_name, request.package, request.upstreams, describe_sources(request), shape)
         by_key.setdefault(key, []).append(request)
     for remaining in by_key.values():
         while remaining:
@@ -118,9 +141,15 @@ def _build_shape(request: PackageRequest, labels: Mapping[str, str]) -> str:
 
 
 def _combine(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
-    """Yield the groups with the same clusters together, because one set can have several upstreams."""
+    """Yield the groups with the same clusters together, because one set can have several upstreams.
+
+    A group with several sources needs a set of its own.
+    """
     by_clusters: dict[tuple[str, ...], list[_Group]] = {}
     for group in groups:
+        if group.first.sources:
+            yield [group]
+            continue
         by_clusters.setdefault(group.clusters, []).append(group)
     yield from by_clusters.values()
 
@@ -132,15 +161,15 @@ def _build_package(
     names_of_clusters = groups[0].clusters
     if len(groups) == 1 and len(groups[0].requests) == 1:
         first = groups[0].first
-        options = _build_literal_options(first)
-        variant = build_variant(name, _build_upstream(first, names), first.cluster, first.package, options)
+        options = build_literal_options(first)
+        variant = build_variant(name, build_source(first, names), first.cluster, first.package, options)
         choice = Choice(name, f"PackageVariant {name}", "only one cluster has this source with these options")
         return GeneratedPackage(name, packages, names_of_clusters, (variant,)), [choice]
     documents: list[Mapping[str, Any]] = []
     choices: list[Choice] = []
-    upstreams: list[dict[str, Any]] = []
+    templates: list[dict[str, Any]] = []
     for group in groups:
-        upstream, request = _build_upstream(group.first, names), group.first
+        request = group.first
         template: dict[str, Any] = {"downstream": {"package": request.package}}
         if request.helm:
             shared = build_shared_options(name, group.requests, clusters, is_alone=len(groups) == 1)
@@ -149,25 +178,20 @@ def _build_package(
             choices += (Choice(name, choice.subject, choice.reason) for choice in shared.choices)
         if request.kustomize and (options := _build_overlay_template(group, clusters)):
             template["kustomize"] = options
-        upstreams.append({**upstream, "template": template})
+        templates.append(template)
     if len(groups) == 1:
-        template = {"adoptionPolicy": "adoptExisting", **upstreams[0].pop("template")}
+        template = {"adoptionPolicy": "adoptExisting", **templates[0]}
         targets, reason = build_targets(names_of_clusters, clusters, template)
-        owner = build_package_set(name, upstreams[0], targets)
+        owner = build_package_set(name, build_source(groups[0].first, names), targets)
     else:
         targets, reason = build_targets(names_of_clusters, clusters, {"adoptionPolicy": "adoptExisting"})
-        owner = build_set(name, {"upstreams": upstreams, "targets": targets})
+        upstreams = [
+            {**build_upstream(group.first.upstream, names), "template": template}
+            for group, template in zip(groups, templates, strict=True)
+        ]
+        owner = build_package_set(name, {"upstreams": upstreams}, targets)
     choices.insert(0, Choice(name, f"PackageVariantSet {name}", reason))
     return GeneratedPackage(name, packages, names_of_clusters, (owner, *documents)), choices
-
-
-def _build_literal_options(request: PackageRequest) -> dict[str, Any]:
-    options = {"helm": build_literal_options(request.helm)} if request.helm else {}
-    if request.kustomize:
-        path = {"path": request.kustomize.path} if request.kustomize.path else {}
-        if kustomize := {**path, **request.kustomize.fields}:
-            options["kustomize"] = kustomize
-    return options
 
 
 def _build_overlay_template(group: _Group, clusters: Sequence[Cluster]) -> dict[str, Any]:
@@ -182,17 +206,10 @@ def _build_overlay_template(group: _Group, clusters: Sequence[Cluster]) -> dict[
     return {**fields, **group.first.kustomize.fields}
 
 
-def _build_upstream(request: PackageRequest, names: Mapping[RepositoryReference, str]) -> dict[str, Any]:
-    upstream = request.upstream
-    kind = "chart" if upstream.repository.type == "helm" else "package"
-    return {"repo": names[upstream.repository], kind: upstream.package, **dict(upstream.fields)}
-
-
 def _name_repositories(requests: Iterable[PackageRequest], *used_names: str) -> Mapping[RepositoryReference, str]:
     names: dict[RepositoryReference, str] = {}
     used: set[str] = {*used_names, *(request.cluster for request in requests)}
-    for request in requests:
-        repository = request.upstream.repository
+    for repository in (upstream.repository for request in requests for upstream in request.upstreams):
         if repository not in names:
             base = posixpath.basename(repository.url.rstrip("/")).removesuffix(".git")
             names[repository] = _choose_unused_name(f"{base}-{repository.branch}".removesuffix("-"), used)
@@ -212,4 +229,5 @@ def _build_repositories(names: Mapping[RepositoryReference, str]) -> Documents:
     return tuple(
         build_catalog(name, repository.type, repository.url, repository.branch)
         for repository, name in sorted(names.items(), key=lambda pair: pair[1])
+        if repository != _ORIGINALS
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from reconciler.adopt.units import NotImported
 from reconciler.api.package_sources import RepositoryType
 from reconciler.catalog.files import FileTree
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,33 @@ class KustomizeRequest:
 
 
 @dataclass(frozen=True)
+class SourceRequest:
+    """One of several sources of a package.
+
+    Attributes:
+        upstream: The upstream. Its package is "" for the root folder of a repository with values files.
+        directory: The folder of the package that receives the files.
+        has_resources: Whether the files are resources of the package, and not only values files.
+        helm: The options of a chart. None if the options of the package apply.
+    """
+
+    name: str
+    upstream: UpstreamReference
+    directory: str = ""
+    has_resources: bool = True
+    helm: HelmRequest | None = None
+    kustomize: KustomizeRequest | None = None
+
+
+@dataclass(frozen=True)
 class PackageRequest:
     """A package that another tool installs on a cluster.
 
     Attributes:
         set_name: The object that creates the requests of several clusters, or the name of the object itself.
+        upstream: The upstream, or the upstream of the first source with resources.
+        helm: The options of the only chart.
+        sources: All sources of a package with several sources. Empty for a package with one upstream.
         name: The name of the Application, Kustomization or HelmRelease.
         package: The path of the package on the cluster.
         namespace: The namespace of resources without a namespace.
@@ -88,6 +110,17 @@ class PackageRequest:
     config_files: Mapping[str, bytes] = field(default_factory=dict)
     file: str = ""
     kustomize: KustomizeRequest | None = None
+    sources: tuple[SourceRequest, ...] = ()
+
+    @property
+    def upstreams(self) -> tuple[UpstreamReference, ...]:
+        """The upstream, or the upstreams of all sources."""
+        return tuple(source.upstream for source in self.sources) or (self.upstream,)
+
+    def change_upstreams(self, change: Callable[[UpstreamReference], UpstreamReference]) -> PackageRequest:
+        """Return the request with changed upstreams."""
+        sources = tuple(replace(source, upstream=change(source.upstream)) for source in self.sources)
+        return replace(self, upstream=change(self.upstream), sources=sources)
 
 
 class RepositoryReader(Protocol):

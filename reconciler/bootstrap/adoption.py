@@ -11,7 +11,7 @@ from pathlib import Path
 
 from reconciler.adopt.config_files import build_config_files
 from reconciler.adopt.generated import REVISION, GeneratedConfig
-from reconciler.adopt.requests import ReadRequests
+from reconciler.adopt.requests import ReadRequests, UpstreamReference
 from reconciler.adopt.results import Rendered
 from reconciler.adopt.units import Cluster
 from reconciler.bootstrap.inputs import Progress
@@ -116,17 +116,17 @@ class SourceRepositories:
     def resolve_branches(self, read: ReadRequests) -> ReadRequests:
         """Return the requests with the name of the default branch of each Git repository, unless it is `main`."""
         branches: dict[str, str] = {}
-        requests = []
-        for request in read.requests:
-            repository = request.upstream.repository
-            if repository.type == "git":
-                if repository.url not in branches and not repository.branch:
-                    branches[repository.url] = self._find_default_branch(repository.url)
-                branch = repository.branch or branches[repository.url]
-                changed = replace(repository, branch="" if branch == DEFAULT_BRANCH else branch)
-                request = replace(request, upstream=replace(request.upstream, repository=changed))
-            requests.append(request)
-        return replace(read, requests=tuple(requests))
+
+        def resolve(upstream: UpstreamReference) -> UpstreamReference:
+            repository = upstream.repository
+            if repository.type != "git":
+                return upstream
+            if repository.url not in branches and not repository.branch:
+                branches[repository.url] = self._find_default_branch(repository.url)
+            branch = repository.branch or branches[repository.url]
+            return replace(upstream, repository=replace(repository, branch="" if branch == DEFAULT_BRANCH else branch))
+
+        return replace(read, requests=tuple(request.change_upstreams(resolve) for request in read.requests))
 
     def _find_default_branch(self, url: str) -> str:
         branch = self._source.branch

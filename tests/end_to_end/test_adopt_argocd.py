@@ -330,3 +330,57 @@ def test_charts_of_a_set_equal_the_output_of_helm(tmp_path: Path) -> None:
     assert "valueExpr: repository.name + '.example.com'" in text
     assert "name: charts-region-eu" in text
     assert (tmp_path / "out/config/values/apps/values/utah.yaml").read_text() == "size: 5\n"
+
+
+SEVERAL_SET = """\
+apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: several}
+spec:
+  goTemplate: true
+  generators: [{clusters: {selector: {matchLabels: {argocd.argoproj.io/secret-type: cluster}}}}]
+  template:
+    metadata: {name: 'shop-{{.name}}'}
+    spec:
+      sources:
+      - repoURL: APPS
+        path: charts/ksm
+        helm: {releaseName: shop, valueFiles: ['$values/values/{{.name}}.yaml'], valuesObject: {host: '{{.name}}'}}
+      - {repoURL: APPS, ref: values}
+      - {repoURL: APPS, path: plain/web}
+      - {repoURL: APPS, path: site, kustomize: {nameSuffix: -b}}
+      destination: {server: '{{.server}}', namespace: shop}
+"""
+
+
+def test_several_sources_of_a_set_equal_the_manifests(tmp_path: Path) -> None:
+    programs = {name: find_program(name) for name in ("helm", "kustomize")}
+    sizes = {"berlin": 2, "lyon": 2, "ohio": 3, "utah": 5}
+    values = {f"values/{cluster}.yaml": f"size: {size}\n" for cluster, size in sizes.items()}
+    site = {"site/kustomization.yaml": "resources: [app.yaml]\n", "site/app.yaml": MANIFEST.format(name="site")}
+    files = {**build_files(), **CHART, **values, **site, "sets/plain.yaml": SEVERAL_SET.replace("APPS", URL)}
+    write_repository(tmp_path, files)
+    for path, text in {**CHART, **values}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    for cluster in REGIONS:
+        command = [
+            programs["helm"], "template", "shop", "charts/ksm", "--namespace", "shop", "-f", f"values/{cluster}.yaml",
+            "--set", f"host={cluster}",
+        ]  # fmt: skip
+        output = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, check=True).stdout
+        manifests = [output, MANIFEST.format(name="web"), MANIFEST.format(name="site-b")]
+        write_rendered(tmp_path, {f"{cluster}/shop.yaml": "---\n".join(manifests)})
+    settings = "".join(f"  {name}: {{program: {program}}}\n" for name, program in programs.items())
+    (tmp_path / "settings.yaml").write_text(f"sources:\n{settings}")
+
+    result = adopt(tmp_path, "--rendered", "rendered", "--settings", "settings.yaml")
+
+    assert "4 packages on 4 clusters: 4 Equal, 0 Different, 0 NotVerified; 0 not imported" in result.stdout
+    text = (tmp_path / "out/config/packages/several.yaml").read_text()
+    assert text.count("kind: PackageVariantSet") == 1
+    assert "- \"'$values/values/' + repository.name + '.yaml'\"" in text
+    (tmp_path / "out").rename(tmp_path / "first")
+    assert (
+        "4 Equal, 0 Different, 0 NotVerified; 0 not imported" in adopt(tmp_path, "--settings", "settings.yaml").stdout
+    )

@@ -8,6 +8,7 @@ from typing import Any
 from reconciler.adopt.argocd.clusters import ArgoCluster, find_cluster_name, read_clusters
 from reconciler.adopt.argocd.contents import ApplicationSource
 from reconciler.adopt.argocd.generators import GeneratorContext, GeneratorError, Parameters, expand_generator
+from reconciler.adopt.argocd.names import ValuesFolders
 from reconciler.adopt.argocd.sources import convert_source
 from reconciler.adopt.argocd.templates import TemplateError, render_template
 from reconciler.adopt.documents import SourceDocument, get_list, get_mapping, get_text, has_kind, read_documents
@@ -49,9 +50,10 @@ def read_argocd(files: FileTree, read_repository: RepositoryReader) -> ReadReque
     clusters = read_clusters(documents)
     not_imported = [*unreadable]
     requests: dict[tuple[str, str], PackageRequest] = {}
+    folders = ValuesFolders()
     for document in documents:
         for application in _list_applications(document, clusters, read_repository, not_imported):
-            request = _convert(application, clusters, read_repository, not_imported)
+            request = _convert(application, clusters, read_repository, folders, not_imported)
             if request is None:
                 continue
             key = (request.cluster, request.package)
@@ -136,6 +138,7 @@ def _convert(
     application: _Application,
     clusters: Sequence[ArgoCluster],
     read_repository: RepositoryReader,
+    folders: ValuesFolders,
     not_imported: list[NotImported],
 ) -> PackageRequest | None:
     """Return the request of an Application. Return None, and add the reason, if it cannot be imported."""
@@ -152,7 +155,8 @@ def _convert(
             suggestion = "Set destination.name, or add the cluster Secret to the source."
             not_imported.append(document.report((*application.path, "spec", "destination"), text, suggestion))
             return None
-    source = ApplicationSource(application.name, document, application.path, spec, get_text(destination, "namespace"))
+    namespace = get_text(destination, "namespace")
+    source = ApplicationSource(application.name, document, application.path, spec, namespace, folders)
     converted = convert_source(source, read_repository)
     if isinstance(converted, NotImported):
         not_imported.append(converted)
@@ -168,6 +172,7 @@ def _convert(
         converted.config_files,
         document.file,
         converted.kustomize,
+        converted.sources,
     )
     return replace(request, helm=_set_create_namespace(request, spec))
 

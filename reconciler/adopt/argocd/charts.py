@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.adopt.argocd.contents import SourceContent
+from reconciler.adopt.argocd.values_files import ValuesFile, ValuesFileError, ValuesSources
 from reconciler.adopt.documents import get_list, get_mapping, get_text
 from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
-from reconciler.adopt.requests import HelmRequest, UpstreamReference
-from reconciler.adopt.revisions import read_git_revision
+from reconciler.adopt.requests import HelmRequest
 from reconciler.adopt.units import NotImported
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.values import ValuesLayer, merge_layers
@@ -30,42 +29,36 @@ class ConvertedChart:
     files: Mapping[str, bytes]
 
 
-def convert_chart(
-    content: SourceContent, upstream: UpstreamReference, references: Mapping[str, Mapping[str, Any]]
-) -> ConvertedChart | NotImported:
+def convert_chart(content: SourceContent, sources: ValuesSources) -> ConvertedChart | NotImported:
     """Return the options of a chart, or the reason why they cannot be imported.
 
     Args:
-        references: The sources with values files, by their name in the field `ref`.
+        sources: The sources with values files.
     """
     helm = get_mapping(content.data, "helm")
     try:
         values = _read_values(helm)
     except ParameterError as error:
         return content.report(("helm",), str(error), "Correct the Application.")
-    values_files: list[str] = []
-    config_files: dict[str, bytes] = {}
-    for index, name in enumerate(get_list(helm, "valueFiles")):
-        found = _find_values_file(str(name), content, references)
-        if isinstance(found, str):
-            if found:
-                return content.report(("helm", "valueFiles", index), found, "Copy the file into the chart.")
-            values_files.append(posixpath.normpath(str(name)))
-        elif found is not None:
-            copied, text = found
-            config_files[copied] = text
-            values_files.append(f"$config/{copied}")
+    files: list[ValuesFile] = []
+    for index, name in enumerate(map(str, get_list(helm, "valueFiles"))):
+        path = ("helm", "valueFiles", index)
+        try:
+            file = sources.find(name, content)
+        except ValuesFileError as error:
+            return content.report(path, str(error), "Copy the file into the chart.")
+        if file is not None:
+            files.append(file)
         elif not helm.get("ignoreMissingValueFiles"):
-            reason = f"the values file {name} does not exist"
-            return content.report(("helm", "valueFiles", index), reason, "Correct the path.")
+            return content.report(path, f"the values file {name} does not exist", "Correct the path.")
     flags = {flag: helm[name] for name, flag in _HELM_FLAGS.items() if helm.get(name)}
     if helm.get("skipCrds"):
         flags["includeCRDs"] = False
     application = content.application
     release = get_text(helm, "releaseName") or application.application
     namespace = get_text(helm, "namespace") or application.namespace or "default"
-    request = HelmRequest(release, namespace, tuple(values_files), values, {"hooks": "argocd", **flags})
-    return ConvertedChart(request, config_files)
+    request = HelmRequest(release, namespace, tuple(file.path for file in files), values, {"hooks": "argocd", **flags})
+    return ConvertedChart(request, {path: data for file in files for path, data in file.config_files.items()})
 
 
 def _read_values(helm: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -89,33 +82,3 @@ def _iterate(helm: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             get_text(entry, "name"),
             value if get_mapping(entry).get("forceString") else parse_set_value(value),
         )
-
-
-def _find_values_file(
-    name: str, content: SourceContent, references: Mapping[str, Mapping[str, Any]]
-) -> tuple[str, bytes] | str | None:
-    """Return the path in the config and the content of a values file outside of the chart.
-
-    Return "" for a file of the chart, the reason if the file cannot be imported, or None if it does not exist.
-    """
-    if "://" in name:
-        return f"the values file {name} is a URL"
-    if name.startswith("$"):
-        reference, _, path = name[1:].partition("/")
-        entry = references.get(reference)
-        if entry is None:
-            return f"the values file {name} names an unknown source"
-        url = get_text(entry, "repoURL")
-        revision = read_git_revision(url, get_text(entry, "targetRevision"), content.read_repository)
-    else:
-        path = posixpath.normpath(posixpath.join("/", content.path, name)).strip("/")
-        if content.type != "git" or path.startswith(f"{content.path}/"):
-            return ""
-        url, revision = content.url, content.revision
-    files = content.read_repository(url, revision.ref)
-    if isinstance(files, str):
-        return f"the values file {name} cannot be read: {files}"
-    path = posixpath.normpath(path)
-    file = files.get(path)
-    repository = posixpath.basename(url.rstrip("/")).removesuffix(".git")
-    return (f"values/{repository}/{path}", file.data) if file else None

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
+from reconciler.adopt.argocd.names import ValuesFolders
 from reconciler.adopt.documents import SourceDocument, get_text
 from reconciler.adopt.requests import RepositoryReader, RepositoryReference, UpstreamReference
 from reconciler.adopt.revisions import (
@@ -26,13 +27,18 @@ _URL_SCHEMES = ("https://", "http://", "oci://")
 
 @dataclass(frozen=True)
 class ApplicationSource:
-    """The source of one Application, with its place in the document."""
+    """The source of one Application, with its place in the document.
+
+    Attributes:
+        folders: The folders of the config for values files of all Applications.
+    """
 
     application: str
     document: SourceDocument
     path: tuple[str, ...]
     spec: Mapping[str, Any]
     namespace: str
+    folders: ValuesFolders
 
     def report(self, path: Sequence[str | int], reason: str, suggestion: str) -> NotImported:
         """Return the entry for a field below `spec`."""

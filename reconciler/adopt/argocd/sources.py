@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+import posixpath
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from reconciler.adopt.argocd.charts import convert_chart
 from reconciler.adopt.argocd.contents import ApplicationSource, SourceContent
+from reconciler.adopt.argocd.names import choose_source_name
+from reconciler.adopt.argocd.values_files import ValuesSources
 from reconciler.adopt.documents import get_list, get_mapping, get_text
 from reconciler.adopt.overlays import ConvertedOverlay, OverlayError, OverlaySource
-from reconciler.adopt.requests import HelmRequest, KustomizeRequest, RepositoryReader, UpstreamReference
+from reconciler.adopt.requests import HelmRequest, KustomizeRequest, RepositoryReader, SourceRequest, UpstreamReference
 from reconciler.adopt.units import NotImported
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.package import KUSTOMIZATION_FILES
@@ -30,35 +33,69 @@ _NO_EFFECT = ("version", "forceCommonAnnotations")
 
 @dataclass(frozen=True)
 class ConvertedSource:
-    """An upstream with its render options."""
+    """An upstream with its render options.
+
+    Attributes:
+        sources: All sources of an Application with several sources.
+    """
 
     upstream: UpstreamReference
     helm: HelmRequest | None = None
     kustomize: KustomizeRequest | None = None
     config_files: Mapping[str, bytes] = field(default_factory=dict)
+    sources: tuple[SourceRequest, ...] = ()
 
 
 def convert_source(source: ApplicationSource, read_repository: RepositoryReader) -> ConvertedSource | NotImported:
-    """Return the upstream of an Application, or the reason why it cannot be imported."""
+    """Return the upstream or the sources of an Application, or the reason why they cannot be imported."""
     spec = source.spec
     if "sourceHydrator" in spec:
         return source.report(("sourceHydrator",), "the source hydrator has no equivalent", "Adopt its output branch.")
-    entries = [entry for entry in get_list(spec, "sources") if isinstance(entry, Mapping)]
-    references = {get_text(entry, "ref"): entry for entry in entries if get_text(entry, "ref")}
-    contents = [entry for entry in entries if get_text(entry, "path") or get_text(entry, "chart")]
+    entries = [
+        (("sources", index), entry)
+        for index, entry in enumerate(get_list(spec, "sources"))
+        if isinstance(entry, Mapping)
+    ]
+    references = {get_text(entry, "ref"): entry for _, entry in entries if get_text(entry, "ref")}
+    contents = [
+        SourceContent(source, entry, place, read_repository)
+        for place, entry in entries
+        if get_text(entry, "path") or get_text(entry, "chart") or not get_text(entry, "ref")
+    ]
     if not entries:
-        contents = [get_mapping(spec, "source")]
-    if len(contents) != 1:
-        reason = f"the Application has {len(contents)} sources with resources"
-        return source.report(("sources",), reason, "Divide it into one Application per source.")
-    (content,) = contents
-    place: tuple[str | int, ...] = ("sources", entries.index(content)) if entries else ("source",)
-    return _convert_content(SourceContent(source, content, place, read_repository), references)
+        contents = [SourceContent(source, get_mapping(spec, "source"), ("source",), read_repository)]
+    if not contents:
+        return source.report(("sources",), "the Application has no source with resources", "Add a path or a chart.")
+    values = ValuesSources(references, is_copied=len(contents) == 1)
+    converted: list[ConvertedSource] = []
+    for content in contents:
+        result = _convert_content(content, values)
+        if isinstance(result, NotImported):
+            return result
+        converted.append(result)
+    return converted[0] if len(converted) == 1 else _combine(contents, converted, values)
 
 
-def _convert_content(
-    content: SourceContent, references: Mapping[str, Mapping[str, Any]]
-) -> ConvertedSource | NotImported:
+def _combine(
+    contents: Sequence[SourceContent], converted: Sequence[ConvertedSource], values: ValuesSources
+) -> ConvertedSource:
+    """Return all sources as one package. Each source after the first one has its own folder."""
+    charts = [entry.helm for entry in converted if entry.helm]
+    only_chart = charts[0] if len(charts) == 1 else None
+    used = {source.name for source in values.sources}
+    sources: list[SourceRequest] = []
+    for content, entry in zip(contents, converted, strict=True):
+        name = choose_source_name(get_text(content.data, "chart") or posixpath.basename(content.path), used)
+        sources.append(
+            SourceRequest(
+                name, entry.upstream, name if sources else "", True, None if only_chart else entry.helm, entry.kustomize
+            )
+        )
+    files = {path: data for entry in converted for path, data in entry.config_files.items()}
+    return ConvertedSource(converted[0].upstream, only_chart, None, files, (*sources, *values.sources))
+
+
+def _convert_content(content: SourceContent, values: ValuesSources) -> ConvertedSource | NotImported:
     if problem := _find_problem(content):
         return problem
     kind = _detect_kind(content)
@@ -76,7 +113,7 @@ def _convert_content(
         return upstream
     if kind != "helm":
         return ConvertedSource(upstream, None, options)
-    chart = convert_chart(content, upstream, references)
+    chart = convert_chart(content, values)
     return chart if isinstance(chart, NotImported) else ConvertedSource(upstream, chart.request, None, chart.files)
 
 

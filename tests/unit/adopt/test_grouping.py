@@ -15,9 +15,11 @@ from reconciler.adopt.requests import (
     KustomizeRequest,
     PackageRequest,
     RepositoryReference,
+    SourceRequest,
     UpstreamReference,
 )
 from reconciler.adopt.units import Cluster
+from reconciler.catalog.files import File, FileTree
 from reconciler.lazy_dataclasses import replace
 
 REGIONS = {"berlin": "eu", "lyon": "eu", "ohio": "us", "utah": "us"}
@@ -228,6 +230,58 @@ def test_the_type_of_a_repository_selects_the_fields(
     assert document["spec"] == repository
     spec = generated.packages[0].documents[0]["spec"]
     assert spec["upstream"] == {"repo": document["metadata"]["name"], **upstream, "tag": "v1"}
+
+
+def several(cluster: str, size: int = 1, prefix: str = "a-") -> PackageRequest:
+    kustomize = KustomizeRequest("prod", {"namePrefix": prefix}, FileTree({"prod/a.yaml": File(b"a: 1\n")}))
+    base = chart(cluster, {"size": size}, values_files=(f"$v/{cluster}.yaml",))
+    sources = (
+        SourceRequest("web", base.upstream),
+        SourceRequest("prod", UpstreamReference(GIT, "o", (("revision", -1),)), "prod", kustomize=kustomize),
+        SourceRequest("v", UpstreamReference(GIT, "", (("revision", -1),)), has_resources=False),
+    )
+    return replace(base, sources=sources)
+
+
+SEVERAL = {
+    "sources": [
+        {"name": "web", "repo": "stable", "chart": "web", "version": "1.0.0"},
+        {"name": "prod", "repo": "apps", "package": "o", "revision": -1, "directory": "prod",
+         "kustomize": {"path": "prod", "namePrefix": "a-"}},
+        {"name": "v", "repo": "apps", "revision": -1, "ref": True},
+    ],
+    "onRepeatedResource": "lastWins",
+}  # fmt: skip
+
+
+def test_several_sources_become_one_set_with_values_per_cluster() -> None:
+    (package,) = generate(*(several(cluster, size) for size, cluster in enumerate(REGIONS))).packages
+
+    spec = package.documents[0]["spec"]
+    assert {name: spec[name] for name in SEVERAL} == SEVERAL
+    helm = spec["targets"][0]["template"]["helm"]
+    assert helm["valuesFilesExprs"] == ["'$v/' + repository.name + '.yaml'"]
+    assert [parameter["name"] for parameter in helm["parameterExprs"]] == ["size"]
+
+
+def test_other_options_of_a_source_become_another_object() -> None:
+    packages = generate(
+        several("berlin"), several("lyon"), several("ohio", prefix="b-"), request("ohio", "db")
+    ).packages
+
+    assert [(package.documents[0]["kind"], package.clusters) for package in packages] == [
+        ("PackageVariantSet", ("berlin", "lyon")), ("PackageVariant", ("ohio",)), ("PackageVariant", ("ohio",)),
+    ]  # fmt: skip
+
+
+def test_original_overlays_of_sources_are_in_the_catalog() -> None:
+    generated = generate_separately([several("berlin")], CLUSTERS)
+
+    assert [*generated.catalog] == ["request-0"]
+    assert [*generated.catalog["request-0"]] == ["prod/prod/a.yaml"]
+    source = generated.packages[0].documents[0]["spec"]["sources"][1]
+    assert (source["repo"], source["package"], source["kustomize"]) == ("catalog", "request-0/prod", {"path": "prod"})
+    assert "catalog" not in [document["metadata"]["name"] for document in generated.repositories]
 
 
 def test_repositories_have_unique_names() -> None:

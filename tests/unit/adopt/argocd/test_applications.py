@@ -208,6 +208,75 @@ def test_values_of_another_source_are_copied_into_the_config() -> None:
     assert request.config_files == {"values/apps/values/berlin.yaml": b"b: 2\n"}
 
 
+VALUES = {"repoURL": URL, "targetRevision": "main", "ref": "v"}
+CHART_SOURCE = {"repoURL": URL, "path": "charts/web", "helm": {"valueFiles": ["$v/values/berlin.yaml", "eu.yaml"]}}
+
+
+def test_several_sources_become_sources_of_one_package() -> None:
+    overlay = {"repoURL": URL, "path": "o/prod", "kustomize": {"namePrefix": "a-"}}
+    tagged = {"repoURL": URL, "path": "plain", "targetRevision": "plain/v3"}
+    (request,) = read(application(sources=[CHART_SOURCE, VALUES, overlay, tagged])).requests
+
+    listed = [
+        (source.name, source.upstream.package, dict(source.upstream.fields), source.directory, source.has_resources)
+        for source in request.sources
+    ]
+    assert listed == [
+        ("web", "charts/web", {"revision": -1}, "", True),
+        ("prod", "o", {"revision": -1}, "prod", True),
+        ("plain", "plain", {"revision": "v3"}, "plain", True),
+        ("v", "", {"revision": -1}, "", False),
+    ]
+    assert request.helm is not None
+    assert request.helm.values_files == ("$v/values/berlin.yaml", "eu.yaml")
+    assert [bool(source.kustomize) for source in request.sources] == [False, True, False, False]
+    assert [source.helm for source in request.sources] == [None] * 4
+    assert request.config_files == {}
+
+
+def test_each_of_several_charts_has_its_options() -> None:
+    second = {"repoURL": "https://charts.example.com", "chart": "web", "helm": {"releaseName": "second"}}
+    (request,) = read(application(sources=[CHART_SOURCE, VALUES, second])).requests
+
+    assert request.helm is None
+    names = [(source.name, source.helm.release_name) for source in request.sources if source.helm]
+    assert names == [("web", "web-berlin"), ("web-2", "second")]
+
+
+@pytest.mark.parametrize(
+    ("revision", "fields", "path"),
+    [
+        ("v1.2.0", {"revision": "v1.2.0"}, "$v/values/berlin.yaml"),
+        ("charts/web/v1.2.0", None, "$config/values/apps/values/berlin.yaml"),
+    ],
+    ids=["tag", "tag-of-a-package"],
+)
+def test_values_files_of_a_tag(revision: str, fields: dict[str, Any] | None, path: str) -> None:
+    sources = [CHART_SOURCE, {**VALUES, "targetRevision": revision}, {"repoURL": URL, "path": "plain"}]
+    (request,) = read(application(sources=sources)).requests
+
+    assert request.helm is not None
+    assert request.helm.values_files[0] == path
+    assert [dict(source.upstream.fields) for source in request.sources if not source.has_resources] == (
+        [fields] if fields else []
+    )
+
+
+def test_values_files_of_several_revisions_are_copied_to_several_folders() -> None:
+    documents = [
+        application(sources=[CHART_SOURCE, {**VALUES, "targetRevision": revision}], name=f"{name}-berlin")
+        for name, revision in (("a", "main"), ("b", "v1.2.0"), ("c", "main"), ("d", "stable"))
+    ]
+    requests = read(*documents).requests
+
+    assert [request.helm.values_files[0] for request in requests if request.helm] == [
+        "$config/values/apps/values/berlin.yaml",
+        "$config/values/apps-v1-2-0/values/berlin.yaml",
+        "$config/values/apps/values/berlin.yaml",
+        "$config/values/apps-stable/values/berlin.yaml",
+    ]
+
+
 @pytest.mark.parametrize(
     ("document", "field", "reason"),
     [
@@ -226,8 +295,12 @@ def test_values_of_another_source_are_copied_into_the_config() -> None:
          "has no equivalent"),
         (application({"path": "wide"}), "spec.source.path", "reads files of the whole repository"),
         (application({"repoURL": "https://a:b@example.com/x", "path": "x"}), "spec.source.repoURL", "credentials"),
-        (application(sources=[{"repoURL": URL, "path": "a"}, {"repoURL": URL, "path": "b"}]), "spec.sources",
-         "has 2 sources with resources"),
+        (application(sources=[{"repoURL": URL, "ref": "v"}]), "spec.sources", "has no source with resources"),
+        (application(sources=[{"repoURL": URL, "path": "plain"}, {"repoURL": URL, "targetRevision": "1234567", "path": "k"}]),
+         "spec.sources[1].targetRevision", "is a commit"),
+        (application(sources=[{"repoURL": URL, "path": "plain"}, {"path": "k"}]), "spec.sources[1].repoURL", "is missing"),
+        (application(sources=[{"repoURL": URL, "path": "plain"}, {"repoURL": URL}]), "spec.sources[1].path",
+         "must be in a folder"),
         (application({"path": "charts/web", "helm": {"valueFiles": ["https://x/y.yaml"]}}),
          "spec.source.helm.valueFiles[0]", "is a URL"),
         (application({"path": "charts/web", "helm": {"valueFiles": ["$x/y.yaml"]}}), "spec.source.helm.valueFiles[0]",
