@@ -13,6 +13,7 @@ from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
+from reconciler.inspect.package_content import PackageContentReader
 from reconciler.reconcile.remotes.targets import DraftReader
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.people import LocalAuthenticator, Person
@@ -51,7 +52,7 @@ class Console:
         self._clock = clock
         self.context = ConsoleContext(
             state, self._index_thread, LocalAuthenticator(Person(name, email)),
-            build_content_reader(settings, config, indexer), clock,
+            build_content_reader(settings, config, indexer), build_package_reader(settings, config, indexer), clock,
         )  # fmt: skip
         self._index_thread.start()
 
@@ -85,6 +86,11 @@ def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:
 def build_content_reader(settings: Settings, config: str, indexer: FleetIndexer) -> DraftContentReader:
     """Build the reader of draft contents. It reads only the mirrors in the cache, and contacts no remote."""
     return DraftContentReader(partial(_open_reader, settings, config), indexer.find_target)
+
+
+def build_package_reader(settings: Settings, config: str, indexer: FleetIndexer) -> PackageContentReader:
+    """Build the reader of published packages. It reads only the mirrors in the cache, and contacts no remote."""
+    return PackageContentReader(partial(_open_reader, settings, config), indexer.find_target)
 
 
 @contextmanager

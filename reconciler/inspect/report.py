@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from reconciler.catalog.files import BlobId, CommitId
 from reconciler.git.errors import GitError
+from reconciler.inspect.publications import read_publication
 from reconciler.output.report.model import ReportCluster, ReportPackage
 from reconciler.output.review.open_drafts import DraftPackageDetails
 from reconciler.planning.lifecycle.open_drafts import OpenDraft, TargetPackage, list_target_packages
@@ -76,6 +77,7 @@ def _build_report_package(
     remote: Remote,
     status_files: Mapping[BlobId, bytes],
 ) -> ReportPackage:
-    published_seconds = remote.read_commit(package.revision.commit).seconds if package.revision else None
+    publication = read_publication(package.revision, remote) if package.revision else None
+    published_seconds = publication.seconds if publication else None
     status_file = status_files[package.status_blob] if package.status_blob else b""
-    return ReportPackage(package, draft.since if draft else published_seconds, draft, status_file)
+    return ReportPackage(package, draft.since if draft else published_seconds, draft, status_file, publication)

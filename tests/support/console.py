@@ -24,18 +24,19 @@ class ConsoleClient:
     """Sends requests to the console of a fleet.
 
     Attributes:
+        world: The fleet.
         context: The data of the console. A test can replace it.
     """
 
     def __init__(self, world: World, context: ConsoleContext) -> None:
-        self._world = world
+        self.world = world
         self.context = context
         routes = create_console_routes(lambda: self.context)
         self._app = create_app(routes, ServerLimits(), lambda: _RULES)
 
     def update(self) -> None:
         """Run a pass, and update the index."""
-        observed = self._world.observe_pass()
+        observed = self.world.observe_pass()
         self.context.index_thread.build(observed)
         record = PassRecord(observed.completed_at, 1.5, "success")
         self.context.state.record_completed_pass(FleetView(1, 0.0, record, observed.config, len(observed.targets)))
@@ -49,8 +50,8 @@ def open_console(world: World) -> ConsoleClient:
     """Return a client of the console of a fleet. The index is empty until the first update."""
     state = ServiceState()
     indexer = world.create_indexer()
-    contents = world.create_content_reader(indexer)
+    contents, packages = world.create_content_reader(indexer), world.create_package_reader(indexer)
     context = ConsoleContext(
-        state, IndexThread(indexer), LocalAuthenticator(ADA), contents, clock=lambda: float(world.now)
+        state, IndexThread(indexer), LocalAuthenticator(ADA), contents, packages, clock=lambda: float(world.now)
     )
     return ConsoleClient(world, context)

@@ -7,6 +7,7 @@ from difflib import unified_diff
 from typing import Any
 
 from reconciler.catalog.files import File, FileTree
+from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import Document, emit
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.objects import FileObject
@@ -93,10 +94,15 @@ def _mask_document(document: Document, previous: dict[str, Any] | None) -> str:
 class MaskedDocument:
     """A KRM object of a file, with the text that people may see. `data` contains the secrets."""
 
-    key: str
+    object_key: ObjectKey
     file: str
     text: str
     data: Any = field(repr=False)
+
+    @property
+    def key(self) -> str:
+        """The identity of the object as text."""
+        return str(self.object_key)
 
 
 def mask_file_documents(
@@ -110,7 +116,8 @@ def mask_file_documents(
     data = None if previous is None else {key: document.data for key, document in previous.items()}
     for document in _parse(path, content) or ():
         lines = _mask_document(document, data).splitlines()
-        yield MaskedDocument(_identify(document.data), path, "\n".join(map(_escape_line, lines)), document.data)
+        key = FileObject(path, document.data).key
+        yield MaskedDocument(key, path, "\n".join(map(_escape_line, lines)), document.data)
 
 
 def _identify(data: Any) -> str:

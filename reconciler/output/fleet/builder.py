@@ -109,6 +109,7 @@ def _build_row(cluster: ReportCluster, package: ReportPackage, contents: dict[st
         is_edited=state.is_edited,
         reasons=state.reasons,
         draft=indexed,
+        publication=package.publication,
         tenant=state.record.tenant,
     )
 

@@ -13,6 +13,7 @@ from reconciler.krm.findings import Finding
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry
+from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.risk import Risk, RiskLevel
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, BlockingReason, PackageState
 
@@ -175,6 +176,7 @@ class PackageRow:
         since: The date of the current content, in seconds since 1970. None if it is unknown.
         reasons: The reasons why the package is blocked or held.
         draft: The open draft. None if there is none.
+        publication: The publication of the revision. None if the published content has no revision number.
     """
 
     target: str
@@ -188,6 +190,7 @@ class PackageRow:
     is_edited: bool = False
     reasons: tuple[BlockingReason, ...] = ()
     draft: IndexedDraft | None = None
+    publication: Publication | None = None
     tenant: str = ""
 
 

@@ -76,7 +76,7 @@ class ExplanationGroups:
         """Add a parsed status to its group, and return the key of the group. Return "" if the status is empty."""
         if not status:
             return ""
-        explanation = _build_explanation(target, status)
+        explanation = build_explanation(target, status)
         text = _format_explanation(explanation)
         key = compute_digest([target.package, target_names.mask_names(text)])
         if key not in self._explanations:
@@ -113,7 +113,8 @@ def _format_explanation(explanation: ReportedExplanation) -> str:
     return "\n".join([repr(explanation.facts), repr(values), *explanation.conflicts, *explanation.children])
 
 
-def _build_explanation(target: ReportTarget, status: Mapping[str, Any]) -> ReportedExplanation:
+def build_explanation(target: ReportTarget, status: Mapping[str, Any]) -> ReportedExplanation:
+    """Return the explanation in the `status` of a status file, without a key."""
     conflicts = format_recorded_conflicts(status.get("conflicts"), _MAX_LIST_ENTRIES)
     children = format_children(status.get("templates"), _MAX_LIST_ENTRIES)
     return ReportedExplanation(

@@ -16,6 +16,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.data import FileDiff
 from reconciler.output.envelope import DATACLASS_CONFIG, Timestamp
+from reconciler.output.fleet.publications import Publication
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.output.status.result import StatusResult
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage
@@ -102,12 +103,14 @@ class ReportPackage:
         since: The date of the first commit with the current content, in seconds since 1970. None if it is unknown.
         details: The files and causes of the draft. None if there is no draft.
         status_file: The content of the status file on the target branch. b"" if there is no such file.
+        publication: The publication of the current revision. None if there is no revision.
     """
 
     package_state: TargetPackage
     since: int | None
     details: DraftPackageDetails | None = None
     status_file: bytes = b""
+    publication: Publication | None = None
 
     @property
     def draft_status(self) -> Mapping[str, Any]:

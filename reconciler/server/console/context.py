@@ -11,6 +11,7 @@ from reconciler.server.console.people import Authenticator
 
 if TYPE_CHECKING:
     from reconciler.inspect.draft_content import DraftContentReader
+    from reconciler.inspect.package_content import PackageContentReader
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.service.index_thread import IndexThread
     from reconciler.service.state import ServiceState
@@ -23,6 +24,7 @@ class ConsoleContext:
     Attributes:
         index_thread: Builds the index of the fleet.
         contents: Reads the contents of drafts.
+        packages: Reads published packages.
         clock: Returns seconds since 1970.
     """
 
@@ -30,6 +32,7 @@ class ConsoleContext:
     index_thread: IndexThread
     authenticator: Authenticator
     contents: DraftContentReader
+    packages: PackageContentReader
     clock: Callable[[], float] = time.time
 
     @property

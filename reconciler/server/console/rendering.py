@@ -19,6 +19,7 @@ from reconciler.output.text import format_count, to_one_line
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import build_query
 from reconciler.server.console.people import Person
+from reconciler.server.console.urls import build_package_url, build_target_url
 
 _FOLDER = files("reconciler.server.console")
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3_600, 86_400
@@ -71,7 +72,10 @@ def _load_environment() -> Environment:
     environment.filters |= {
         "count": format_count, "time": format_time, "age": format_age, "one_line": to_one_line,
     }  # fmt: skip
-    environment.globals |= {"static_url": get_static_url, "build_query": build_query}
+    environment.globals |= {
+        "static_url": get_static_url, "build_query": build_query, "target_url": build_target_url,
+        "package_url": build_package_url,
+    }  # fmt: skip
     return environment
 
 

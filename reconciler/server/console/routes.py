@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.page import Page, PageRequest
-from reconciler.server.console.pages import change, changes, fleet
+from reconciler.server.console.pages import activity, change, changes, findings, fleet, package, search, system, targets
 from reconciler.server.console.rendering import read_static_file, render_page
 from reconciler.server.console.security import SecurityHeaders
 
@@ -24,6 +24,14 @@ _PAGES: Mapping[str, Page] = {
     "/changes": changes.build_page,
     "/changes/{key}": change.build_page,
     "/changes/{key}/targets": change.build_targets_page,
+    "/targets": targets.build_list_page,
+    "/targets/{target}": targets.build_target_page,
+    "/targets/{target}/packages/{package:path}": package.build_page,
+    "/findings": findings.build_list_page,
+    "/findings/{id}": findings.build_finding_page,
+    "/activity": activity.build_page,
+    "/search": search.build_page,
+    "/system": system.build_page,
 }
 
 

@@ -1,0 +1,106 @@
+"""Reads one published package for a page of the console: its resources, its status file and its revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from reconciler.catalog.files import FileTree
+from reconciler.inspect.publications import read_publication
+from reconciler.krm.internal_errors import ExpectedError
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.output.changes.diffs import mask_file_documents
+from reconciler.output.fleet.publications import Publication
+from reconciler.output.text import format_object
+from reconciler.packages.package import is_krm_file
+from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages, parse_package_status
+from reconciler.planning.model.targets import Target
+from reconciler.reconcile.remotes.repository import Remote
+from reconciler.reconcile.remotes.targets import DraftReader
+
+
+@dataclass(frozen=True)
+class PublishedResource:
+    """A resource of a package. Secrets in the text are masked.
+
+    Attributes:
+        title: The resource as `Kind namespace/name`.
+    """
+
+    title: str
+    file: str
+    text: str
+
+
+@dataclass(frozen=True)
+class PublishedPackage:
+    """The content of a package on the target branch.
+
+    Attributes:
+        files: The paths of all files in the package.
+        status: The field `status` of the status file. {} if the file is missing or invalid.
+        publications: The recorded revisions, the newest first.
+    """
+
+    resources: tuple[PublishedResource, ...] = ()
+    files: tuple[str, ...] = ()
+    status: Mapping[str, Any] = field(default_factory=dict)
+    publications: tuple[Publication, ...] = ()
+
+
+class PackageMissingError(ExpectedError):
+    """The target or the package does not exist any more."""
+
+
+class PackageContentReader:
+    """Reads published packages.
+
+    Args:
+        open_reader: Opens a reader of these repositories, by URL, at the state of their last fetch.
+        find_target: Returns the target with this name.
+    """
+
+    def __init__(
+        self,
+        open_reader: Callable[[frozenset[str]], AbstractContextManager[DraftReader]],
+        find_target: Callable[[str], Target | None],
+    ) -> None:
+        self._open_reader = open_reader
+        self._find_target = find_target
+
+    def read(self, target_name: str, package: str) -> PublishedPackage:
+        """Return a package.
+
+        Raises:
+            PackageMissingError: The target or the package does not exist any more.
+            GitError: The repository cannot be read.
+        """
+        target = self._find_target(target_name)
+        if target is None:
+            raise PackageMissingError(f"there is no target {target_name}")
+        with self._open_reader(frozenset({target.url})) as reader:
+            open_target = reader.read_target(target)
+            snapshot = open_target.snapshot
+            packages = list_target_packages(snapshot, open_target.drafts) if snapshot else ()
+            found = next((candidate for candidate in packages if candidate.package == package), None)
+            if found is None:
+                raise PackageMissingError(open_target.error or f"{target_name} has no package {package}")
+            return _read_package(found, reader.get_remote(target))
+
+
+def _read_package(package: TargetPackage, remote: Remote) -> PublishedPackage:
+    files = remote.read_files(package.published_tree) if package.published_tree else FileTree()
+    status = remote.read_blobs([package.status_blob])[package.status_blob] if package.status_blob else b""
+    return PublishedPackage(
+        resources=tuple(_list_resources(files)),
+        files=tuple(files),
+        status=(parse_package_status(status) if status else None) or {},
+        publications=tuple(read_publication(revision, remote) for revision in reversed(package.record.revisions)),
+    )
+
+
+def _list_resources(files: FileTree) -> Iterator[PublishedResource]:
+    for path, file in files.items():
+        for document in mask_file_documents(path, file.data) if is_krm_file(path) else ():
+            yield PublishedResource(format_object(document.object_key), path, document.text)

@@ -1,0 +1,24 @@
+"""The publications of packages."""
+
+from __future__ import annotations
+
+from reconciler.lazy_dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A published revision of a package, and the commit that published it.
+
+    Attributes:
+        author: The person who approved or merged the draft.
+        seconds: The time of the commit, in seconds since 1970.
+        subject: The first line of the commit message.
+        reason: The reason in the commit message. "" if there is none.
+    """
+
+    number: int
+    commit: str
+    author: str
+    seconds: int
+    subject: str
+    reason: str = ""

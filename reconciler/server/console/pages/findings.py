@@ -1,0 +1,84 @@
+"""All findings of the last pass. Findings with one code and one message are one row."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from starlette.datastructures import QueryParams
+
+from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.model import shorten_digest
+from reconciler.output.report.model import TargetNames
+from reconciler.server.console.listing import list_page, read_choice, read_text
+from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.pages.missing import build_missing_page
+
+SEVERITIES: Sequence[str] = tuple(severity.value for severity in Severity)
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """Findings with equal codes and messages, except for the names of their targets."""
+
+    id: str
+    first: Finding
+    findings: tuple[Finding, ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the targets, sorted."""
+        names = {finding.location.package.partition("/")[0] for finding in self.findings}
+        return tuple(sorted(names - {""}))
+
+
+def build_list_page(page: PageRequest) -> PageContent:
+    """Build the list of findings."""
+    query, index = page.request.query_params, page.index
+    groups = group_findings(filter_findings(index.findings, query))
+    return PageContent(
+        "findings.html",
+        {
+            "listing": list_page(groups, query),
+            "severities": SEVERITIES,
+            "severity_counts": Counter(finding.severity.value for finding in index.findings),
+            "codes": sorted({finding.code for finding in index.findings}),
+            "filter_count": sum(bool(query.get(name)) for name in ("severity", "code", "q")),
+        },
+    )
+
+
+def build_finding_page(page: PageRequest) -> PageContent:
+    """Build the page of one group of findings."""
+    identifier = page.request.path_params["id"]
+    group = next((group for group in group_findings(page.index.findings) if group.id == identifier), None)
+    if group is None:
+        return build_missing_page("finding", identifier)
+    return PageContent(
+        "finding.html", {"group": group, "listing": list_page(group.findings, page.request.query_params)}
+    )
+
+
+def filter_findings(findings: Iterable[Finding], query: QueryParams) -> Iterator[Finding]:
+    """Yield the findings that match the query parameters `severity`, `code` and `q`."""
+    severity = read_choice(query, "severity", SEVERITIES)
+    code, text = read_text(query, "code"), read_text(query, "q").lower()
+    for finding in findings:
+        location = finding.location
+        content = f"{finding.message} {location.object} {location.package} {location.file}".lower()
+        if severity in ("", finding.severity.value) and code in ("", finding.code) and text in content:
+            yield finding
+
+
+def group_findings(findings: Iterable[Finding]) -> list[FindingGroup]:
+    """Return the groups of findings: errors first, then the largest groups."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        target = finding.location.package.partition("/")[0]
+        message = TargetNames(target).mask_names(finding.message) if target else finding.message
+        groups.setdefault(compute_digest([finding.code, message, finding.severity.value]), []).append(finding)
+    rows = [FindingGroup(shorten_digest(digest), members[0], tuple(members)) for digest, members in groups.items()]
+    order = {severity: rank for rank, severity in enumerate(Severity)}
+    return sorted(rows, key=lambda group: (order[group.first.severity], -len(group.findings), group.id))

@@ -1,0 +1,49 @@
+"""One package of a target: its published resources, the provenance of its values, and its revisions."""
+
+from __future__ import annotations
+
+from reconciler.git.errors import GitError
+from reconciler.inspect.package_content import PackageMissingError, PublishedPackage
+from reconciler.output.report.explanations import build_explanation
+from reconciler.output.report.model import ReportTarget
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.server.console.listing import read_choice
+from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.pages.missing import build_missing_page
+
+_VIEWS = ("resources", "values", "history", "files")
+
+
+def build_page(page: PageRequest) -> PageContent:
+    """Build the content of the page."""
+    name, package = page.request.path_params["target"], page.request.path_params["package"]
+    target = page.index.by_target.get(name)
+    row = target.by_package.get(package) if target else None
+    if target is None or row is None:
+        return build_missing_page("package", f"{name}/{package}")
+    content, error = _read(page, name, package)
+    return PageContent(
+        "package.html",
+        {
+            "target": target,
+            "row": row,
+            "content": content,
+            "error": error,
+            "explanation": build_explanation(ReportTarget(name, package), content.status),
+            "view": read_choice(page.request.query_params, "view", _VIEWS, "resources"),
+            "views": _VIEWS,
+            "findings": [finding for finding in page.index.findings if finding.location.package == f"{name}/{package}"],
+        },
+    )
+
+
+def _read(page: PageRequest, target: str, package: str) -> tuple[PublishedPackage, str]:
+    """Return the content of a package, or the reason why it cannot be read."""
+    try:
+        with repository_boundary(f"the package {target}/{package}"):
+            return page.context.packages.read(target, package), ""
+    except PackageMissingError as error:
+        return PublishedPackage(), str(error)
+    except GitError as error:
+        log_if_internal(error)
+        return PublishedPackage(), error.full_message

@@ -1,0 +1,99 @@
+"""The list of targets, and one target with its packages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+
+from starlette.datastructures import QueryParams
+
+from reconciler.krm.selectors import matches_label_query
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.model import FleetIndex, PackageRow, TargetEntry
+from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
+from reconciler.server.console.listing import check_selector, list_page, read_choice, read_text
+from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.pages.missing import build_missing_page
+
+MATRIX_ROWS, MATRIX_COLUMNS = 50, 20
+_VIEWS = ("list", "matrix")
+
+
+@dataclass(frozen=True)
+class MatrixRow:
+    """A target with its packages in the order of the columns. A column can have several packages, or none."""
+
+    target: TargetEntry
+    cells: tuple[tuple[PackageRow, ...], ...]
+
+
+def build_list_page(page: PageRequest) -> PageContent:
+    """Build the list of targets, or the matrix of targets and packages."""
+    query, index = page.request.query_params, page.index
+    selector = read_text(query, "labels")
+    error = check_selector(selector)
+    found = () if error else tuple(filter_targets(index, query, selector))
+    view = read_choice(query, "view", _VIEWS, "list")
+    listing = list_page(found, query, MATRIX_ROWS) if view == "matrix" else list_page(found, query)
+    columns = list_columns(found)
+    columns_page = list_page(columns, QueryParams({"page": query.get("columns", "1")}), MATRIX_COLUMNS)
+    return PageContent(
+        "targets.html",
+        {
+            "listing": listing,
+            "view": view,
+            "states": PACKAGE_STATES,
+            "selector_error": error,
+            "columns": columns_page,
+            "matrix": build_matrix(listing.items, columns_page.items) if view == "matrix" else (),
+            "filter_count": sum(bool(query.get(name)) for name in ("q", "labels", "state")),
+        },
+    )
+
+
+def filter_targets(index: FleetIndex, query: QueryParams, selector: str) -> Iterable[TargetEntry]:
+    """Yield the targets that match the query parameters `q` and `state`, and the label selector."""
+    text = read_text(query, "q").lower()
+    state = read_choice(query, "state", PACKAGE_STATES)
+    for target in index.targets:
+        has_text = not text or text in target.name.lower()
+        has_state = not state or any(row.state == state for row in target.packages)
+        if has_text and has_state and (not selector or matches_label_query(selector, target.labels)):
+            yield target
+
+
+def list_columns(targets: Iterable[TargetEntry]) -> Sequence[str]:
+    """Return the columns of the matrix, sorted. Packages that differ only in the name of their target share one."""
+    return sorted({row.column for target in targets for row in target.packages})
+
+
+def build_matrix(targets: Iterable[TargetEntry], columns: Sequence[str]) -> tuple[MatrixRow, ...]:
+    """Return one row for each target."""
+    rows = []
+    for target in targets:
+        by_column: dict[str, list[PackageRow]] = {}
+        for row in target.packages:
+            by_column.setdefault(row.column, []).append(row)
+        rows.append(MatrixRow(target, tuple(tuple(by_column.get(column, ())) for column in columns)))
+    return tuple(rows)
+
+
+def build_target_page(page: PageRequest) -> PageContent:
+    """Build the page of one target."""
+    name = page.request.path_params["target"]
+    target = page.index.by_target.get(name)
+    if target is None:
+        return build_missing_page("target", name)
+    query = page.request.query_params
+    state = read_choice(query, "state", PACKAGE_STATES)
+    packages = [row for row in target.packages if not state or row.state == state]
+    findings = [
+        finding
+        for finding in page.index.findings
+        if finding.location.package.partition("/")[0] == name or finding.location.object.endswith(f"/{name}")
+    ]
+    return PageContent(
+        "target.html",
+        {"target": target, "listing": list_page(packages, query), "findings": findings},
+        HTTPStatus.OK,
+    )

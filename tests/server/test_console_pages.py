@@ -1,0 +1,147 @@
+"""Tests of all pages of the console: every link leads to a page, and lists have filters."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.support.console import ConsoleClient, open_console
+from tests.support.prepared_worlds import begin, published
+from tests.support.world import config_map, variant
+
+
+class LinkParser(HTMLParser):
+    """Collects the links and images of a page, and the elements that the content policy forbids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.links: set[str] = set()
+        self.forbidden: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        self.links.update(link for name in ("href", "src", "action") if (link := attributes.get(name)))
+        self.forbidden += [name for name in attributes if name == "style" or name.startswith("on")]
+        if tag == "script" and "src" not in attributes:
+            self.forbidden.append(tag)
+
+
+def parse(text: str) -> LinkParser:
+    parser = LinkParser()
+    parser.feed(text)
+    return parser
+
+
+def crawl(console: ConsoleClient) -> dict[str, str]:
+    """Return the text of each page that links of the first page lead to, by path and query."""
+    pages: dict[str, str] = {}
+    waiting = ["/"]
+    while waiting:
+        path = waiting.pop().partition("#")[0]
+        if path in pages:
+            continue
+        response = console.get(path)
+        assert response.status_code == 200, path
+        pages[path] = response.text
+        if response.headers["content-type"].startswith("text/html"):
+            base = path.partition("?")[0]
+            waiting += [base + link if link.startswith("?") else link for link in sorted(parse(response.text).links)]
+    return pages
+
+
+def open_fleet(folder: Path) -> ConsoleClient:
+    """Packages are published, one draft is open, and one object has an error."""
+    world = begin(folder, published)
+    world.write(
+        {
+            "regions/north.yaml": config_map("region-north", api="other"),
+            "broken.yaml": variant("broken", "berlin", "missing"),
+        }
+    )
+    client = open_console(world)
+    client.update()
+    return client
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
+    """The console of a fleet that no test changes."""
+    return open_fleet(tmp_path_factory.mktemp("fleet"))
+
+
+def test_every_link_leads_to_a_page_without_forbidden_elements(console: ConsoleClient) -> None:
+    pages = crawl(console)
+
+    assert {
+        "/", "/changes", "/targets", "/targets?view=matrix", "/targets/berlin", "/targets/berlin/packages/gateway",
+        "/targets/berlin/packages/gateway?view=history", "/findings", "/activity", "/system",
+    } <= pages.keys()  # fmt: skip
+    assert {path: forbidden for path, text in pages.items() if (forbidden := parse(text).forbidden)} == {}
+
+
+@pytest.mark.parametrize(
+    ("path", "texts"),
+    [
+        pytest.param("/targets", ["berlin", "lisbon", "1 to 2 of 2 targets"], id="targets"),
+        pytest.param("/targets?q=BER", ["1 to 1 of 1 target"], id="targets-by-name"),
+        pytest.param("/targets?labels=region%3Dsouth", ["1 to 1 of 1 target", "lisbon"], id="targets-by-label"),
+        pytest.param("/targets?state=draft", ["1 to 1 of 1 target", "berlin"], id="targets-by-state"),
+        pytest.param("/targets?q=nowhere", ["No target matches 1 filter"], id="targets-without-match"),
+        pytest.param("/targets?labels=a+in+(", ["Labels:", 'role="alert"'], id="invalid-selector"),
+        pytest.param("/targets?view=matrix", ["gateway", "metrics"], id="matrix"),
+        pytest.param("/targets/berlin", ["clusters/berlin", "PackageVariantSet default/gateway"], id="target"),
+        pytest.param("/targets/berlin/packages/gateway", ["Deployment gateway", "kind: Deployment"], id="package"),
+        pytest.param("/targets/berlin/packages/gateway?view=history", ["v1", "Ada"], id="history"),
+        pytest.param("/targets/berlin/packages/gateway?view=files", ["deployment.yaml", "Kptfile"], id="files"),
+        pytest.param("/findings?severity=error", ["UpstreamNotFound"], id="errors"),
+        pytest.param("/findings?q=nothing-like-this", ["No finding matches 1 filter"], id="findings-without-match"),
+        pytest.param("/activity?actor=ada&target=lisbon", ["lisbon/gateway", "1 to 1 of 1 publication"], id="activity"),
+        pytest.param("/activity?actor=nobody", ["No publication matches 1 filter"], id="activity-without-match"),
+        pytest.param("/search?q=gate+ber", ["berlin/gateway", "1 package"], id="search"),
+        pytest.param("/search?q=zzz", ["Nothing matches"], id="search-without-match"),
+        pytest.param("/system", ["Checks", "Risk of changes"], id="system"),
+    ],
+)
+def test_pages_show_what_their_filters_select(path: str, texts: list[str], console: ConsoleClient) -> None:
+    response = console.get(path)
+
+    assert response.status_code == 200
+    assert [text for text in texts if text not in response.text] == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/targets/nowhere",
+        "/targets/berlin/packages/nothing",
+        "/targets/berlin/packages/..%2F..%2Fsecret",
+        "/targets/%00",
+        "/findings/0123456789ab",
+        "/targets/berlin/packages/.git/config",
+        f"/targets/{'x' * 5_000}",
+    ],
+)
+def test_unknown_names_have_the_status_404(path: str, console: ConsoleClient) -> None:
+    response = console.get(path)
+
+    assert response.status_code == 404
+    assert "There is no" in response.text
+
+
+def test_a_target_that_cannot_be_read_keeps_its_packages(tmp_path: Path) -> None:
+    console = open_fleet(tmp_path)
+    console.world.fleet.rename(console.world.folder / "moved.git")
+    console.update()
+    text = console.get("/targets/lisbon").text
+
+    assert "The target cannot be read" in text
+    assert "gateway" in text
+
+
+def test_a_control_character_in_a_query_is_escaped(console: ConsoleClient) -> None:
+    text = console.get("/search?q=%E2%80%AEabc").text
+
+    assert "\u202e" not in text
+    assert "\\u202eabc" in text
