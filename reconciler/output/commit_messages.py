@@ -53,6 +53,21 @@ _NEXT_KEY = re.compile(rb"\n(?=\S)")
 
 
 @dataclass(frozen=True)
+class ConsoleRequest:
+    """The request of the console that started a review action, for the trailers of its commits.
+
+    Attributes:
+        request_id: The ID of the HTTP request.
+        subject: The stable ID of the person at the issuer, as `<subject>@<issuer>`. "" if there is none.
+        changes: The reviewed change of each package, as `<key>/<variant>`, by target and package.
+    """
+
+    request_id: str
+    subject: str
+    changes: Mapping[tuple[str, str], str]
+
+
+@dataclass(frozen=True)
 class DryCommit:
     """A commit of the config, as Argo CD's source hydrator describes it.
 
@@ -205,7 +220,12 @@ _CONFLICTS_TITLE = "Accepted conflicts:"
 
 
 def format_publish_message(
-    draft: OpenDraft, packages: Iterable[DraftedPackage], reason: str, via: str, person: tuple[str, str] | None = None
+    draft: OpenDraft,
+    packages: Iterable[DraftedPackage],
+    reason: str,
+    via: str,
+    person: tuple[str, str] | None = None,
+    request: ConsoleRequest | None = None,
 ) -> str:
     """Return the message of the commit that publishes packages of a draft.
 
@@ -214,7 +234,7 @@ def format_publish_message(
     Args:
         reason: The reason that the approver gave. The reason can be "".
         via: The origin of the publication: `cli` for a command that pushes, `forge` for a command that merges a pull
-            request, or `annotation`.
+            request, `console`, or `annotation`.
     """
     chosen = tuple(packages)
     lines = [f"- {package.package}: {_describe_package(package)}" for package in chosen] if len(chosen) > 1 else []
@@ -226,7 +246,8 @@ def format_publish_message(
     sections = ["\n".join(lines), "\n".join([_CONFLICTS_TITLE, *conflicts]) if conflicts else ""]
     body, summary = "\n\n".join(filter(None, sections)), _format_summary(draft, chosen)
     message = _format_message("publish", draft, chosen, summary, body, reason)
-    return message + "".join(f"{line}\n" for line in _list_approval_trailers(reason, via, person))
+    trailers = (*_list_approval_trailers(reason, via, person), *_list_request_trailers(request, draft, chosen))
+    return message + "".join(f"{line}\n" for line in trailers)
 
 
 def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | None) -> Iterator[str]:
@@ -236,19 +257,35 @@ def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | Non
     yield from _list_reason_trailers(reason)
 
 
+def _list_request_trailers(
+    request: ConsoleRequest | None, draft: OpenDraft, packages: Iterable[DraftedPackage]
+) -> Iterator[str]:
+    if request is None:
+        return
+    if request.subject:
+        yield f"Reconciler-Subject: {to_one_line(request.subject)}"
+    changes = (request.changes.get((draft.target.name, package.package)) for package in packages)
+    yield from (f"Reconciler-Change: {change}" for change in dict.fromkeys(filter(None, changes)))
+    yield f"Reconciler-Request-Id: {to_one_line(request.request_id)}"
+
+
 def _list_reason_trailers(reason: str) -> Iterator[str]:
     if text := " ".join(reason.split()):
         yield f"Reconciler-Reason: {to_one_line(text)}"
 
 
-def format_approval_message(draft: OpenDraft, reason: str, person: tuple[str, str] | None) -> str:
+def format_approval_message(
+    draft: OpenDraft, reason: str, person: tuple[str, str] | None, request: ConsoleRequest | None = None
+) -> str:
     """Return the message of a merge commit that a forge creates with its own account. A trailer names the approver."""
-    return format_publish_message(draft, draft.packages, reason, "forge", person)
+    via = "console" if request else "forge"
+    return format_publish_message(draft, draft.packages, reason, via, person, request)
 
 
-def format_reject_message(draft: OpenDraft, reason: str) -> str:
+def format_reject_message(draft: OpenDraft, reason: str, request: ConsoleRequest | None = None) -> str:
     """Return the message of the commit that records a rejection. The parent of this commit is the head of the draft."""
-    return _format_rejection(draft, (), draft.branch, reason)
+    message = _format_rejection(draft, (), draft.branch, reason)
+    return message + "".join(f"{line}\n" for line in _list_request_trailers(request, draft, draft.packages))
 
 
 def parse_reason(message: str) -> str:

@@ -7,7 +7,7 @@ from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER
 from reconciler.lazy_dataclasses import dataclass
 
 # The values of the trailer `Reconciler-Approved-Via`, and the sources of publications in events and metrics.
-_SOURCES = {"cli": "command", "forge": "forge", "annotation": "annotation"}
+_SOURCES = {"cli": "command", "forge": "forge", "console": "console", "annotation": "annotation"}
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,12 @@ from reconciler.git.push_outcomes import (
 )
 from reconciler.krm.findings import Finding, SourceLocation, create_internal_error_finding
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.commit_messages import format_publish_message, format_reject_message, format_withdraw_message
+from reconciler.output.commit_messages import (
+    ConsoleRequest,
+    format_publish_message,
+    format_reject_message,
+    format_withdraw_message,
+)
 from reconciler.output.review.models import ReviewVerb
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.lifecycle import transitions as lifecycle
@@ -60,8 +65,9 @@ from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, 
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.traces import link_next_pass, span
 
-# Where the name of the person comes from: a command option, the Git configuration of the person, or the settings.
-PersonSource = Literal["option", "git", "settings"]
+# Where the name of the person comes from: a command option, the Git configuration of the person, the settings, or the
+# session in the console.
+PersonSource = Literal["option", "git", "settings", "console"]
 
 
 @dataclass(frozen=True)
@@ -72,11 +78,13 @@ class ReviewAction:
         person: Name and mail address of the author; None if no commit of a person is written.
         message: The reason that the person gives.
         should_approve_unproposed: Whether drafts that are not proposed can be approved.
+        should_reject_unproposed: Whether drafts that are not proposed can be rejected.
         accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
         source: Whether a command or an annotation started the action.
         person_source: The source of the person's name.
         seconds: The time of the action, in seconds since 1970, for the commits of the action. If None, the date comes
             from the commits that the action builds on, so that two replicas write the same commit.
+        request: The request of the console that started the action. None for other actions.
     """
 
     verb: ReviewVerb
@@ -87,6 +95,13 @@ class ReviewAction:
     source: Literal["cli", "annotation"] = "cli"
     person_source: PersonSource = "settings"
     seconds: int | None = None
+    should_reject_unproposed: bool = False
+    request: ConsoleRequest | None = None
+
+    @property
+    def via(self) -> str:
+        """The value of the trailer `Reconciler-Approved-Via`."""
+        return "console" if self.request else self.source
 
     def decide(self, draft: OpenDraft, packages: frozenset[str]) -> DraftTransition:
         """Return the effect of the action on a draft. `packages` are the selected packages, or empty for all."""
@@ -98,7 +113,7 @@ class ReviewAction:
                     draft, packages, self.should_approve_unproposed, accepts_conflicts=self.accepts_conflicts
                 )
             case "reject":
-                return lifecycle.reject_draft(draft)
+                return lifecycle.reject_draft(draft, should_reject_unproposed=self.should_reject_unproposed)
             case "drop":
                 return lifecycle.drop_draft(draft, packages)
 
@@ -151,7 +166,9 @@ def _build_publish_commit(draft: OpenDraft, decision: PublishDraft, action: Revi
     as merged.
     """
     parents = (draft.published_head, draft.head) if decision.is_whole_draft else (draft.published_head,)
-    message = format_publish_message(draft, decision.packages, action.message, action.source, action.person)
+    message = format_publish_message(
+        draft, decision.packages, action.message, action.via, action.person, action.request
+    )  # fmt: skip
     return NewCommit(parents, tuple(_list_file_changes(decision.files)), message, 0)
 
 
@@ -163,7 +180,7 @@ def _list_file_changes(files: Iterable[DraftedFile]) -> Iterator[TreeChange]:
 
 
 def _write_rejection(ref: str, draft: OpenDraft, action: ReviewAction, remote: Remote) -> RefUpdate:
-    rejection = NewCommit((draft.head,), (), format_reject_message(draft, action.message), 0)
+    rejection = NewCommit((draft.head,), (), format_reject_message(draft, action.message, action.request), 0)
     commit = _write(remote, action, draft, rejection)
     return RefUpdate(ref, commit, remote.refs.get(ref))
 

@@ -6,12 +6,12 @@ module does not write the state of a target: the next pass detects published dra
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from reconciler.catalog.files import CommitId
 from reconciler.forge.errors import ForgeError, ForgeRefusedError, HeadMovedError
-from reconciler.git.errors import GitError, InternalGitError
+from reconciler.git.errors import GitError, InternalGitError, ObjectMissingError
 from reconciler.git.push_outcomes import (
     PushDone,
     PushFailed,
@@ -26,17 +26,18 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.commit_messages import format_approval_message
 from reconciler.output.review.action_results import ReviewActionResult, format_draft_conflicts
 from reconciler.planning.lifecycle import transitions as lifecycle
-from reconciler.planning.lifecycle.open_drafts import BlockingReason, OpenDraft
+from reconciler.planning.lifecycle.open_drafts import BRANCH_MOVED, BlockingReason, OpenDraft
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.commits import describe_push_outcome
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
-from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, OpenTarget, ReviewSelection
+from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, ExpectedDraft, OpenTarget, ReviewSelection
 from reconciler.reconcile.review_actions import ReviewAction, apply_decision
 from reconciler.review.drafts import DraftReview, check_packages_exist
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.traces import link_next_pass, span
 
 MAX_ACTION_ATTEMPTS = 5
+DRAFT_MOVED = "DraftMoved"
 
 
 @dataclass(frozen=True)
@@ -44,34 +45,46 @@ class _Task:
     """Review action on one draft branch.
 
     Attributes:
-        head: Head of the draft branch when the command started.
+        head: Head of the draft branch when the command started, or when a person reviewed the draft.
         packages: Packages that the command names. Empty for all packages of the draft.
+        published_head: Head of the target branch when a person reviewed the draft. None if it can be any commit.
     """
 
     target: Target
     branch: str
     head: CommitId
     packages: frozenset[str]
+    published_head: CommitId | None = None
 
     @property
     def name(self) -> str:
         return f"{self.target.key} {self.branch}"
 
+    @property
+    def reviewed_branch(self) -> tuple[str, str, CommitId | None]:
+        return self.target.url, self.target.branch, self.published_head
+
 
 def apply_review_action(
-    review: DraftReview, selection: ReviewSelection, action: ReviewAction
+    review: DraftReview,
+    selection: ReviewSelection,
+    action: ReviewAction,
+    report_result: Callable[[ReviewActionResult], None] | None = None,
 ) -> tuple[ReviewActionResult, ...]:
     """Apply a review action to all selected drafts. Repeating an action is not an error.
 
     If another writer changes the branch before the push, the target is fetched and the action is repeated. An action on
     one draft is tried at most five times. The next pass of this process is linked to the action.
 
+    Args:
+        report_result: Receives each final result, as soon as it is known.
+
     Raises:
         GitError: The config cannot be read.
         UnknownTargetError: The selection names an unknown target or package.
     """
     with span(f"reconciler.review {action.verb}", {}) as opened:
-        results = _apply(review, selection, action)
+        results = _apply(review, selection, action, report_result or _ignore_result)
         if opened is not None:
             outcomes = sorted({result.outcome for result in results})
             opened.set_attributes({"review.targets": len(results), "review.results": outcomes})
@@ -80,30 +93,80 @@ def apply_review_action(
     return results
 
 
-def _apply(review: DraftReview, selection: ReviewSelection, action: ReviewAction) -> tuple[ReviewActionResult, ...]:
+def _ignore_result(_result: ReviewActionResult) -> None:
+    """Do nothing. The caller of the action uses only the returned results."""
+
+
+def _apply(
+    review: DraftReview,
+    selection: ReviewSelection,
+    action: ReviewAction,
+    report_result: Callable[[ReviewActionResult], None],
+) -> tuple[ReviewActionResult, ...]:
     action = replace(action, seconds=review.action_seconds())
     open_targets = review.open_targets(selection)
     check_packages_exist(selection, open_targets)
-    results: dict[str, ReviewActionResult] = {}
+    results = _list_unknown_targets(selection, open_targets, action)
     pending: list[_Task] = []
     for open_target in open_targets:
         tasks, target_results = _list_tasks_isolated(open_target, selection, action)
         pending += tasks
         results |= target_results
+    for result in results.values():
+        report_result(result)
     attempts = dict.fromkeys((task.name for task in pending), 0)
     while pending:
-        done = dict(_apply_once(review, _select_one_per_branch(pending, action), action))
-        for name in done:
+        done: dict[str, ReviewActionResult] = {}
+        tasks = _select_one_per_branch(pending, action)
+        for name, result in _apply_once(review, tasks, action):
+            done[name] = result
             attempts[name] += 1
-        lost = {
-            name for name, result in done.items() if result.outcome == "lost" and attempts[name] < MAX_ACTION_ATTEMPTS
-        }
-        results |= {name: result for name, result in done.items() if name not in lost}
+            if not _should_repeat(result, attempts[name]):
+                results[name] = result
+                report_result(result)
+        lost = {name for name, result in done.items() if name not in results}
         review.fetch({task.target.url for task in pending if task.name in lost})
-        pending = [task for task in pending if task.name not in done or task.name in lost]
+        remaining = [task for task in pending if task.name not in done or task.name in lost]
+        pending = _expect_own_commits(remaining, tasks, done, action)
     sorted_results = tuple(results[name] for name in sorted(results))
     _log_action(sorted_results, action)
     return sorted_results
+
+
+def _should_repeat(result: ReviewActionResult, attempts: int) -> bool:
+    return result.outcome == "lost" and attempts < MAX_ACTION_ATTEMPTS
+
+
+def _list_unknown_targets(
+    selection: ReviewSelection, open_targets: Iterable[OpenTarget], action: ReviewAction
+) -> dict[str, ReviewActionResult]:
+    """Return a result for each expected draft whose target has been removed from the config."""
+    known = {open_target.target.name for open_target in open_targets}
+    reason = BlockingReason(DRAFT_MOVED, "the config does not contain the target any more")
+    return {
+        f"{draft.target} {draft.branch}": ReviewActionResult(
+            draft.target, draft.branch, tuple(sorted(draft.packages)), action.verb, "refused", reasons=(reason,)
+        )
+        for draft in selection.expected_drafts
+        if draft.target not in known
+    }
+
+
+def _expect_own_commits(
+    pending: Iterable[_Task], tasks: Iterable[_Task], done: Mapping[str, ReviewActionResult], action: ReviewAction
+) -> list[_Task]:
+    """Return the pending tasks. If this action has moved their target branch, they expect the commit of this action."""
+    if action.verb != "approve":
+        return list(pending)
+    moves = {
+        task.reviewed_branch: CommitId(done[task.name].commit)
+        for task in tasks
+        if task.published_head and task.name in done and done[task.name].commit
+    }
+    return [
+        replace(task, published_head=moves[task.reviewed_branch]) if task.reviewed_branch in moves else task
+        for task in pending
+    ]
 
 
 def _log_action(results: Iterable[ReviewActionResult], action: ReviewAction) -> None:
@@ -125,6 +188,7 @@ def _log_action(results: Iterable[ReviewActionResult], action: ReviewAction) -> 
             result=outcome,
             commits=[result.commit for result in members if result.commit],
             **({"refusals": refusals} if refusals else {}),
+            **({"request_id": action.request.request_id} if action.request else {}),
         )
 
 
@@ -194,6 +258,8 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
     open_target = review.read_target(task.target)
     draft = next((draft for draft in open_target.drafts if draft.branch == task.branch), None)
     result = ReviewActionResult(task.target.name, task.branch, tuple(sorted(task.packages)), action.verb, "unchanged")
+    if task.published_head and (unexpected := _check_expected(review, task, open_target, draft, result)):
+        return unexpected, None
     if draft is None:
         message = open_target.error or f"{task.branch} does not exist any more"
         return replace(result, outcome="failed" if open_target.error else "unchanged", message=message), None
@@ -218,9 +284,46 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
             return result, PushUnit(task.name, moves.ref_updates)
 
 
+def _check_expected(
+    review: DraftReview, task: _Task, open_target: OpenTarget, draft: OpenDraft | None, result: ReviewActionResult
+) -> ReviewActionResult | None:
+    """Return the result of an action on a draft that is not as the person reviewed it. Return None if it is."""
+    branch = task.target.branch
+    if open_target.error:
+        return replace(result, outcome="failed", message=open_target.error)
+    if _is_published(review, task):
+        reason = BlockingReason("AlreadyPublished", f"{branch} already contains the reviewed content")
+        return replace(
+            result, outcome="refused" if result.action in ("reject", "drop") else "unchanged", reasons=(reason,)
+        )
+    if draft is None:
+        reason = BlockingReason(DRAFT_MOVED, f"{task.branch} does not exist any more")
+        return replace(result, outcome="refused", reasons=(reason,))
+    if draft.head != task.head:
+        return _refuse_moved(result)
+    if draft.published_head != task.published_head:
+        reason = BlockingReason(BRANCH_MOVED, f"{branch} has changed since the review; review the draft again")
+        return replace(result, outcome="refused", reasons=(reason,))
+    return None
+
+
+def _is_published(review: DraftReview, task: _Task) -> bool:
+    """Return whether the target branch contains the packages of the task as the person reviewed them."""
+    remote = review.get_remote(task.target)
+    published = remote.refs.get(BRANCH_PREFIX + task.target.branch)
+    paths = [task.target.get_package_path(package) for package in task.packages]
+    try:
+        return published is not None and all(
+            remote.find_tree_at(published, path) == remote.find_tree_at(task.head, path) for path in paths
+        )
+    except (ObjectMissingError, ValueError):
+        # The reviewed commit does not exist any more.
+        return False
+
+
 def _refuse_moved(result: ReviewActionResult) -> ReviewActionResult:
     reason = BlockingReason(
-        "DraftMoved", f"{result.branch} has changed since the command started; review the draft again"
+        DRAFT_MOVED, f"{result.branch} has changed since the command started; review the draft again"
     )
     return replace(result, outcome="refused", reasons=(reason,))
 
@@ -230,7 +333,7 @@ def _merge(
 ) -> ReviewActionResult:
     """Approve a whole draft by merging its pull request. The forge can refuse the merge."""
     try:
-        url = review.merge(draft, format_approval_message(draft, action.message, action.person))
+        url = review.merge(draft, format_approval_message(draft, action.message, action.person, action.request))
     except HeadMovedError:
         return _refuse_moved(result)
     except ForgeRefusedError as error:
@@ -258,6 +361,8 @@ def _list_tasks(
     open_target: OpenTarget, selection: ReviewSelection, action: ReviewAction
 ) -> tuple[list[_Task], dict[str, ReviewActionResult]]:
     """Return the tasks for the selected drafts of a target, and results for drafts and packages that need no task."""
+    if selection.expected_drafts:
+        return _list_expected_tasks(open_target, selection.expected_by_target[open_target.target.name], action)
     target, packages = open_target.target, selection.packages_of(open_target.target.name)
     result = ReviewActionResult(target.name, "", tuple(sorted(packages)), action.verb, "unchanged")
     if open_target.error:
@@ -283,6 +388,19 @@ def _list_tasks(
         if selection.references:
             results[str(target.key)] = replace(result, packages=tuple(sorted(absent)), message=message)
     return tasks, results
+
+
+def _list_expected_tasks(
+    open_target: OpenTarget, expected_drafts: Iterable[ExpectedDraft], action: ReviewAction
+) -> tuple[list[_Task], dict[str, ReviewActionResult]]:
+    target = open_target.target
+    tasks = [_Task(target, draft.branch, draft.head, draft.packages, draft.published_head) for draft in expected_drafts]
+    if not open_target.error:
+        return tasks, {}
+    failure = ReviewActionResult(target.name, "", (), action.verb, "failed", message=open_target.error)
+    return [], {
+        task.name: replace(failure, branch=task.branch, packages=tuple(sorted(task.packages))) for task in tasks
+    }
 
 
 def _select_packages(draft: OpenDraft, packages: frozenset[str]) -> frozenset[str]:

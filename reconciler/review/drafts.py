@@ -97,7 +97,7 @@ class DraftReview(DraftReader):
                         selected[target] = labels
             except InternalGitError as error:
                 log_if_internal(error)
-                if not selection.references or selection.matches(target.name, {}):
+                if not selection.names_targets or selection.matches(target.name, {}):
                     failed.append(OpenTarget(target, error=error.full_message))
         return tuple(selected), selected, failed
 

@@ -23,7 +23,7 @@ DRAFT_STATES = ("draft", "proposed")
 SEVERITIES = ("error", "warning", "info")
 NOTIFICATION_RESULTS = ("sent", "deduplicated", "limited", "failed")
 DRAFT_ACTIONS = ("created", "updated", "withdrawn")
-PUBLICATION_SOURCES = ("forge", "command", "annotation", "git")
+PUBLICATION_SOURCES = ("forge", "command", "console", "annotation", "git")
 GIT_OPERATIONS = ("fetch", "push", "ls_remote")
 GIT_RESULTS = ("ok", "auth", "not_found", "timeout", "refused", "stale", "other")
 PUSH_RESULTS = ("pushed", "lost_race", "refused", "postponed", "failed")
@@ -105,8 +105,8 @@ DRAFT_CHANGES = REGISTRY.counter(
 )
 PUBLICATIONS = REGISTRY.counter(
     "reconciler_publications_total",
-    "The number of published packages. `command` is `approve`, `forge` is a pull request that `approve` merged, and "
-    "`git` is any other push or merge.",
+    "The number of published packages. `command` is `approve`, `console` is an approval in the console, `forge` is a "
+    "pull request that `approve` merged, and `git` is any other push or merge.",
     source=PUBLICATION_SOURCES,
 )
 NOTIFICATIONS = REGISTRY.counter(

@@ -25,6 +25,7 @@ from reconciler.planning.observe.target_snapshot import TargetObjects, TargetSna
 
 DraftLifecycle = Literal["Draft", "Proposed", "Stale"]
 _MAX_LISTED_PATHS = 3
+BRANCH_MOVED = "BranchMoved"
 CONFLICTS_NOT_ACCEPTED = "ConflictsNotAccepted"
 
 
@@ -225,7 +226,7 @@ def _find_clash(draft: OpenDraft, paths: list[str]) -> BlockingReason | None:
         f"both {draft.branch} and {draft.target.branch} changed {', '.join(paths[:_MAX_LISTED_PATHS])}{more};"
         " reject the draft and run a sync to update it, or merge the draft manually"
     )
-    return BlockingReason("BranchMoved", message)
+    return BlockingReason(BRANCH_MOVED, message)
 
 
 def read_open_drafts(snapshot: TargetSnapshot, contents: DraftContents) -> tuple[OpenDraft, ...]:

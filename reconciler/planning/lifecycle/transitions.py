@@ -48,7 +48,7 @@ class PublishDraft:
 
 @dataclass(frozen=True)
 class RejectDraft:
-    """Reject a proposed draft: the draft is not proposed any more, and its branch is kept."""
+    """Reject a draft: the draft is not proposed any more, and its branch is kept."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,15 @@ def _list_unaccepted(
     return () if accepts_conflicts else draft.list_unaccepted_conflicts(packages)
 
 
-def reject_draft(draft: OpenDraft) -> NoTransition | RejectDraft:
-    """Return the rejection of a proposed draft. A draft that is not proposed needs no transition."""
-    return RejectDraft() if draft.proposed_head else NoTransition(f"{draft.branch} is not proposed")
+def reject_draft(draft: OpenDraft, *, should_reject_unproposed: bool = False) -> NoTransition | RejectDraft:
+    """Return the rejection of a draft.
+
+    Args:
+        should_reject_unproposed: Whether a draft that is not proposed is rejected too. If not, it needs no transition.
+    """
+    if draft.proposed_head or should_reject_unproposed:
+        return RejectDraft()
+    return NoTransition(f"{draft.branch} is not proposed")
 
 
 def drop_draft(draft: OpenDraft, packages: Collection[str]) -> DropDraft:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import islice
 from typing import Protocol
 
@@ -93,6 +94,24 @@ class TargetReference:
 
 
 @dataclass(frozen=True)
+class ExpectedDraft:
+    """A draft as a person reviewed it. A review action skips the draft if one of the branches has moved since then.
+
+    Attributes:
+        packages: The packages of the draft to which the action applies.
+        branch: The name of the draft branch.
+        head: The head of the draft branch.
+        published_head: The head of the target branch.
+    """
+
+    target: str
+    packages: frozenset[str]
+    branch: str
+    head: CommitId
+    published_head: CommitId
+
+
+@dataclass(frozen=True)
 class ReviewSelection:
     """The targets that a command selects by name or by a label selector. By default, all targets are selected.
 
@@ -100,14 +119,31 @@ class ReviewSelection:
         references: The names of the selected targets and packages.
         selector: A label selector for targets, which is used only if `references` is empty.
         should_include_removals: Whether the selection of a target includes its removal drafts.
+        expected_drafts: The only selected drafts, at most one for each draft branch. The other fields are not used.
     """
 
     references: tuple[TargetReference, ...] = ()
     selector: str = ""
     should_include_removals: bool = False
+    expected_drafts: tuple[ExpectedDraft, ...] = ()
+
+    @property
+    def names_targets(self) -> bool:
+        """Whether the selection contains names of targets."""
+        return bool(self.references or self.expected_drafts)
+
+    @cached_property
+    def expected_by_target(self) -> Mapping[str, Sequence[ExpectedDraft]]:
+        """The expected drafts by target."""
+        by_target: dict[str, list[ExpectedDraft]] = {}
+        for draft in self.expected_drafts:
+            by_target.setdefault(draft.target, []).append(draft)
+        return by_target
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
         """Return whether the target with this name and these labels is selected."""
+        if self.expected_drafts:
+            return name in self.expected_by_target
         if self.references:
             return any(reference.cluster == name for reference in self.references)
         return matches_label_query(self.selector, labels)
