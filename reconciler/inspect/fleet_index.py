@@ -10,8 +10,8 @@ from reconciler.inspect.report import read_cluster
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.fleet.builder import IndexedTarget, build_fleet_index, index_target
-from reconciler.output.fleet.model import FleetIndex
+from reconciler.output.fleet.builder import build_fleet_index, index_target
+from reconciler.output.fleet.model import FleetIndex, TargetEntry
 from reconciler.output.report.model import ReportCluster
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
@@ -48,7 +48,7 @@ class _KnownTarget:
     labels: Mapping[str, str]
     drafts: tuple[str, ...]
     heads: Mapping[str, CommitId]
-    indexed: IndexedTarget
+    entry: TargetEntry
 
 
 class FleetIndexer:
@@ -80,7 +80,7 @@ class FleetIndexer:
                 report_progress(number, total)
         self._known = known
         self._number += 1
-        targets = [entry.indexed for entry in known.values() if _is_shown(entry)]
+        targets = [target.entry for target in known.values() if _is_shown(target)]
         return build_fleet_index(self._number, observed.completed_at, observed.config, targets, observed.findings)
 
     def find_target(self, name: str) -> Target | None:
@@ -92,7 +92,7 @@ class FleetIndexer:
             known = self._known.get(target.key)
             if error := observed.errors.get(target):
                 yield _add_error(known, target, labels, error)
-            elif known and (known.target, known.labels) == (target, labels) and not known.indexed.entry.read_error:
+            elif known and (known.target, known.labels) == (target, labels) and not known.entry.read_error:
                 heads = reader.read_heads(target, known.drafts)
                 yield known if heads == known.heads else _read_target(reader, target, labels)
             else:
@@ -101,9 +101,9 @@ class FleetIndexer:
 
 def _read_target(reader: DraftReader, target: Target, labels: Mapping[str, str]) -> _KnownTarget:
     open_target: OpenTarget = replace(reader.read_target(target), labels=labels)
-    indexed = index_target(read_cluster(reader, open_target))
+    entry = index_target(read_cluster(reader, open_target))
     drafts = tuple(draft.branch for draft in open_target.drafts)
-    return _KnownTarget(target, labels, drafts, reader.read_heads(target, drafts), indexed)
+    return _KnownTarget(target, labels, drafts, reader.read_heads(target, drafts), entry)
 
 
 def _add_error(known: _KnownTarget | None, target: Target, labels: Mapping[str, str], error: str) -> _KnownTarget:
@@ -111,8 +111,8 @@ def _add_error(known: _KnownTarget | None, target: Target, labels: Mapping[str, 
     if known is None:
         unread = index_target(ReportCluster(target, labels, read_error=error))
         return _KnownTarget(target, labels, (), {}, unread)
-    entry = replace(known.indexed.entry, labels=labels, read_error=error)
-    return replace(known, target=target, labels=labels, indexed=replace(known.indexed, entry=entry))
+    entry = replace(known.entry, labels=labels, read_error=error)
+    return replace(known, target=target, labels=labels, entry=entry)
 
 
 def _is_shown(known: _KnownTarget) -> bool:
@@ -120,5 +120,5 @@ def _is_shown(known: _KnownTarget) -> bool:
 
     A repository with `deployment: false` is included only if it cannot be read or contains managed packages.
     """
-    entry = known.indexed.entry
+    entry = known.entry
     return known.target.is_deployment or bool(entry.packages or entry.read_error)

@@ -345,13 +345,13 @@ class World:
             more.pop("removals", False),
         )
         act = ReviewAction(verb, ("Grace", "grace@example.com"), **more)
-        with self._review([meddle] if meddle else []) as review:
+        with self.open_review([meddle] if meddle else []) as review:
             return apply_review_action(review, review_selection, act)
 
     def list_open_drafts(self, *places: str, whole: bool = False) -> list[DraftDetails]:
         """Return the open drafts of these clusters, or of all."""
         requested_review_selection = ReviewSelection(tuple(TargetReference(*place.split("/", 1)) for place in places))
-        with self._review([]) as review:
+        with self.open_review([]) as review:
             return [
                 review.read_draft_details(
                     draft, requested_review_selection.packages_of(bench.target.name), should_read_files=whole
@@ -386,7 +386,7 @@ class World:
     def report(self) -> FleetReport:
         """Return the report of the fleet, read by a new process."""
         summary = read_summary(self._read_settings())
-        with self._review([]) as review:
+        with self.open_review([]) as review:
             return build_fleet_report(
                 read_fleet(review, review.open_targets(ReviewSelection()), review.report_progress),
                 review.config_id,
@@ -394,10 +394,11 @@ class World:
             )
 
     @contextmanager
-    def _review(self, pending: list[Callable[[], object]]) -> Iterator[DraftReview]:
+    def open_review(self, before_push: list[Callable[[], object]]) -> Iterator[DraftReview]:
+        """Open the config and the remotes of this fleet. The actions in `before_push` run before the first push."""
         parts = build_services(self._read_settings(), self.source, clock=lambda: self.now, should_sign=True)
         with parts.remotes as remotes:
-            yield _InterruptedReview(DraftReview(parts.source, remotes, parts.pass_services), pending)
+            yield _InterruptedReview(DraftReview(parts.source, remotes, parts.pass_services), before_push)
 
     @property
     def source(self) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
-from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.objects import is_kptfile, read_file_objects
 from reconciler.output.changes.package_changes import KptfileChange, PackageChanges, compare_packages
 from reconciler.output.entries import build_conflict_entries
@@ -34,42 +33,30 @@ from reconciler.planning.lifecycle.open_drafts import CONFLICTS_NOT_ACCEPTED, Ta
 _ANY_TARGET = "*"
 
 
-@dataclass(frozen=True)
-class IndexedTarget:
-    """The entry of a target, with the content of the variants of its drafts by digest."""
-
-    entry: TargetEntry
-    contents: Mapping[str, VariantContent]
-
-
-def index_target(cluster: ReportCluster) -> IndexedTarget:
+def index_target(cluster: ReportCluster) -> TargetEntry:
     """Return the entry of one target."""
-    contents: dict[str, VariantContent] = {}
-    rows = tuple(_build_row(cluster, package, contents) for package in cluster.packages)
+    rows = tuple(_build_row(cluster, package) for package in cluster.packages)
     target = cluster.target
-    entry = TargetEntry(
+    return TargetEntry(
         target.name, cluster.labels, target.display_url, target.branch, target.directory,
         cluster.head, rows, cluster.seconds, cluster.read_error,
     )  # fmt: skip
-    return IndexedTarget(entry, contents)
 
 
 def build_fleet_index(
-    number: int, completed_at: int, config: str, targets: Iterable[IndexedTarget], findings: Iterable[Finding]
+    number: int, completed_at: int, config: str, targets: Iterable[TargetEntry], findings: Iterable[Finding]
 ) -> FleetIndex:
     """Return the index of these targets.
 
     Args:
         completed_at: The end of the pass, in seconds since 1970.
     """
-    indexed = sorted(targets, key=lambda target: target.entry.name)
-    contents = {digest: content for target in indexed for digest, content in target.contents.items()}
-    entries = tuple(target.entry for target in indexed)
-    changes = sorted(_group_drafts(entries, contents), key=lambda change: change.sort_key)
-    return FleetIndex(number, completed_at, config, entries, tuple(changes), tuple(findings), contents)
+    entries = tuple(sorted(targets, key=lambda target: target.name))
+    changes = sorted(_group_drafts(entries), key=lambda change: change.sort_key)
+    return FleetIndex(number, completed_at, config, entries, tuple(changes), tuple(findings))
 
 
-def _group_drafts(targets: Iterable[TargetEntry], contents: Mapping[str, VariantContent]) -> Iterator[ReviewChange]:
+def _group_drafts(targets: Iterable[TargetEntry]) -> Iterator[ReviewChange]:
     groups: dict[str, dict[str, list[IndexedDraft]]] = {}
     for target in targets:
         for draft in target.drafts:
@@ -83,20 +70,17 @@ def _group_drafts(targets: Iterable[TargetEntry], contents: Mapping[str, Variant
             first.title,
             first.owner,
             tuple(
-                ChangeVariant(digest, contents[digest], tuple(draft.member for draft in drafts))
+                ChangeVariant(digest, drafts[0].content, tuple(draft.member for draft in drafts))
                 for digest, drafts in ordered
             ),
         )
 
 
-def _build_row(cluster: ReportCluster, package: ReportPackage, contents: dict[str, VariantContent]) -> PackageRow:
+def _build_row(cluster: ReportCluster, package: ReportPackage) -> PackageRow:
     state, target = package.package_state, cluster.target.name
     names = cluster.get_target_names(package)
     draft = cluster.drafts.get(state.draft.branch) if state.draft else None
-    indexed = None
-    if draft and package.details:
-        indexed, content = _index_draft(draft, package.details, state, names)
-        contents[indexed.variant_digest] = content
+    indexed = _index_draft(draft, package.details, state, names) if draft and package.details else None
     return PackageRow(
         target=target,
         package=state.package,
@@ -122,7 +106,7 @@ def _format_upstream(package: TargetPackage) -> str:
 
 def _index_draft(
     draft: DraftDetails, details: DraftPackageDetails, package: TargetPackage, names: TargetNames
-) -> tuple[IndexedDraft, VariantContent]:
+) -> IndexedDraft:
     change = describe_change(package.record, package.package)
     conflicts = build_conflict_entries(list(details.package.conflicts))
     refusals = draft.draft.list_refusals((package.package,))
@@ -138,6 +122,7 @@ def _index_draft(
         causes=details.causes,
         template_effects=details.templates,
         config=read_text(read_inputs(details.package.status), "config"),
+        is_removal=details.package.is_removed,
     )
     key = change.compute_key(names.cluster)
     digest = _compute_variant_digest(key, details, content, names, [names.mask_names(reason) for reason in reasons])
@@ -148,7 +133,7 @@ def _index_draft(
         package.record.tenant,
     )  # fmt: skip
     title = names.replace_cluster(str(change), _ANY_TARGET)
-    return IndexedDraft(member, shorten_digest(key), title, change.owner, digest), content
+    return IndexedDraft(member, shorten_digest(key), title, change.owner, digest, content)
 
 
 def _compute_variant_digest(

@@ -71,6 +71,7 @@ class VariantContent:
         causes: The dependencies that changed.
         template_effects: The effects of changed templates on pods.
         config: The ID of the config for which the draft was created.
+        is_removal: Whether the draft removes the package.
     """
 
     action: str
@@ -81,6 +82,7 @@ class VariantContent:
     causes: tuple[str, ...] = ()
     template_effects: tuple[str, ...] = ()
     config: str = ""
+    is_removal: bool = False
 
     def count_objects(self, change_type: str) -> int:
         """Return the number of resources that are added, changed or removed."""
@@ -89,13 +91,14 @@ class VariantContent:
 
 @dataclass(frozen=True)
 class IndexedDraft:
-    """A draft with the key of its change, and the digest of its variant."""
+    """A draft with the key of its change, and the digest and content of its variant."""
 
     member: DraftMember
     change_key: str
     title: str
     owner: str
     variant_digest: str
+    content: VariantContent = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -255,7 +258,6 @@ class FleetIndex:
     targets: tuple[TargetEntry, ...] = ()
     changes: tuple[ReviewChange, ...] = ()
     findings: tuple[Finding, ...] = ()
-    contents: Mapping[str, VariantContent] = field(default_factory=dict, repr=False)
 
     @cached_property
     def by_target(self) -> Mapping[str, TargetEntry]:

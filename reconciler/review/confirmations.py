@@ -1,0 +1,429 @@
+"""Confirmations: the drafts that a person is about to review, as the person saw them.
+
+A confirmation contains the heads of the branches. A draft that moves after the confirmation was created is skipped.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+from typing import Literal
+
+from reconciler.catalog.files import CommitId
+from reconciler.krm.internal_errors import ExpectedError
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.model import ChangeVariant, DraftMember, FleetIndex, PackageRow, ReviewChange
+from reconciler.output.fleet.risk import RISK_LEVELS, RiskLevel
+from reconciler.output.text import format_count
+from reconciler.planning.lifecycle.open_drafts import BRANCH_MOVED, CONFLICTS_NOT_ACCEPTED, BlockingReason
+from reconciler.reconcile.remotes.targets import ExpectedDraft
+from reconciler.review.actions import DRAFT_MOVED
+from reconciler.review.people import Reviewer, clean_reason
+from reconciler.review.permissions import NOT_PERMITTED, PackageScope, Permissions
+from reconciler.review.restricted_index import restrict_index
+
+ConsoleVerb = Literal["approve", "propose", "reject"]
+ReasonCause = Literal["reject", "high risk", "conflict"]
+CONFIRMATION_SECONDS = 30 * 60
+DEFAULT_CONFIRM_ABOVE = 50
+_ID_BYTES = 24
+
+
+class ReviewRequestError(ExpectedError):
+    """A request of a person that cannot be completed. The message contains the next step.
+
+    Attributes:
+        code: The reason as an identifier, such as `UnknownChange`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class SelectedTarget:
+    """A target that a person selects. If the heads are not "", the person saw the draft with these heads."""
+
+    name: str
+    head: str = ""
+    published_head: str = ""
+
+
+@dataclass(frozen=True)
+class ChangeSelection:
+    """The part of a change that a person selects.
+
+    Attributes:
+        key: The key of the change.
+        variants: The short keys of the selected variants. If empty, all variants are selected.
+        targets: The selected targets. If empty, all targets are selected.
+    """
+
+    key: str
+    variants: frozenset[str] = frozenset()
+    targets: tuple[SelectedTarget, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReviewRequest:
+    """The action that a person requests.
+
+    Attributes:
+        removals: Whether the action applies only to drafts that remove packages. If not, it skips these drafts.
+        accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
+    """
+
+    verb: ConsoleVerb
+    selections: tuple[ChangeSelection, ...]
+    removals: bool = False
+    accepts_conflicts: bool = False
+
+
+@dataclass(frozen=True)
+class ConfirmedDraft:
+    """A draft of one package, as the person saw it.
+
+    Attributes:
+        change: The key of the change.
+        variant_digest: The full digest of the variant.
+        variant: The short key of the variant.
+        conflict_count: The number of conflicts of the package.
+        other_packages: The other packages on the draft branch. A proposal or a rejection also applies to them.
+    """
+
+    target: str
+    package: str
+    branch: str
+    head: CommitId
+    published_head: CommitId
+    change: str
+    variant_digest: str
+    variant: str
+    risk: RiskLevel
+    is_removal: bool = False
+    conflict_count: int = 0
+    other_packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ExcludedDraft:
+    """A draft to which the action does not apply, with the reason."""
+
+    target: str
+    package: str
+    reason: BlockingReason
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """The drafts of a request, and the input that the person must add.
+
+    Attributes:
+        id: A random ID.
+        created_at: The time of the creation, in seconds since 1970.
+        expires_at: The time after which the confirmation cannot be used, in seconds since 1970.
+        reason_causes: Why the person must give a reason. If empty, the reason is optional.
+        typed_count: The number of targets that the person must type. None if the person need not type it.
+    """
+
+    id: str
+    person: Reviewer
+    request: ReviewRequest
+    created_at: float
+    expires_at: float
+    drafts: tuple[ConfirmedDraft, ...]
+    excluded: tuple[ExcludedDraft, ...] = ()
+    reason_causes: tuple[ReasonCause, ...] = ()
+    typed_count: int | None = None
+
+    @property
+    def verb(self) -> ConsoleVerb:
+        """The action."""
+        return self.request.verb
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the targets to which the action applies, sorted."""
+        return tuple(sorted({draft.target for draft in self.drafts}))
+
+    @property
+    def risk(self) -> RiskLevel | None:
+        """The highest risk of the drafts. None if there are no drafts."""
+        return min((draft.risk for draft in self.drafts), key=RISK_LEVELS.index, default=None)
+
+    def list_expected_drafts(self) -> tuple[ExpectedDraft, ...]:
+        """Return the drafts by branch, as a review action expects them."""
+        return group_by_branch(self.drafts)
+
+
+def group_by_branch(drafts: Iterable[ConfirmedDraft]) -> tuple[ExpectedDraft, ...]:
+    """Return one entry for each draft branch, with all its packages."""
+    groups: dict[tuple[str, str], list[ConfirmedDraft]] = {}
+    for draft in drafts:
+        groups.setdefault((draft.target, draft.branch), []).append(draft)
+    return tuple(
+        ExpectedDraft(
+            target, frozenset(member.package for member in group), branch, group[0].head, group[0].published_head
+        )
+        for (target, branch), group in groups.items()
+    )
+
+
+def build_confirmation(
+    index: FleetIndex, permissions: Permissions, request: ReviewRequest
+) -> tuple[tuple[ConfirmedDraft, ...], tuple[ExcludedDraft, ...]]:
+    """Return the drafts to which a request applies, and the selected drafts to which it does not apply.
+
+    Drafts that the person may not read are in neither result.
+
+    Raises:
+        ReviewRequestError: The index does not contain a selected change or variant.
+    """
+    readable = restrict_index(index, permissions)
+    drafts: dict[tuple[str, str], ConfirmedDraft] = {}
+    excluded: dict[tuple[str, str], ExcludedDraft] = {}
+    for selection in request.selections:
+        unknown = {target.name for target in selection.targets}
+        for draft, member, selected in _list_selected(readable, selection):
+            unknown.discard(draft.target)
+            reason = (
+                find_permission_refusal(index, permissions, request.verb, draft)
+                or _find_moved_branch(draft, selected)
+                or _find_obstacle(request, draft, member)
+            )
+            key = draft.target, draft.package
+            if reason:
+                excluded[key] = ExcludedDraft(*key, reason)
+            else:
+                drafts[key] = draft
+        for name in sorted(unknown):
+            reason = BlockingReason(DRAFT_MOVED, "the target has no such draft any more")
+            excluded[name, ""] = ExcludedDraft(name, "", reason)
+    return tuple(drafts.values()), tuple(excluded.values())
+
+
+def _list_selected(
+    readable: FleetIndex, selection: ChangeSelection
+) -> Iterator[tuple[ConfirmedDraft, DraftMember, SelectedTarget]]:
+    change = readable.by_change.get(selection.key)
+    if change is None:
+        raise ReviewRequestError(
+            "UnknownChange",
+            f"there is no change {selection.key} any more: it was published, withdrawn or replaced; open the list of"
+            " changes",
+        )
+    selected = {target.name: target for target in selection.targets}
+    for variant in _select_variants(change, selection):
+        for member in variant.members:
+            if not selected or member.target in selected:
+                draft = _build_draft(readable, change, variant, member)
+                yield draft, member, selected.get(member.target, SelectedTarget(member.target))
+
+
+def _select_variants(change: ReviewChange, selection: ChangeSelection) -> list[ChangeVariant]:
+    variants = [variant for variant in change.variants if not selection.variants or variant.key in selection.variants]
+    unknown = selection.variants - {variant.key for variant in variants}
+    if unknown:
+        raise ReviewRequestError(
+            "UnknownVariant",
+            f"the change {change.key} has no variant {', '.join(sorted(unknown))} any more; review the change again",
+        )
+    return variants
+
+
+def _build_draft(
+    readable: FleetIndex, change: ReviewChange, variant: ChangeVariant, member: DraftMember
+) -> ConfirmedDraft:
+    packages = [row.package for row in _list_branch_rows(readable, member.target, member.branch)]
+    return ConfirmedDraft(
+        target=member.target,
+        package=member.package,
+        branch=member.branch,
+        head=CommitId(member.head),
+        published_head=CommitId(member.published_head),
+        change=change.key,
+        variant_digest=variant.digest,
+        variant=variant.key,
+        risk=variant.content.risk.level,
+        is_removal=variant.content.is_removal,
+        conflict_count=len(variant.content.conflicts),
+        other_packages=tuple(package for package in packages if package != member.package),
+    )
+
+
+def _list_branch_rows(index: FleetIndex, target: str, branch: str) -> list[PackageRow]:
+    """Return the packages whose drafts are on a draft branch."""
+    return [row for row in index.by_target[target].packages if row.draft and row.draft.member.branch == branch]
+
+
+def find_permission_refusal(
+    index: FleetIndex, permissions: Permissions, verb: ConsoleVerb, draft: ConfirmedDraft
+) -> BlockingReason | None:
+    """Return the reason why a person must not apply an action to a draft. Return None if the person may do it.
+
+    A proposal and a rejection apply to all packages of the draft branch.
+    """
+    entry = index.by_target.get(draft.target)
+    row = entry.by_package.get(draft.package) if entry else None
+    if entry is None or row is None:
+        return BlockingReason(NOT_PERMITTED, "the fleet does not contain the package any more")
+    scope = PackageScope(entry.labels, draft.package, row.tenant)
+    refusal = permissions.find_refusal(scope, draft.risk, is_removal=draft.is_removal and verb != "reject")
+    if refusal or verb == "approve":
+        return refusal
+    for other in _list_branch_rows(index, draft.target, draft.branch):
+        scope = PackageScope(entry.labels, other.package, other.tenant)
+        if other.draft and permissions.find_refusal(scope, other.draft.content.risk.level):
+            return BlockingReason(NOT_PERMITTED, f"{draft.branch} also contains changes that you may not review")
+    return None
+
+
+def _find_moved_branch(draft: ConfirmedDraft, selected: SelectedTarget) -> BlockingReason | None:
+    if selected.head and selected.head != draft.head:
+        return BlockingReason(DRAFT_MOVED, f"{draft.branch} has changed since the review; review the draft again")
+    if selected.published_head and selected.published_head != draft.published_head:
+        return BlockingReason(BRANCH_MOVED, "the target branch has changed since the review; review the draft again")
+    return None
+
+
+def _find_obstacle(request: ReviewRequest, draft: ConfirmedDraft, member: DraftMember) -> BlockingReason | None:
+    """Return the reason why the action has no effect on a draft, or must not be applied to it."""
+    if request.verb == "reject":
+        is_rejected = member.state == "rejected"
+        return BlockingReason("AlreadyRejected", f"{draft.branch} is already rejected") if is_rejected else None
+    if draft.is_removal != request.removals:
+        code, message = (
+            ("RemovalNeedsSeparateAction", f"the draft removes {draft.package}; confirm removals in a separate action")
+            if draft.is_removal
+            else ("NotARemoval", f"the draft does not remove {draft.package}, and this action is for removals")
+        )
+        return BlockingReason(code, message)
+    if member.refusals:
+        return member.refusals[0]
+    if draft.conflict_count and not request.accepts_conflicts:
+        count = format_count(draft.conflict_count, "conflict")
+        return BlockingReason(CONFLICTS_NOT_ACCEPTED, f"{draft.package} has {count}; review and accept the conflicts")
+    if request.verb == "propose" and member.lifecycle == "Proposed":
+        return BlockingReason("AlreadyProposed", f"{draft.branch} is already proposed")
+    return None
+
+
+def _list_reason_causes(verb: ConsoleVerb, drafts: Iterable[ConfirmedDraft]) -> Iterator[ReasonCause]:
+    confirmed = tuple(drafts)
+    if verb == "reject":
+        yield "reject"
+    if any(draft.risk == "high" for draft in confirmed):
+        yield "high risk"
+    if any(draft.conflict_count for draft in confirmed):
+        yield "conflict"
+
+
+def check_input(confirmation: Confirmation, reason: str, typed_count: int | None) -> None:
+    """Check the input that a person adds to a confirmation.
+
+    Raises:
+        ReviewRequestError: An input is missing or wrong.
+    """
+    if not confirmation.drafts:
+        raise ReviewRequestError(
+            "NothingToDo", "the action applies to no draft; see the reasons of the excluded drafts"
+        )
+    if confirmation.reason_causes and not clean_reason(reason):
+        causes = ", ".join(confirmation.reason_causes)
+        raise ReviewRequestError("ReasonRequired", f"a reason is required ({causes}); enter a reason")
+    if confirmation.typed_count is not None and typed_count != confirmation.typed_count:
+        raise ReviewRequestError(
+            "CountMismatch", f"type the number of targets, {confirmation.typed_count}, to confirm the action"
+        )
+
+
+class ConfirmationStore:
+    """Stores confirmations for 30 minutes. The numbers of confirmations and drafts are limited.
+
+    Args:
+        clock: Returns seconds since 1970.
+        confirm_above: If an action applies to more targets, the person must type their number.
+        max_confirmations: The number of confirmations of all people. The oldest ones are deleted.
+        max_per_person: The number of confirmations of one person.
+        max_drafts: The number of drafts, and of excluded drafts, in all confirmations.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        confirm_above: int = DEFAULT_CONFIRM_ABOVE,
+        *,
+        max_confirmations: int = 1_000,
+        max_per_person: int = 50,
+        max_drafts: int = 200_000,
+    ) -> None:
+        self._clock = clock
+        self._confirm_above = confirm_above
+        self._max_confirmations = max_confirmations
+        self._max_per_person = max_per_person
+        self._max_drafts = max_drafts
+        self._lock = Lock()
+        self._confirmations: dict[str, Confirmation] = {}
+
+    def create(
+        self, index: FleetIndex, person: Reviewer, permissions: Permissions, request: ReviewRequest
+    ) -> Confirmation:
+        """Create and store the confirmation of a request.
+
+        Args:
+            index: The index of the whole fleet.
+
+        Raises:
+            ReviewRequestError: The index does not contain a selected change, or too many drafts are selected.
+        """
+        drafts, excluded = build_confirmation(index, permissions, request)
+        if len(drafts) + len(excluded) > self._max_drafts:
+            raise ReviewRequestError("TooManyDrafts", f"select at most {self._max_drafts} drafts")
+        now = self._clock()
+        targets = {draft.target for draft in drafts}
+        is_large = len(targets) > self._confirm_above or any(draft.risk == "high" for draft in drafts)
+        confirmation = Confirmation(
+            id=secrets.token_urlsafe(_ID_BYTES),
+            person=person,
+            request=request,
+            created_at=now,
+            expires_at=now + CONFIRMATION_SECONDS,
+            drafts=drafts,
+            excluded=excluded,
+            reason_causes=tuple(_list_reason_causes(request.verb, drafts)),
+            typed_count=len(targets) if is_large and drafts else None,
+        )
+        with self._lock:
+            self._delete_expired(now)
+            self._delete_excess(confirmation)
+            self._confirmations[confirmation.id] = confirmation
+        return confirmation
+
+    def find(self, confirmation_id: str, person: Reviewer) -> Confirmation | None:
+        """Return a confirmation of this person. Return None if there is none, or if it has expired."""
+        with self._lock:
+            self._delete_expired(self._clock())
+            found = self._confirmations.get(confirmation_id)
+        return found if found and found.person.key == person.key else None
+
+    def _delete_expired(self, now: float) -> None:
+        for expired in [key for key, value in self._confirmations.items() if value.expires_at <= now]:
+            del self._confirmations[expired]
+
+    def _delete_excess(self, new: Confirmation) -> None:
+        """Delete the oldest confirmations, first those of the same person, until the new one fits into the limits."""
+        own = [key for key, value in self._confirmations.items() if value.person.key == new.person.key]
+        for key in own[: max(len(own) - self._max_per_person + 1, 0)]:
+            del self._confirmations[key]
+        count = sum(_count_drafts(confirmation) for confirmation in self._confirmations.values())
+        while self._confirmations and (
+            len(self._confirmations) >= self._max_confirmations or count + _count_drafts(new) > self._max_drafts
+        ):
+            oldest = next(iter(self._confirmations))
+            count -= _count_drafts(self._confirmations.pop(oldest))
+
+
+def _count_drafts(confirmation: Confirmation) -> int:
+    return len(confirmation.drafts) + len(confirmation.excluded)

@@ -1,0 +1,393 @@
+"""Jobs: confirmed review actions that a thread applies one after the other.
+
+The results are stored in memory. The commits and the log event `review_action` record the actions permanently.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Literal
+
+from reconciler.git.errors import GitError
+from reconciler.krm.internal_errors import ExpectedError
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.commit_messages import ConsoleRequest
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.reconcile.remotes.targets import ReviewSelection
+from reconciler.reconcile.review_actions import ReviewAction
+from reconciler.review.actions import apply_review_action
+from reconciler.review.confirmations import (
+    Confirmation,
+    ConfirmationStore,
+    ConfirmedDraft,
+    ConsoleVerb,
+    ReviewRequestError,
+    check_input,
+    find_permission_refusal,
+    group_by_branch,
+)
+from reconciler.review.people import Reviewer, clean_reason
+
+if TYPE_CHECKING:
+    from reconciler.output.fleet.model import FleetIndex
+    from reconciler.output.review.action_results import ReviewActionResult
+    from reconciler.review.drafts import DraftReview
+    from reconciler.review.permissions import Permissions
+
+JobState = Literal["waiting", "running", "completed"]
+ItemState = Literal["waiting", "done", "skipped", "failed"]
+RESULT_SECONDS = 7 * 24 * 60 * 60
+MAX_JOBS = 1_000
+MAX_WAITING_JOBS = 100
+MAX_KEY_CHARACTERS = 200
+_ID_BYTES = 16
+_STOP_SECONDS = 10.0
+
+
+@dataclass(frozen=True)
+class JobItem:
+    """The drafts of one draft branch in a job, with their result.
+
+    Attributes:
+        drafts: The drafts as the person confirmed them.
+        code: The reason why the drafts were skipped, such as `DraftMoved`. "" if they were not skipped.
+        commit: The commit that was published or proposed.
+    """
+
+    drafts: tuple[ConfirmedDraft, ...]
+    state: ItemState = "waiting"
+    code: str = ""
+    message: str = ""
+    commit: str = ""
+
+    @property
+    def target(self) -> str:
+        """The name of the target."""
+        return self.drafts[0].target
+
+    @property
+    def branch(self) -> str:
+        """The name of the draft branch."""
+        return self.drafts[0].branch
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The paths of the packages."""
+        return tuple(draft.package for draft in self.drafts)
+
+
+@dataclass(frozen=True)
+class ReviewJob:
+    """A confirmed action. The object is immutable; `ReviewJobs` replaces it when an item is completed.
+
+    Attributes:
+        request_id: The ID of the HTTP request that started or repeated the job.
+        created_at: The time of the confirmation, in seconds since 1970.
+        completed_at: The end of the job, in seconds since 1970. None if it has not ended.
+    """
+
+    id: str
+    verb: ConsoleVerb
+    person: Reviewer
+    reason: str
+    request_id: str
+    created_at: float
+    items: tuple[JobItem, ...]
+    accepts_conflicts: bool = False
+    state: JobState = "waiting"
+    completed_at: float | None = None
+
+    def count_items(self, state: ItemState) -> int:
+        """Return the number of items with this state."""
+        return sum(item.state == state for item in self.items)
+
+
+@dataclass(frozen=True)
+class Submission:
+    """The input with which a person confirms an action.
+
+    Attributes:
+        idempotency_key: A key that the client creates once for each action. A repeated submission has the same key.
+        request_id: The ID of the HTTP request.
+    """
+
+    confirmation_id: str
+    reason: str
+    typed_count: int | None
+    idempotency_key: str
+    request_id: str
+
+
+class ReviewJobs:
+    """Applies confirmed actions in one thread. The order is that of their submission.
+
+    Args:
+        open_review: Opens the config and the remotes for one job.
+        wake_pass: Requests a pass after a job that has changed a branch.
+        clock: Returns seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        confirmations: ConfirmationStore,
+        open_review: Callable[[], AbstractContextManager[DraftReview]],
+        wake_pass: Callable[[], None],
+        clock: Callable[[], float],
+    ) -> None:
+        self._confirmations = confirmations
+        self._open_review = open_review
+        self._wake_pass = wake_pass
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._jobs: dict[str, ReviewJob] = {}
+        self._waiting: list[str] = []
+        # The job of each confirmation, and of each idempotency key of a person.
+        self._by_confirmation: dict[str, str] = {}
+        self._by_key: dict[tuple[tuple[str, str], str], str] = {}
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="console-review", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """Stop the thread after the current job. Waiting jobs are not applied."""
+        with self._changed:
+            self._is_stopping = True
+            self._changed.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_SECONDS)
+
+    def submit(
+        self, submission: Submission, index: FleetIndex, person: Reviewer, permissions: Permissions
+    ) -> ReviewJob:
+        """Create the job of a confirmation. If the submission is repeated, return the existing job.
+
+        The permissions are checked again, because they can change after the confirmation was created.
+
+        Args:
+            index: The newest index of the whole fleet.
+
+        Raises:
+            ReviewRequestError: The confirmation does not exist any more, an input is wrong, or too many jobs wait.
+        """
+        key = (person.key, submission.idempotency_key)
+        _check_key(submission.idempotency_key)
+        with self._changed:
+            if existing := self._find_submitted(key, submission, person):
+                return existing
+        confirmation = self._confirmations.find(submission.confirmation_id, person)
+        if confirmation is None:
+            raise ReviewRequestError(
+                "UnknownConfirmation", "the confirmation has expired; review the change and confirm the action again"
+            )
+        check_input(confirmation, submission.reason, submission.typed_count)
+        job = _create_job(confirmation, submission, self._clock(), index, permissions)
+        with self._changed:
+            # Check again, because a second request can have submitted the same confirmation meanwhile.
+            if existing := self._find_submitted(key, submission, person):
+                return existing
+            self._add(job)
+            self._by_confirmation[confirmation.id] = job.id
+            self._by_key[key] = job.id
+        return job
+
+    def find(self, job_id: str, person: Reviewer, permissions: Permissions) -> ReviewJob | None:
+        """Return a job of this person. An admin can read the jobs of all people."""
+        with self._changed:
+            self._delete_old()
+            job = self._jobs.get(job_id)
+        return job if job and (job.person.key == person.key or permissions.is_admin) else None
+
+    def list_jobs(self, person: Reviewer, permissions: Permissions) -> tuple[ReviewJob, ...]:
+        """Return the jobs that this person may read, the newest job first."""
+        with self._changed:
+            self._delete_old()
+            jobs = tuple(self._jobs.values())
+        return tuple(job for job in reversed(jobs) if job.person.key == person.key or permissions.is_admin)
+
+    def retry(
+        self, job_id: str, request_id: str, index: FleetIndex, person: Reviewer, permissions: Permissions
+    ) -> ReviewJob:
+        """Apply the failed items of a job again. A job that waits, runs, or has no failed items does not change.
+
+        Raises:
+            ReviewRequestError: The person has no such job, or too many jobs wait.
+        """
+        with self._changed:
+            job = self._jobs.get(job_id)
+            if job is None or job.person.key != person.key:
+                raise ReviewRequestError("UnknownJob", "there is no such job any more; see the activity of the target")
+            if job.state != "completed" or not job.count_items("failed"):
+                return job
+            items = tuple(
+                _check_item(JobItem(item.drafts), job.verb, index, permissions) if item.state == "failed" else item
+                for item in job.items
+            )
+            repeated = replace(job, items=items, state="waiting", completed_at=None, request_id=request_id)
+            self._add(repeated)
+        return repeated
+
+    def _find_submitted(
+        self, key: tuple[tuple[str, str], str], submission: Submission, person: Reviewer
+    ) -> ReviewJob | None:
+        self._delete_old()
+        job_id = self._by_key.get(key) or self._by_confirmation.get(submission.confirmation_id)
+        job = self._jobs.get(job_id) if job_id else None
+        return job if job and job.person.key == person.key else None
+
+    def _add(self, job: ReviewJob) -> None:
+        if len(self._waiting) >= MAX_WAITING_JOBS:
+            raise ReviewRequestError("TooManyJobs", "too many actions wait; try again in a minute")
+        self._jobs[job.id] = job
+        self._waiting.append(job.id)
+        self._changed.notify_all()
+
+    def _delete_old(self) -> None:
+        """Delete completed jobs that are older than 7 days, and the oldest ones if there are too many jobs."""
+        oldest = self._clock() - RESULT_SECONDS
+        completed = [job for job in self._jobs.values() if job.completed_at is not None]
+        too_many = max(len(self._jobs) - MAX_JOBS, 0)
+        for position, job in enumerate(completed):
+            if position < too_many or (job.completed_at or 0) <= oldest:
+                del self._jobs[job.id]
+        self._by_confirmation = {key: job_id for key, job_id in self._by_confirmation.items() if job_id in self._jobs}
+        self._by_key = {key: job_id for key, job_id in self._by_key.items() if job_id in self._jobs}
+
+    def apply_waiting(self) -> None:
+        """Apply all waiting jobs in the thread of the caller."""
+        while job := self._start_next():
+            self._apply(job)
+
+    def _run(self) -> None:
+        while (job := self._wait()) is not None:
+            self._apply(job)
+
+    def _wait(self) -> ReviewJob | None:
+        """Wait for a job, and return it. Return None if the thread must stop."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting or self._is_stopping)
+            return None if self._is_stopping else self._start_next()
+
+    def _start_next(self) -> ReviewJob | None:
+        """Return the job that waits for the longest time, and mark it as running. Return None if no job waits."""
+        with self._changed:
+            if not self._waiting:
+                return None
+            job = replace(self._jobs[self._waiting.pop(0)], state="running")
+            self._jobs[job.id] = job
+            return job
+
+    def _apply(self, job: ReviewJob) -> None:
+        waiting = [item for item in job.items if item.state == "waiting"]
+        error = self._apply_action(job, waiting) if waiting else ""
+        self._complete(job.id, error or "the action was not applied to this draft")
+
+    def _apply_action(self, job: ReviewJob, items: Iterable[JobItem]) -> str:
+        """Apply the action to these items, and return the error that stopped it. Return "" if there was no error."""
+        selection = ReviewSelection(expected_drafts=group_by_branch(_list_drafts(items)))
+        try:
+            with repository_boundary(f"the review job {job.id}"), self._open_review() as review:
+                apply_review_action(
+                    review, selection, _create_action(job), lambda result: self._set_result(job.id, result)
+                )
+        except GitError as error:
+            log_if_internal(error)
+            return error.full_message
+        except ExpectedError as error:
+            return str(error)
+        return ""
+
+    def _set_result(self, job_id: str, result: ReviewActionResult) -> None:
+        def update(item: JobItem) -> JobItem:
+            is_meant = item.target == result.repository and result.branch in ("", item.branch)
+            return _apply_result(item, result) if is_meant and item.state == "waiting" else item
+
+        with self._changed:
+            job = self._jobs[job_id]
+            self._jobs[job_id] = replace(job, items=tuple(map(update, job.items)))
+
+    def _complete(self, job_id: str, error: str) -> None:
+        with self._changed:
+            job = self._jobs[job_id]
+            items = tuple(
+                replace(item, state="failed", message=error) if item.state == "waiting" else item for item in job.items
+            )
+            self._jobs[job_id] = replace(job, items=items, state="completed", completed_at=self._clock())
+            self._changed.notify_all()
+        if any(item.state == "done" for item in items):
+            self._wake_pass()
+
+
+def _check_key(key: str) -> None:
+    if not 0 < len(key) <= MAX_KEY_CHARACTERS:
+        raise ReviewRequestError(
+            "InvalidIdempotencyKey", f"the idempotency key must have 1 to {MAX_KEY_CHARACTERS} characters"
+        )
+
+
+def _create_job(
+    confirmation: Confirmation, submission: Submission, now: float, index: FleetIndex, permissions: Permissions
+) -> ReviewJob:
+    groups: dict[tuple[str, str], list[ConfirmedDraft]] = {}
+    for draft in confirmation.drafts:
+        groups.setdefault((draft.target, draft.branch), []).append(draft)
+    items = (_check_item(JobItem(tuple(group)), confirmation.verb, index, permissions) for group in groups.values())
+    return ReviewJob(
+        id=secrets.token_urlsafe(_ID_BYTES),
+        verb=confirmation.verb,
+        person=confirmation.person,
+        reason=clean_reason(submission.reason),
+        request_id=submission.request_id,
+        created_at=now,
+        items=tuple(items),
+        accepts_conflicts=confirmation.request.accepts_conflicts,
+    )
+
+
+def _check_item(item: JobItem, verb: ConsoleVerb, index: FleetIndex, permissions: Permissions) -> JobItem:
+    """Return the item. It is skipped if the person must not apply the action to one of its packages."""
+    for draft in item.drafts:
+        if refusal := find_permission_refusal(index, permissions, verb, draft):
+            return _skip(item, refusal)
+    return item
+
+
+def _skip(item: JobItem, reason: BlockingReason) -> JobItem:
+    return replace(item, state="skipped", code=reason.reason, message=reason.message)
+
+
+def _list_drafts(items: Iterable[JobItem]) -> Sequence[ConfirmedDraft]:
+    return [draft for item in items for draft in item.drafts]
+
+
+def _create_action(job: ReviewJob) -> ReviewAction:
+    changes = {(draft.target, draft.package): f"{draft.change}/{draft.variant}" for draft in _list_drafts(job.items)}
+    return ReviewAction(
+        job.verb,
+        job.person.git_identity,
+        job.reason,
+        should_approve_unproposed=True,
+        accepts_conflicts=job.accepts_conflicts,
+        person_source="console",
+        should_reject_unproposed=True,
+        request=ConsoleRequest(job.request_id, job.person.qualified_subject, changes),
+    )
+
+
+def _apply_result(item: JobItem, result: ReviewActionResult) -> JobItem:
+    match result.outcome:
+        case "done":
+            return replace(item, state="done", message=result.message, commit=result.commit)
+        case "refused":
+            return _skip(item, result.reasons[0])
+        case "unchanged":
+            reason = result.reasons[0] if result.reasons else BlockingReason("Unchanged", result.message)
+            return _skip(item, reason)
+        case "failed" | "lost":
+            return replace(item, state="failed", message=result.message)

@@ -1,0 +1,139 @@
+"""Tests of jobs without repositories: the limits, the deletion of old results, and the readers of a job."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import pytest
+
+from reconciler.git.errors import OfflineError
+from reconciler.review import jobs as review_jobs
+from reconciler.review.confirmations import ChangeSelection, ConfirmationStore, ReviewRequest, ReviewRequestError
+from reconciler.review.drafts import DraftReview
+from reconciler.review.jobs import ReviewJob, ReviewJobs, Submission
+from reconciler.review.people import Reviewer
+from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
+from reconciler.settings import SettingsError
+from tests.support.fleet_index import create_large_index
+from tests.support.manual_clock import ManualClock
+
+ANA = Reviewer("Ana", "ana@example.com")
+LUIS = Reviewer("Luis", "luis@example.com")
+READER = Permissions((RoleRule("viewer"),))
+INDEX = create_large_index(2)
+DAY = 24 * 60 * 60
+
+
+class Console:
+    """Jobs of a fleet that cannot be opened, so that each draft fails."""
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+        self.woken = 0
+        self.error: Exception = OfflineError("the host does not respond")
+        self.confirmations = ConfirmationStore(self.clock)
+        self.jobs = ReviewJobs(self.confirmations, self.open_review, self.wake, self.clock)
+
+    def open_review(self) -> AbstractContextManager[DraftReview]:
+        raise self.error
+
+    def wake(self) -> None:
+        self.woken += 1
+
+    def submit(self, key: str = "key", confirmation_id: str = "") -> ReviewJob:
+        request = ReviewRequest("approve", (ChangeSelection("update"),))
+        confirmation = self.confirmations.create(INDEX, ANA, ADMIN_PERMISSIONS, request)
+        submission = Submission(confirmation_id or confirmation.id, "", None, key, "request")
+        return self.jobs.submit(submission, INDEX, ANA, ADMIN_PERMISSIONS)
+
+
+@pytest.fixture
+def console() -> Console:
+    return Console()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        pytest.param(OfflineError("the host does not respond"), "the host does not respond", id="git"),
+        pytest.param(SettingsError("signing.key: no such file"), "signing.key: no such file", id="settings"),
+        pytest.param(ValueError("secret"), "an unexpected ValueError stopped the processing", id="internal"),
+    ],
+)
+def test_a_job_whose_config_cannot_be_opened_has_failed(console: Console, error: Exception, message: str) -> None:
+    console.error = error
+    job = console.submit()
+    console.jobs.apply_waiting()
+
+    found = console.jobs.find(job.id, ANA, READER)
+
+    assert found
+    assert (found.state, found.count_items("failed"), found.completed_at) == ("completed", 2, console.clock.now)
+    assert message in found.items[0].message
+    assert console.woken == 0
+
+
+def test_results_are_stored_for_7_days(console: Console) -> None:
+    job = console.submit()
+    console.jobs.apply_waiting()
+
+    console.clock.now += 7 * DAY - 1
+    assert console.jobs.list_jobs(ANA, READER)
+    console.clock.now += 1
+    assert console.jobs.find(job.id, ANA, READER) is None
+    # The key of a deleted job can be used again.
+    assert console.submit().id != job.id
+
+
+def test_the_oldest_results_are_deleted_if_there_are_too_many(
+    console: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(review_jobs, "MAX_JOBS", 2)
+    jobs = []
+    for number in range(3):
+        jobs.append(console.submit(f"key-{number}"))
+        console.jobs.apply_waiting()
+
+    assert [job.id for job in console.jobs.list_jobs(ANA, READER)] == [jobs[2].id, jobs[1].id]
+
+
+def test_the_number_of_waiting_jobs_is_limited(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(review_jobs, "MAX_WAITING_JOBS", 1)
+    console.submit("key-1")
+
+    with pytest.raises(ReviewRequestError, match="too many actions wait"):
+        console.submit("key-2")
+
+    console.jobs.apply_waiting()
+    console.submit("key-2")
+
+
+def test_only_the_same_person_and_admins_read_a_job(console: Console) -> None:
+    job = console.submit()
+
+    assert console.jobs.find(job.id, ANA, READER) == job
+    assert console.jobs.find(job.id, LUIS, READER) is None
+    assert console.jobs.list_jobs(LUIS, READER) == ()
+    assert console.jobs.list_jobs(LUIS, ADMIN_PERMISSIONS) == (job,)
+    with pytest.raises(ReviewRequestError, match="there is no such job"):
+        console.jobs.retry(job.id, "request", INDEX, LUIS, ADMIN_PERMISSIONS)
+
+
+def test_an_unknown_confirmation_must_be_repeated(console: Console) -> None:
+    with pytest.raises(ReviewRequestError, match="the confirmation has expired"):
+        console.submit(confirmation_id="unknown")
+
+
+@pytest.mark.parametrize("key", ["", "x" * 201], ids=["empty", "long"])
+def test_an_invalid_idempotency_key(console: Console, key: str) -> None:
+    with pytest.raises(ReviewRequestError, match="must have 1 to 200 characters"):
+        console.submit(key)
+
+
+def test_a_retry_checks_the_permissions_again(console: Console) -> None:
+    job = console.submit()
+    console.jobs.apply_waiting()
+
+    repeated = console.jobs.retry(job.id, "request", INDEX, ANA, READER)
+
+    assert [item.code for item in repeated.items] == ["NotPermitted", "NotPermitted"]

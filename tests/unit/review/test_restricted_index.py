@@ -1,0 +1,177 @@
+"""Tests of the index that a person may read: it contains no names and no counts of other targets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.selectors import LabelSelector
+from reconciler.output.fleet.model import FleetIndex, TargetEntry
+from reconciler.review.permissions import ADMIN_PERMISSIONS, PackageScope, Permissions, RoleRule
+from reconciler.review.restricted_index import RestrictedIndexes, mentions_any, restrict_index
+from tests.support.fleet_index import create_index, create_refusal, create_row, create_target
+
+ADAPTER = TypeAdapter(FleetIndex)
+NORTH = LabelSelector((("region", "north"),))
+SOUTH = LabelSelector((("region", "south"),))
+
+
+def create_fleet() -> FleetIndex:
+    """Return Berlin in the north and Lisbon in the south, with one change on both."""
+    return create_index(
+        [
+            create_target(
+                "berlin", {"region": "north"}, create_row("berlin", "web", change="update"), create_row("berlin", "db")
+            ),
+            create_target("lisbon", {"region": "south"}, create_row("lisbon", "web", change="update")),
+        ],
+        [
+            Finding("A", "berlin is slow", SourceLocation(object="Repository/default/berlin")),
+            Finding("B", "lisbon is slow", SourceLocation(object="Repository/default/lisbon")),
+            Finding("C", "differs from lisbon", SourceLocation(package="berlin/web")),
+            Finding("D", "unknown field", SourceLocation(package="berlin/db")),
+            Finding("E", "unknown field", SourceLocation(file="other.yaml")),
+        ],
+    )
+
+
+def test_a_person_who_may_read_everything_reads_the_same_index() -> None:
+    index = create_fleet()
+
+    assert restrict_index(index, ADMIN_PERMISSIONS) is index
+
+
+@pytest.mark.parametrize(
+    ("rules", "packages", "members", "codes"),
+    [
+        pytest.param((), {}, [], [], id="no-role"),
+        pytest.param(
+            (RoleRule("viewer", targets=NORTH),), {"berlin": ["web", "db"]}, ["berlin"], ["A", "D"], id="targets"
+        ),
+        pytest.param(
+            (RoleRule("viewer", targets=SOUTH),), {"lisbon": ["web"]}, ["lisbon"], ["B"], id="the-second-target"
+        ),
+        pytest.param((RoleRule("viewer", packages=("db",)),), {"berlin": ["db"]}, [], ["A", "D"], id="packages"),
+        pytest.param(
+            (RoleRule("viewer", targets=SOUTH), RoleRule("reviewer", targets=NORTH, packages=("web",))),
+            {"berlin": ["web"], "lisbon": ["web"]}, ["berlin", "lisbon"], ["A", "B", "C"], id="two-rules",
+        ),
+    ],
+)  # fmt: skip
+def test_the_index_contains_only_what_the_person_may_read(
+    rules: tuple[RoleRule, ...], packages: Mapping[str, list[str]], members: list[str], codes: list[str]
+) -> None:
+    index = restrict_index(create_fleet(), Permissions(rules))
+
+    assert {target.name: [row.package for row in target.packages] for target in index.targets} == packages
+    assert [member.target for change in index.changes for member in change.members] == members
+    assert index.package_count == sum(map(len, packages.values()))
+    assert [finding.code for finding in index.findings] == codes
+
+
+def test_the_content_of_a_variant_comes_from_a_readable_target() -> None:
+    index = restrict_index(create_fleet(), Permissions((RoleRule("viewer", targets=SOUTH),)))
+
+    assert index.changes[0].variants[0].content.action == "update web on lisbon"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_mentioned"),
+    [
+        ("waits for berlin.", True),
+        ("drafts/berlin-next", True),
+        ("berlin", True),
+        ("berliner", False),
+        ("eastberlin", False),
+        ("Berlin", False),
+        ("", False),
+    ],
+)
+def test_a_name_is_found_between_other_characters(text: str, is_mentioned: bool) -> None:
+    assert mentions_any(text, ["lisbon", "berlin"]) == is_mentioned
+
+
+def test_an_index_is_restricted_once_for_equal_permissions() -> None:
+    fleet = create_fleet()
+    indexes = RestrictedIndexes(lambda: fleet)
+    first, second = (indexes.find(Permissions((RoleRule("viewer", targets=NORTH),))) for _ in range(2))
+
+    assert first is second
+    fleet = create_index(fleet.targets, number=2)
+    assert indexes.find(Permissions((RoleRule("viewer", targets=NORTH),))) is not first
+
+
+def test_there_is_no_restricted_index_before_the_first_pass() -> None:
+    assert RestrictedIndexes(lambda: None).find(Permissions(())) is None
+
+
+NAMES = ("berlin", "lisbon", "porto", "eu-west-1", "eu-west-10")
+ROLES = st.sampled_from(["viewer", "reviewer"])
+SELECTORS = st.sampled_from([LabelSelector(), NORTH, SOUTH])
+RULES = st.builds(
+    RoleRule,
+    role=ROLES,
+    targets=SELECTORS,
+    packages=st.sampled_from([(), ("web",), ("d*",), ("**",)]),
+    tenants=st.sampled_from([(), ("payments",), ("shop",)]),
+)
+
+
+@st.composite
+def build_targets(draw: st.DrawFn, name: str) -> TargetEntry:
+    """Return a target with packages whose reasons name other targets."""
+    rows = [
+        create_row(
+            name,
+            package,
+            change=draw(st.sampled_from(["", "update", "other"])),
+            tenant=draw(st.sampled_from(["", "payments", "shop"])),
+            refusals=(create_refusal(f"waits for {draw(st.sampled_from(NAMES))}"),),
+        )
+        for package in draw(st.sets(st.sampled_from(["web", "db"])))
+    ]
+    return create_target(name, {"region": draw(st.sampled_from(["north", "south"]))}, *rows)
+
+
+FLEETS = st.builds(
+    create_index,
+    st.tuples(*map(build_targets, NAMES)),
+    st.lists(
+        st.builds(
+            Finding,
+            code=st.just("A"),
+            message=st.sampled_from([f"see {name}" for name in NAMES]),
+            location=st.builds(
+                SourceLocation,
+                object=st.sampled_from([f"Repository/default/{name}" for name in NAMES]),
+                package=st.sampled_from([f"{name}/web" for name in NAMES]),
+            ),
+        )
+    ),
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(FLEETS, st.lists(RULES, max_size=3))
+def test_no_text_of_the_index_names_a_target_that_the_person_may_not_read(
+    fleet: FleetIndex, rules: list[RoleRule]
+) -> None:
+    permissions = Permissions(tuple(rules))
+    readable = {
+        target.name
+        for target in fleet.targets
+        if permissions.can_read_target(target.labels)
+        or any(permissions.can_read(PackageScope(target.labels, row.package, row.tenant)) for row in target.packages)
+    }
+
+    index = restrict_index(fleet, permissions)
+
+    assert {target.name for target in index.targets} == readable
+    text = json.dumps(ADAPTER.dump_python(index, mode="json"))
+    assert not mentions_any(text, set(NAMES) - readable)
