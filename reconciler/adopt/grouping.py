@@ -227,7 +227,7 @@ def _choose_unused_name(text: str, used: set[str]) -> str:
 
 def _build_repositories(names: Mapping[RepositoryReference, str]) -> Documents:
     return tuple(
-        build_catalog(name, repository.type, repository.url, repository.branch)
+        build_catalog(name, repository.type, repository.url, repository.branch, is_insecure=repository.is_insecure)
         for repository, name in sorted(names.items(), key=lambda pair: pair[1])
         if repository != _ORIGINALS
     )

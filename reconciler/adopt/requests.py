@@ -13,11 +13,17 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 
 @dataclass(frozen=True)
 class RepositoryReference:
-    """A repository with upstream packages. `branch` is "" if the type is not `git`."""
+    """A repository with upstream packages.
+
+    Attributes:
+        branch: The branch, or "" if the type is not `git`.
+        is_insecure: Whether a chart repository or registry is read with plain HTTP.
+    """
 
     type: RepositoryType
     url: str
     branch: str = ""
+    is_insecure: bool = False
 
 
 @dataclass(frozen=True)

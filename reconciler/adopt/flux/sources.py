@@ -85,7 +85,7 @@ def normalize_folder(path: str) -> str:
 def build_artifact_upstream(source: SourceDocument) -> UpstreamReference:
     """Return the upstream for the artifact of an OCIRepository."""
     registry, _, package = get_text(source.spec, "url").rstrip("/").rpartition("/")
-    repository = RepositoryReference("oci", registry)
+    repository = RepositoryReference("oci", registry, is_insecure=source.spec.get("insecure") is True)
     return UpstreamReference(repository, package, tuple(_read_oci_reference(source).items()))
 
 
@@ -110,7 +110,8 @@ def build_chart_upstream(
         return source.report(("spec", "url"), "the URL contains credentials", "Move them to the settings.")
     match source.data["kind"]:
         case "HelmRepository":
-            return UpstreamReference(RepositoryReference("helm", url), chart, (("version", version or "*"),))
+            repository = RepositoryReference("helm", url, is_insecure=source.spec.get("insecure") is True)
+            return UpstreamReference(repository, chart, (("version", version or "*"),))
         case "OCIRepository":
             return _build_registry_upstream(source)
         case _:

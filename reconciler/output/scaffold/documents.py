@@ -23,18 +23,21 @@ def format_documents(documents: Iterable[Mapping[str, Any]]) -> str:
     return "---\n".join(map(yaml.emit, documents))
 
 
-def build_catalog(name: str, kind: str, url: str, branch: str = "") -> dict[str, Any]:
+def build_catalog(name: str, kind: str, url: str, branch: str = "", *, is_insecure: bool = False) -> dict[str, Any]:
     """Return a Repository with upstream packages.
 
     Args:
         kind: `git`, `helm` or `oci`.
         branch: The branch of a Git repository, or "" for the default.
+        is_insecure: Whether a chart repository or registry is read with plain HTTP.
     """
+    insecure = {"insecure": True} if is_insecure else {}
+    location: dict[str, Any]
     match kind:
         case "helm":
-            location = {"url": url}
+            location = {"url": url, **insecure}
         case "oci":
-            location = {"registry": url.removeprefix("oci://")}
+            location = {"registry": url.removeprefix("oci://"), **insecure}
         case _:
             location = {"repo": url, **({"branch": branch} if branch else {})}
     return _build_repository(name, {}, {"type": kind, kind: location})
