@@ -23,7 +23,6 @@ from reconciler.krm.findings import Finding, create_internal_error_finding, sele
 from reconciler.krm.internal_errors import ExpectedError, InternalFailure
 from reconciler.krm.objects import ObjectKey
 from reconciler.output.commit_messages import format_hydrator_metadata
-from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.carry_over.checkpoint import create_checkpoint, has_same_result
 from reconciler.planning.carry_over.other_shards import (
     OtherShardPlans,
@@ -253,6 +252,7 @@ class PassContext:
             self._decide,
             self._render_and_count,
             self._record_executor_render,
+            self._services.functions.identity,
         )
         for index, decision in enumerate(batches.decide_targets(prepared)):
             self.report_progress("planning", len(cached) + index, len(targets))
@@ -676,9 +676,6 @@ class PassContext:
         rendered = result.rendered
         record_render(variant.owner.key.group, result.timing, has_failed=bool(select_errors(rendered.findings)))
         record_function_calls(result.timing.function_calls)
-        for name in filter(is_function_trace_key, rendered.trace):
-            # Request the identity of each function that the render used, so that the pass records it as an input.
-            self._services.functions.identity(name)
         return rendered
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 
+from reconciler.catalog.trace import ABSENT_FINGERPRINT
 from reconciler.controllers.results import PackageTarget, Variant
 from reconciler.executors.executor import (
     Executor,
@@ -24,6 +25,7 @@ from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.package_changes import cache_changes
 from reconciler.packages.functions.function import InterruptedFunctionError
+from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.package_decision import RenderFunction
 from reconciler.planning.decide.target_inputs import PreparedTarget
@@ -63,15 +65,20 @@ class RenderBatches:
         decide: TargetDecider,
         render: RenderFunction,
         record_render: Callable[[Variant, RenderedPackage], PackageRender],
+        identify_function: Callable[[str], str],
     ) -> None:
         """Initialize the batches of one pass.
 
         Args:
             executor: The executor. If None, all packages are rendered in this process.
             create_context: Creates the context that the executor needs. This function is called before the first job.
-            record_render: Called with each render that the executor returns. Returns the rendered package.
+            record_render: Called with each render of the executor that is used. Returns the rendered package.
+            identify_function: Returns the identity of a function or program in this process, by its key in a trace. ""
+                if the identity cannot be determined now.
         """
         self._executor = executor
+        self._identify_function = identify_function
+        self._refused_functions: set[str] = set()
         self._record_render = record_render
         self._create_context = create_context
         self._decide = decide
@@ -177,6 +184,30 @@ class RenderBatches:
             return {}
         return {job.variant.target: result for job, result in zip(batch.jobs, results, strict=True)}
 
+    def _has_same_functions(self, variant: Variant, rendered: PackageRender) -> bool:
+        """Return whether a worker called the functions and programs that this process would call.
+
+        A worker on another host can have another version of a program, such as helm. The first difference of each
+        function is logged. A function that exists only on workers is accepted.
+        """
+        # Request all identities, so that the pass records each function as an input.
+        expected = {name: self._identify_function(name) for name in rendered.trace if is_function_trace_key(name)}
+        different = {
+            name: identity
+            for name, identity in expected.items()
+            if identity not in ("", ABSENT_FINGERPRINT, rendered.trace[name])
+        }
+        for name in different.keys() - self._refused_functions:
+            self._refused_functions.add(name)
+            log.warning(
+                "worker_render_refused",
+                package=str(variant.target),
+                function=name,
+                expected=different[name],
+                actual=rendered.trace[name],
+            )
+        return not different
+
     def _create_render_function(self, results: dict[PackageTarget, JobResult]) -> RenderFunction:
         def render(variant: Variant, inputs: RenderInputs) -> PackageRender:
             result = results.pop(variant.target, None)
@@ -184,7 +215,7 @@ class RenderBatches:
                 raise result
             # Render in this process if the first decision did not request this render, for example because of
             # templates.
-            if result is None:
+            if result is None or not self._has_same_functions(variant, result.rendered):
                 return self._render(variant, inputs)
             cache_changes(result.previous_tree, result.rendered.files.id, result.changes)
             return self._record_render(variant, result)

@@ -28,6 +28,8 @@ from reconciler.executors.executor import (
 from reconciler.executors.processes import ProcessExecutor
 from reconciler.reconcile import render_batches as ahead
 from reconciler.settings import Settings
+from tests.scenarios.test_render_helm_chart import package as build_chart_package
+from tests.support.charts import FakeHelm
 from tests.support.failing_renderers import EndlessRenderer, KillingRenderer, RaisingRenderer, UnpicklableFactory
 from tests.support.world import World, package, small_world, variant
 
@@ -181,6 +183,65 @@ def test_packages_of_a_worker_that_does_not_answer_are_rendered_here(
     assert "within 1 seconds (setting `rendering.timeout_seconds`)" in event["message"]
     worker = int(next(marks.iterdir()).name)
     assert not Path(f"/proc/{worker}").exists() or "Z" in Path(f"/proc/{worker}/stat").read_text().split()[2]
+
+
+@pytest.mark.emits("worker_render_refused")
+def test_package_of_a_worker_with_another_helm_is_rendered_here(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = create_chart_world(tmp_path / "world", FakeHelm(tmp_path / "here"))
+    worker_helm = FakeHelm(tmp_path / "worker")
+    worker_helm.behave(output=CHART_OUTPUT.replace("ClusterIP", "NodePort"))
+    use(monkeypatch, make(build_chart_factory(world, worker_helm)))
+
+    with capture_logs() as events:
+        world.sync()
+
+    assert len(worker_helm.calls()) == 1
+    assert "type: ClusterIP" in world.text("drafts/berlin", "shop/service_web.yaml")
+    (event,) = (event for event in events if event["event"] == "worker_render_refused")
+    assert event["package"] == "berlin/shop"
+    assert event["expected"] != event["actual"]
+    assert "render-helm-chart" in event["function"]
+    assert world.sync_until_unchanged().report.render_count == 0
+
+
+def test_package_of_a_worker_with_the_same_helm_is_used(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helm = FakeHelm(tmp_path / "here")
+    world = create_chart_world(tmp_path / "world", helm)
+    use(monkeypatch, make(build_chart_factory(world, helm)))
+
+    with capture_logs() as events:
+        result = world.sync()
+
+    assert result.outcomes["berlin/shop"] == "draft"
+    assert len(helm.calls()) == 1
+    assert not [event for event in events if event["event"] == "worker_render_refused"]
+
+
+CHART_OUTPUT = (
+    "---\n# Source: web/templates/service.yaml\n"
+    "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {type: ClusterIP}\n"
+)
+
+
+def create_chart_world(folder: Path, helm: FakeHelm) -> World:
+    """Create a world with a package whose function renders a chart."""
+    helm.behave(output=CHART_OUTPUT)
+    world = small_world(folder, sources={"helm": {"program": str(helm.path)}})
+    world.release("shop", "v1", build_chart_package())
+    world.write({"shop.yaml": variant("shop", "berlin", "shop")})
+    return world
+
+
+def build_chart_factory(world: World, helm: FakeHelm) -> SettingsRendererFactory:
+    """Return a factory whose workers use another program and another cache than the pass."""
+    sources = {"helm": {"program": str(helm.path)}}
+    cache = str(world.folder / "worker-cache")
+    settings = Settings.model_validate({"merge": world._read_settings().merge, "sources": sources, "cache": cache})
+    return SettingsRendererFactory(settings.model_dump_json(), "")
 
 
 def test_packages_for_a_cluster_without_workers_are_rendered_here(
