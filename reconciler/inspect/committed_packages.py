@@ -162,6 +162,19 @@ class PastConfig:
             f"in {config}, {owner_name} does not request the package {package.package_target}", is_mismatch=True
         )
 
+    def find_tenant(self, package: CommittedPackage) -> str | None:
+        """Return the tenant whose object produced the package. The platform team has the name "".
+
+        Return None if no object of this config produced the package.
+        """
+        for package_target in self._list_package_targets(package):
+            variants: list[Variant | StalledVariant] = [*self._variants.get(package_target, ())]
+            variants += self._stalled_variants.get(package_target, ())
+            for variant in variants:
+                if variant.owner.as_data() == package.recorded.owner:
+                    return variant.tenant
+        return None
+
     def _list_package_targets(self, package: CommittedPackage) -> Iterator[PackageTarget]:
         """Yield the possible locations of the package in this config.
 

@@ -66,12 +66,24 @@ def list_related_trees(package: CommittedPackage, past_config: PastConfig) -> tu
 
 
 def read_related_packages(package: CommittedPackage, past_config: PastConfig, commit: CommitId) -> PackageTrees:
-    """Return the trees at `commit` of all other packages that contain or inherit Kafka templates."""
+    """Return the trees at `commit` of the other packages that contain or inherit Kafka templates.
+
+    If the config has tenants, return only the packages of the same tenant, because a render reads no other packages.
+    """
     target, remote, template_merger = package.target, package.remote, past_config.renderer.template_merger
     names = (name for name in list_packages(target, remote, commit) if name != package.package)
     trees = {name: tree for name in names if (tree := remote.find_tree_at(commit, target.get_package_path(name)))}
-    return {
+    related = {
         name: tree
         for name, tree in trees.items()
         if template_merger.has_template_roles_in_tree(tree, partial(remote.read_files, tree))
+    }
+    if not past_config.catalog.tenants:
+        return related
+    tenant = past_config.find_tenant(package)
+    others = {name: read_package(target, remote, name, commit) for name in related}
+    return {
+        name: tree
+        for name, tree in related.items()
+        if isinstance(other := others[name], CommittedPackage) and past_config.find_tenant(other) == tenant
     }

@@ -14,7 +14,13 @@ from reconciler.inspect.package_history import PackageHistory
 from reconciler.reconcile.config_source import ConfigHistory, ConfigSnapshot
 from tests.support.command_line import CommandResult, run_in
 from tests.support.git_repositories import git, read_refs
-from tests.support.history_world import HistoryWorld, history_published, rollout_history, templates_history
+from tests.support.history_world import (
+    HistoryWorld,
+    history_published,
+    rollout_history,
+    templates_history,
+    templates_of_tenants,
+)
 from tests.support.policies import RINGS
 from tests.support.prepared_worlds import begin
 from tests.support.world import World, config_map, package, repository, variant
@@ -335,3 +341,12 @@ def test_templates_are_merged_with_the_recorded_parents(tmp_path: Path) -> None:
     world = begin(tmp_path, templates_history)
 
     assert set(read_verdicts(world).values()) == {"reproduced"}
+
+
+def test_templates_of_other_tenants_are_not_read(tmp_path: Path) -> None:
+    world = begin(tmp_path, templates_of_tenants)
+
+    verdicts = read_verdicts(world)
+
+    assert {"lisbon/kafka", "lisbon/payments/kafka", "lisbon/payments/readers"} <= verdicts.keys()
+    assert set(verdicts.values()) == {"reproduced"}

@@ -15,6 +15,7 @@ from tests.support.history_world import (
     HistoryWorld,
     rollout_history,
     templates_history,
+    templates_of_tenants,
     with_history,
 )
 from tests.support.policies import policy, policy_world, publish, replicas
@@ -287,6 +288,16 @@ def test_an_inherited_value_names_the_package_of_its_kafka(tmp_path: Path) -> No
 
     assert (result["value"], result["reason"]) == ("calm", "templates")
     assert "berlin/kafka" in result["message"]
+
+
+def test_an_inherited_value_names_no_package_of_another_tenant(tmp_path: Path) -> None:
+    world = begin(tmp_path, templates_of_tenants)
+
+    result = read_answer(world, "lisbon/brokers", "KafkaNodePool/brokers", "/spec/template/pod/priorityClassName")
+
+    assert (result["value"], result["reason"]) == ("calm", "templates")
+    assert "lisbon/kafka" in result["message"]
+    assert "payments" not in result["message"]
 
 
 def test_an_option_of_a_plugin_is_selected_by_its_name(tmp_path: Path) -> None:

@@ -68,6 +68,23 @@ class HistoryWorld(World):
         self.sync()
 
 
+_TENANT = """
+apiVersion: reconciler.dev/v1alpha1
+kind: Tenant
+metadata: {name: payments}
+spec:
+  directories: [teams/payments/**]
+  allow:
+    upstreams: ["**"]
+    targets: {selector: {}}
+    kinds: ["**"]
+    packages: ["**"]
+    namespaces: ["**"]
+    clusterScopedResources: ["**"]
+    functions: {images: ["**"]}
+"""
+
+
 def with_history(world: World) -> HistoryWorld:
     """Return a fleet whose first config commit contains the current config folder."""
     history_world = HistoryWorld(world.folder, **world._settings)
@@ -103,5 +120,28 @@ def templates_history(folder: Path) -> HistoryWorld:
     world.publish()
     world.release("kafka", "v2", bundle("kafka", kafka=kafka({"pod": {"priorityClassName": "calm"}})))
     world.change({"kafka/berlin.yaml": variant("kafka-berlin", "berlin", "kafka", "v2")})
+    world.publish()
+    return world
+
+
+def templates_of_tenants(folder: Path) -> HistoryWorld:
+    """Return two clusters with Kafkas and node pools. On Lisbon, a tenant has copies of the Kafka and of a node pool.
+
+    The last commit changes the templates of both Kafkas on Lisbon.
+    """
+    world = template_world(folder)
+    copies = {name: variant(f"a-{name}", "lisbon", f"payments/{name}", upstream=name) for name in ("kafka", "readers")}
+    world.write(
+        {"tenants/payments.yaml": _TENANT, **{f"teams/payments/{name}.yaml": text for name, text in copies.items()}}
+    )
+    world = with_history(world)
+    world.publish()
+    world.release("kafka", "v2", bundle("kafka", kafka=kafka({"pod": {"priorityClassName": "calm"}})))
+    world.change(
+        {
+            "kafka/lisbon.yaml": variant("kafka-lisbon", "lisbon", "kafka", "v2"),
+            "teams/payments/kafka.yaml": variant("a-kafka", "lisbon", "payments/kafka", "v2", upstream="kafka"),
+        }
+    )
     world.publish()
     return world
