@@ -226,6 +226,22 @@ class CatalogServices:
         )
         return select_owned(result, view, tenant) if catalog.tenants else result
 
+    def list_requested_variants(self, catalog: Catalog, remotes: Remotes, now: int) -> tuple[Variant, ...]:
+        """Return the package variants that the PackageVariants and PackageVariantSets of a catalog request.
+
+        The catalog can be an earlier config. The caches of the controllers are not used.
+        """
+        fleet, variants = self._fleets.get_fleet_config(catalog), list[Variant]()
+        inputs = _PassInputs(catalog, fleet, remotes, {}, RecordedSetPackages(), self._build_upstreams(remotes), now)
+        rules = self._build_upstream_rules(catalog, fleet)
+        for tenant in ("", *catalog.tenants.by_name):
+            view, limits = catalog.select_visible(tenant), self._get_limits(catalog, tenant)
+            result = generate_package_variants(
+                view, self._build_variant_inputs(inputs, limits, rules.get_check(tenant))
+            )
+            variants += (select_owned(result, view, tenant) if catalog.tenants else result).variants
+        return tuple(variants)
+
     def _build_upstream_rules(self, catalog: Catalog, fleet: FleetConfig) -> UpstreamRules:
         return UpstreamRules(catalog.tenants, self._find_credential_tenant, fleet.upstream_urls)
 

@@ -57,6 +57,7 @@ def build_pass_services(
         list_urls=fleets.list_urls,
         list_settings_urls=fleets.list_settings_urls,
         run_controllers=catalogs.run_controllers,
+        list_requested_variants=catalogs.list_requested_variants,
         lint=catalogs.lint,
         read_cluster_versions=fleets.read_cluster_versions,
         create_renderer=catalogs.create_renderer,

@@ -162,6 +162,11 @@ class UpstreamPackage:
         return (*(package.url for package in packages), *(dependency.repository.url for dependency in dependencies))
 
     @property
+    def named_packages(self) -> tuple[PackageSource, ...]:
+        """All sources with their names. A package with one upstream is one source with the name ""."""
+        return self.sources or (PackageSource("", self),)
+
+    @property
     def has_chart(self) -> bool:
         """Whether a source is rendered as a chart."""
         return any(package.chart for package in self.packages)

@@ -63,6 +63,10 @@ def _list_no_versions(paths: Collection[str]) -> Iterator[FileTree]:
     return iter(())
 
 
+def _read_no_config(commit: CommitId) -> ConfigSnapshot | None:
+    return None
+
+
 def _read_no_kinds(paths: Collection[str]) -> Mapping[str, str]:
     return {}
 
@@ -86,6 +90,8 @@ class ConfigSnapshot:
         list_earlier_versions: A function that receives file paths. For each commit that changed one of these files, it
             yields the files before the commit. It starts with the newest commit and follows first parents. It yields
             nothing for a plain folder, and raises GitError.
+        read_earlier: A function that returns the config at an earlier commit in the history of this commit. It returns
+            None for other commits and for a plain folder, and raises GitError.
     """
 
     id: str
@@ -101,6 +107,7 @@ class ConfigSnapshot:
     list_earlier_versions: Callable[[Collection[str]], Iterator[FileTree]] = field(
         default=_list_no_versions, compare=False
     )
+    read_earlier: Callable[[CommitId], ConfigSnapshot | None] = field(default=_read_no_config, compare=False)
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -185,7 +192,14 @@ class ConfigCommitReader:
             directory=self._directory, has_directory=directory is not None and directory.is_tree,
             read_entry_kinds=partial(self._read_entry_kinds, commit_data.tree),
             list_earlier_versions=partial(self._list_earlier_versions, commit),
+            read_earlier=partial(self._read_earlier, commit),
         )  # fmt: skip
+
+    def _read_earlier(self, commit: CommitId, earlier: CommitId) -> ConfigSnapshot | None:
+        if self._repository.merge_base(earlier, commit) != earlier:
+            return None
+        # Use another reader, so that the cache of this reader keeps the files of the current commit.
+        return ConfigCommitReader(self._repository, self._directory).read(earlier)
 
     def _list_earlier_versions(self, commit: CommitId, paths: Collection[str]) -> Iterator[FileTree]:
         prefix = f"{self._directory}/" if self._directory else ""

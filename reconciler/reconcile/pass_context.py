@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import FALLBACK_COMMIT_SECONDS, BlobId, CommitId, FileTree, TreeId
@@ -96,6 +97,9 @@ from reconciler.telemetry.render_metrics import (
     record_render,
     trace_render,
 )
+
+if TYPE_CHECKING:
+    from reconciler.reconcile.recorded_configs import RecordedConfigs
 
 _NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
 
@@ -557,6 +561,7 @@ class PassContext:
             self._renderer.dependency_reader, self._create_contents(remote), self._render_and_count, self._text_writer,
             self._services.draft_template, self.config.seconds, self._services.removal_template,
             self._renderer.template_merger, self._origin, self._renderer.engine.hold_kinds,
+            self._find_recorded_variant,
         )  # fmt: skip
         promoter_branch = find_promoter_branch(target, self._services.draft_template)
         metadata_path = find_metadata_path(target, promoter_branch) if promoter_branch else None
@@ -567,6 +572,16 @@ class PassContext:
             outcomes = self._cache.find_known_outcomes(target, remote.refs, claims, self._read_cached_requests)
             return replace(prepared, known_outcomes=outcomes)
         return prepared
+
+    def _find_recorded_variant(self, config: str, variant: Variant) -> Variant | str:
+        return self._recorded_configs.find_variant(config, variant)
+
+    @cached_property
+    def _recorded_configs(self) -> RecordedConfigs:
+        # Import the module here, because a pass needs it only after a state was lost.
+        from reconciler.reconcile.recorded_configs import RecordedConfigs
+
+        return RecordedConfigs(self.config, self._remotes, self._services, self._now)
 
     @cached_property
     def _origin(self) -> ConfigOrigin:

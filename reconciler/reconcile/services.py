@@ -10,7 +10,7 @@ from reconciler.catalog.definition_conflicts import DefinitionConflict
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.controllers.clusters.inventory import KnownClusters
 from reconciler.controllers.components.component_types import GeneratedKind
-from reconciler.controllers.results import ControllerResult
+from reconciler.controllers.results import ControllerResult, Variant
 from reconciler.executors.executor import Executor
 from reconciler.git.errors import GitError
 from reconciler.git.push_outcomes import PushOutcome
@@ -140,6 +140,9 @@ class PassServices:
         preload: Imports the code that a config needs, while remotes are being fetched.
         list_urls: Returns the URLs of all upstreams, and the URLs of all targets.
         list_settings_urls: Returns the URL of each repository in the settings, or the error if the URL cannot be used.
+        list_requested_variants: Returns the package variants that PackageVariants and PackageVariantSets request,
+            without recorded states and without the caches of the controllers. The arguments are the catalog, the
+            remotes, and the time in seconds since 1970.
         find_rival_claims: Finds definition conflicts: different objects that define the same cluster, name or target.
         find_claimed_targets: Returns the targets that the objects in definition conflicts define, by object.
         create_text_writer: Creates the writer of commit messages and status files for a config ID.
@@ -161,6 +164,7 @@ class PassServices:
     list_urls: Callable[[Catalog], tuple[Sequence[str], Sequence[str]]]
     list_settings_urls: Callable[[], Mapping[str, str | GitError]]
     run_controllers: ControllerRunner
+    list_requested_variants: Callable[[Catalog, Remotes, int], Sequence[Variant]]
     lint: ConfigLinter
     read_cluster_versions: Callable[[Catalog], KnownClusters]
     find_target_conflicts: Callable[[Catalog], Mapping[ObjectKey, Finding]]

@@ -81,7 +81,7 @@ def _build_source(upstream: UpstreamPackage, trace: Trace) -> dict[str, Any]:
         "namespace": chart.namespace,
         "kubeVersion": chart.kube_version,
         "apiVersions": list(chart.api_versions),
-        "valuesDigest": upstream.values.fingerprint,
+        "valuesDigest": upstream.values.digest,
     }
     return omit_empty({"kind": upstream.kind, "engine": omit_empty({"name": name, "version": version}), **options})
 

@@ -123,6 +123,11 @@ class ChartValues:
         """
         return compute_digest([_describe_entry(entry) for entry in self.entries]) if self.has_source_files else ""
 
+    @property
+    def digest(self) -> str:
+        """The digest of the values from the config, and of the order of files in other sources."""
+        return self.fingerprint or compute_digest(self.config_text)
+
     def resolve(self, sources: Mapping[str, ValuesSource]) -> ResolvedValues:
         """Read the values files of other sources, and merge all layers.
 

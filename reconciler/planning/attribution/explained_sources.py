@@ -88,9 +88,8 @@ class ExplainedSources:
 
     @cached_property
     def _sources(self) -> Mapping[str, PackageSource]:
-        """The sources by name. A package with one upstream has one source with the name ""."""
-        sources = self.upstream.sources or (PackageSource("", self.upstream),)
-        return {source.name: source for source in sources}
+        """The sources by name, as in `UpstreamPackage.named_packages`."""
+        return {source.name: source for source in self.upstream.named_packages}
 
     def find_origin(self, file: str) -> FileOrigin | None:
         """Return the origin of a file of the package before local changes. Return None if no source contains it."""

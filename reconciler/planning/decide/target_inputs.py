@@ -25,6 +25,7 @@ from reconciler.planning.model.outcomes import Blocked, PackageOutcome
 from reconciler.planning.model.sources import PackageContentStore
 from reconciler.planning.model.state import ObservedPackage, PackageRecord, TargetState
 from reconciler.planning.model.targets import PackagePathIndex, Target, list_folders_above
+from reconciler.planning.observe.base_recovery import RecordedVariantFinder, RecoveryInputs, find_no_variant
 from reconciler.planning.observe.state_recovery import recover_state
 from reconciler.planning.observe.target_snapshot import (
     GitObjectReader,
@@ -397,6 +398,12 @@ class PlanningContext:
     template_merger: TemplateMerger = field(default_factory=TemplateMerger)
     config_origin: ConfigOrigin = field(default_factory=ConfigOrigin)
     hold_kinds: Collection[str] = ()
+    find_recorded_variant: RecordedVariantFinder = find_no_variant
+
+    @property
+    def recovery_inputs(self) -> RecoveryInputs:
+        """The inputs for the recovery of lost state."""
+        return RecoveryInputs(self.contents, self.hold_kinds, self.find_recorded_variant)
 
 
 @dataclass(frozen=True)
@@ -435,7 +442,7 @@ def prepare_target(
     moved = replace(state, url=target.display_url) if has_other_url(target, state) else state
     current = track_drafts(track_publications(moved, target, heads, objects), target, heads, objects)
     snapshot = TargetSnapshot(target, current, heads, objects, context.draft_template, context.removal_template)
-    recovered = recover_state(snapshot, claims.variants, context.contents, context.hold_kinds)
+    recovered = recover_state(snapshot, claims.variants, context.recovery_inputs)
     return PreparedTarget(target, claims, state, recovered, context)
 
 

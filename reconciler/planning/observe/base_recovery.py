@@ -7,18 +7,43 @@ merge would treat them as local changes.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.controllers.results import ACCEPT_BASE, UpstreamPackage, Variant, read_upstream_status
 from reconciler.krm.internal_errors import InternalFailure, ScopeFailedError, isolation_boundary
 from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.packages.artifacts import ArtifactVersion
 from reconciler.planning.model.sources import PackageContentStore, SourceContent, SourceFailedError
 from reconciler.planning.render.held_resources import restore_held_resources
 
 # The fields of a chart request, by their name in `inputs.source` of a status file.
 _REQUEST_FIELDS = {"releaseName": "release_name", "namespace": "namespace", "kubeVersion": "kube_version"}
+
+RecordedVariantFinder = Callable[[str, Variant], Variant | str]
+"""Returns the variant that an earlier config requests for the package and the owner of a current variant.
+
+The first argument is the ID of the config. If the variant is unknown, the result is the reason as a part of a sentence.
+"""
+
+
+def find_no_variant(config: str, variant: Variant) -> str:
+    """Return the reason why the variant is unknown, if earlier configs cannot be read."""
+    return f"config {config} cannot be read"
+
+
+@dataclass(frozen=True)
+class RecoveryInputs:
+    """The data that recovery reads, besides the snapshot of a target.
+
+    Attributes:
+        hold_kinds: The kinds of resources that stay in a package until a person confirms their deletion.
+    """
+
+    contents: PackageContentStore
+    hold_kinds: Collection[str]
+    find_recorded_variant: RecordedVariantFinder
 
 
 @dataclass(frozen=True)
@@ -45,93 +70,213 @@ class UnavailableBase:
     failure: InternalFailure | None = None
 
 
+@dataclass(frozen=True)
+class _RecordedInputs:
+    """The fields of a status file that describe the base and its render.
+
+    Attributes:
+        config: The ID of the config.
+        upstream: The upstream in the format of `UpstreamPackage.pin`.
+        options: The options of the render of each source, by the name of the source. A single source has the name "".
+        dependencies: The versions of the charts that the chart of each source requires, by the name of the source.
+        engine: The program that rendered the base, such as "helm/3.22 sha256:…". "" if it is not recorded.
+    """
+
+    base: TreeId
+    merged: TreeId
+    rendered: TreeId
+    config: str
+    upstream: Mapping[str, Any]
+    options: Mapping[str, Mapping[str, Any]]
+    dependencies: Mapping[str, Mapping[str, ArtifactVersion]]
+    engine: str
+
+    @classmethod
+    def from_status(cls, status: Mapping[str, Any]) -> _RecordedInputs:
+        """Read a status file. Raises KeyError, TypeError or AttributeError if it is not valid."""
+        trees, inputs, upstream = status["trees"], status["inputs"], status["upstream"]["to"]
+        source = inputs["source"]
+        options = {"": source, **{entry["name"]: entry for entry in source.get("sources", ())}}
+        packages = {"": upstream, **{entry["name"]: entry for entry in upstream.get("sources", ())}}
+        return cls(
+            TreeId(trees["base"]), TreeId(trees["merged"]), TreeId(trees["rendered"]), inputs["config"],
+            read_upstream_status(upstream), options,
+            {name: _read_dependencies(package) for name, package in packages.items()},
+            "/".join(source.get("engine", {}).values()),
+        )  # fmt: skip
+
+    def restore_upstream(self, source: UpstreamPackage) -> UpstreamPackage | None:
+        """Return an upstream with the recorded versions and options. The values are those of the given upstream.
+
+        Return None if the recorded upstream had other sources.
+        """
+        pinned = source.pin(self.upstream)
+        if pinned is None or not pinned.sources:
+            return self._restore_options(pinned, "") if pinned else None
+        sources = tuple(
+            replace(entry, upstream=self._restore_options(entry.upstream, entry.name)) for entry in pinned.sources
+        )
+        return replace(pinned, sources=sources)
+
+    def _restore_options(self, upstream: UpstreamPackage, name: str) -> UpstreamPackage:
+        if upstream.chart is None:
+            return upstream
+        options, versions = self.options.get(name, {}), self.dependencies.get(name, {})
+        fields: dict[str, Any] = {field: options[key] for key, field in _REQUEST_FIELDS.items() if key in options}
+        dependencies = tuple(
+            replace(dependency, version=versions.get(dependency.name, dependency.version))
+            for dependency in upstream.chart_dependencies
+        )
+        request = replace(upstream.chart, **fields, api_versions=tuple(options.get("apiVersions", ())))
+        return replace(upstream, chart=request, chart_dependencies=dependencies)
+
+    def has_same_values(self, upstream: UpstreamPackage) -> bool:
+        """Return whether all charts have the recorded values."""
+        charts = [source for source in upstream.named_packages if source.upstream.chart]
+        return all(
+            self.options.get(chart.name, {}).get("valuesDigest") == chart.upstream.values.digest for chart in charts
+        )
+
+
+def _read_dependencies(upstream: Mapping[str, Any]) -> dict[str, ArtifactVersion]:
+    return {
+        entry["name"]: ArtifactVersion(entry["version"], entry["digest"]) for entry in upstream.get("dependencies", ())
+    }
+
+
+@dataclass(frozen=True)
+class _BaseRender:
+    """A render of the base.
+
+    Attributes:
+        content: The rendered source. None if it cannot be rendered.
+        files: The rendered files with the resources that are held in the package. None if there is no content.
+        error: The reason why the source cannot be rendered, or "".
+    """
+
+    upstream: UpstreamPackage
+    content: SourceContent | None = None
+    files: FileTree | None = None
+    error: str = ""
+
+
 def recover_base(
-    variant: Variant,
-    source: UpstreamPackage,
-    status: Mapping[str, Any],
-    tree: TreeId,
-    contents: PackageContentStore,
-    hold_kinds: Collection[str],
+    variant: Variant, source: UpstreamPackage, status: Mapping[str, Any], tree: TreeId, inputs: RecoveryInputs
 ) -> RecoveredBase | UnavailableBase:
     """Return the base that a status file names.
+
+    The base is rendered with the current values. If the result is not the recorded base, it is rendered with the values
+    of the recorded config.
 
     Args:
         source: The upstream of the variant.
         tree: The package on the branch of the status file. It can contain local changes.
-        hold_kinds: The kinds whose resources can be held, as for `hold_removed_resources`.
 
     Raises:
         KeyError, TypeError, AttributeError: The status file is not valid.
     """
-    recorded = _restore_upstream(source, status)
-    base, rendered = TreeId(status["trees"]["base"]), status["trees"]["rendered"]
+    recorded = _RecordedInputs.from_status(status)
     try:
         with isolation_boundary(f"base of package {variant.target}"):
-            content = contents.read_source(recorded)
+            recovery = _BaseRecovery(variant, recorded, tree, inputs)
+            recovered = recovery.recover(source)
     except ScopeFailedError as error:
         return UnavailableBase(error.failure.message, error.failure)
-    except SourceFailedError as error:
-        return _use_accepted_base(variant, recorded, contents.read_tree(tree), tree, str(error), contents)
-    found = content.files
-    if found.id != base:
-        found = restore_held_resources(found, contents.read_tree(tree), hold_kinds)
-    if found.id != base:
-        reason = _explain_difference(source, status, content)
-        return _use_accepted_base(variant, recorded, content.files, tree, reason, contents)
-    has_local_changes = status["trees"]["merged"] != base or rendered != tree
-    # The source with local changes is unknown. Use the package, because its steps have no effect if they are repeated.
-    return RecoveredBase(
-        contents.store_tree(found), tree if has_local_changes else base, recorded.summary, recorded.chart_release
-    )
-
-
-def _restore_upstream(source: UpstreamPackage, status: Mapping[str, Any]) -> UpstreamPackage:
-    """Return the upstream with the recorded version and options. The values are those of the variant."""
-    recorded = source.pin(read_upstream_status(status["upstream"]["to"]))
-    if recorded is None:
+    if recovered is None:
         raise KeyError("the status file names other sources")
-    options = status["inputs"]["source"]
-    if recorded.chart is None:
-        return recorded
-    fields: dict[str, Any] = {field: options[name] for name, field in _REQUEST_FIELDS.items() if name in options}
-    return replace(
-        recorded, chart=replace(recorded.chart, **fields, api_versions=tuple(options.get("apiVersions", ())))
-    )
+    return recovered
 
 
-def _use_accepted_base(
-    variant: Variant,
-    recorded: UpstreamPackage,
-    candidate: FileTree,
-    tree: TreeId,
-    reason: str,
-    contents: PackageContentStore,
-) -> RecoveredBase | UnavailableBase:
-    """Return the base that the owner accepts instead of the recorded base."""
-    if variant.strategy == "force-delete-replace":
-        # With the package as its own base, the update replaces all files.
-        return RecoveredBase(tree, tree, recorded.summary, recorded.chart_release)
-    if candidate.id in variant.accepted_bases:
-        return RecoveredBase(contents.store_tree(candidate), tree, recorded.summary, recorded.chart_release)
-    owner = variant.owner.parent or variant.owner.key
-    effect = "update all files and discard local changes" if candidate.id == tree else "use the files of this render"
-    return UnavailableBase(
-        f"the state of package {variant.target} is lost, and its base cannot be restored from {recorded.summary}:"
-        f" {reason} (next step: remove this cause; or set updateStrategy: force-delete-replace to discard local"
-        f" changes; or annotate {owner} with {ACCEPT_BASE}: {candidate.id} to {effect})"
-    )
+@dataclass(frozen=True)
+class _BaseRecovery:
+    """The recovery of the base of one version of a package."""
 
+    variant: Variant
+    recorded: _RecordedInputs
+    tree: TreeId
+    inputs: RecoveryInputs
 
-def _explain_difference(source: UpstreamPackage, status: Mapping[str, Any], content: SourceContent) -> str:
-    recorded = status["inputs"]["source"]
-    engine = "/".join(recorded.get("engine", {}).values())
-    reasons = [
-        f"the engine is {program} now, and was {engine}"
-        for program in content.programs.values()
-        if engine and program != engine
-    ]
-    if source.chart and recorded.get("valuesDigest") != source.values.fingerprint:
-        reasons.append(f"the values have changed since config {status['inputs']['config']}")
-    if not reasons:
-        reasons.append("options of the render have changed")
-    return f"the render has tree {content.files.id} and not {status['trees']['base']}: {'; '.join(reasons)}"
+    def recover(self, source: UpstreamPackage) -> RecoveredBase | UnavailableBase | None:
+        """Return the base, or the reason why it is not available. Return None if the package had other sources."""
+        current = self._render(source)
+        if current and self._is_recorded(current):
+            return self._accept(current)
+        found = self.inputs.find_recorded_variant(self.recorded.config, self.variant)
+        earlier = None
+        if isinstance(found, Variant) and found is not self.variant and found.upstream:
+            earlier = self._render(found.upstream)
+        if earlier and self._is_recorded(earlier):
+            return self._accept(earlier)
+        last = earlier or current
+        return self._use_accepted_base(last, found if isinstance(found, str) else "") if last else None
+
+    def _render(self, source: UpstreamPackage) -> _BaseRender | None:
+        """Render the recorded version of a source. Return None if the recorded upstream had other sources."""
+        upstream = self.recorded.restore_upstream(source)
+        if upstream is None:
+            return None
+        contents = self.inputs.contents
+        try:
+            content = contents.read_source(upstream)
+        except SourceFailedError as error:
+            return _BaseRender(upstream, error=str(error))
+        files = content.files
+        if files.id != self.recorded.base:
+            files = restore_held_resources(files, contents.read_tree(self.tree), self.inputs.hold_kinds)
+        return _BaseRender(upstream, content, files)
+
+    def _is_recorded(self, render: _BaseRender) -> bool:
+        return render.files is not None and render.files.id == self.recorded.base
+
+    def _accept(self, render: _BaseRender) -> RecoveredBase:
+        assert render.files is not None, "the files are those of the recorded base"
+        base = self.inputs.contents.store_tree(render.files)
+        has_local_changes = self.recorded.merged != base or self.recorded.rendered != self.tree
+        # The source with local changes is unknown. Use the package, because its steps have no effect if they are
+        # repeated.
+        return self._build_base(render.upstream, base, self.tree if has_local_changes else base)
+
+    def _build_base(self, upstream: UpstreamPackage, base: TreeId, merged: TreeId) -> RecoveredBase:
+        return RecoveredBase(base, merged, upstream.summary, upstream.chart_release)
+
+    def _use_accepted_base(self, render: _BaseRender, missing_config: str) -> RecoveredBase | UnavailableBase:
+        """Return the base that the owner accepts instead of the recorded base.
+
+        Args:
+            missing_config: The reason why the values of the recorded config are unknown, or "".
+        """
+        variant, tree, contents = self.variant, self.tree, self.inputs.contents
+        candidate = render.content.files if render.content else contents.read_tree(tree)
+        if variant.strategy == "force-delete-replace":
+            # With the package as its own base, the update replaces all files.
+            return self._build_base(render.upstream, tree, tree)
+        if candidate.id in variant.accepted_bases:
+            return self._build_base(render.upstream, contents.store_tree(candidate), tree)
+        owner = variant.owner.parent or variant.owner.key
+        effect = (
+            "update all files and discard local changes" if candidate.id == tree else "use the files of this render"
+        )
+        return UnavailableBase(
+            f"the state of package {variant.target} is lost, and its base cannot be restored from"
+            f" {render.upstream.summary}: {self._explain(render, missing_config)} (next step: remove this cause; or set"
+            f" updateStrategy: force-delete-replace to discard local changes; or annotate {owner} with"
+            f" {ACCEPT_BASE}: {candidate.id} to {effect})"
+        )
+
+    def _explain(self, render: _BaseRender, missing_config: str) -> str:
+        """Return the reason why a render is not the recorded base."""
+        recorded = self.recorded
+        values = (
+            f"the values have changed since config {recorded.config}, and {missing_config}" if missing_config else ""
+        )
+        is_changed = bool(values) and not recorded.has_same_values(render.upstream)
+        if render.content is None:
+            return f"{render.error}; {values}" if is_changed else render.error
+        reasons = [
+            f"the engine is {program} now, and was {recorded.engine}"
+            for program in render.content.programs.values()
+            if recorded.engine and program != recorded.engine
+        ]
+        reasons += [values] if is_changed else []
+        reason = "; ".join(reasons) or "options of the render have changed"
+        return f"the render has tree {render.content.files.id} and not {recorded.base}: {reason}"

@@ -7,7 +7,7 @@ its ownership is recovered. Tags show which revision numbers are in use.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
@@ -25,7 +25,7 @@ from reconciler.planning.model.outcomes import (
 from reconciler.planning.model.sources import PackageContentStore
 from reconciler.planning.model.state import PackageRecord, PublishedRevision, RenderedVersion
 from reconciler.planning.model.targets import STATUS_FOLDER
-from reconciler.planning.observe.base_recovery import UnavailableBase, recover_base
+from reconciler.planning.observe.base_recovery import RecoveryInputs, UnavailableBase, recover_base
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
 
 _WORKSPACE_PREFIX = "packagevariant-"
@@ -79,16 +79,12 @@ class _UnrecordedPackage:
 def recover_state(
     snapshot: TargetSnapshot,
     variants: Iterable[Variant],
-    contents: PackageContentStore,
-    hold_kinds: Collection[str] = (),
+    inputs: RecoveryInputs,
 ) -> TargetSnapshot:
     """Return the snapshot with a record for every requested package whose status file names the requesting owner.
 
     If the state is empty, revision numbers are also recovered from tags, because a number must never be used again.
     The tags of deleted packages are also read.
-
-    Args:
-        hold_kinds: The kinds of resources that stay in a package until a person confirms their deletion.
     """
     packages = [
         _read_statuses(snapshot, variant)
@@ -107,7 +103,7 @@ def recover_state(
     for candidate in sorted(candidates, key=lambda entry: (not entry.has_status, entry.variant.owner.key)):
         if candidate.package in records:
             continue
-        record = _recover_record(snapshot, candidate, contents, hold_kinds, tagged.get(candidate.package, ()))
+        record = _recover_record(snapshot, candidate, inputs, tagged.get(candidate.package, ()))
         if isinstance(record, UnavailableBase):
             unavailable[candidate.package] = record
         elif record:
@@ -129,8 +125,7 @@ def _read_statuses(snapshot: TargetSnapshot, variant: Variant) -> _UnrecordedPac
 def _recover_record(
     snapshot: TargetSnapshot,
     candidate: _UnrecordedPackage,
-    contents: PackageContentStore,
-    hold_kinds: Collection[str],
+    inputs: RecoveryInputs,
     tagged: Sequence[TaggedRevision],
 ) -> PackageRecord | UnavailableBase | None:
     if not candidate.has_status and not tagged:
@@ -145,17 +140,13 @@ def _recover_record(
         last_revision=max((tag.number for tag in tagged), default=0),
     )
     if candidate.published is not None:
-        published = _recover_version(
-            snapshot, variant, snapshot.heads.target_branch, candidate.published, contents, hold_kinds
-        )
+        published = _recover_version(snapshot, variant, snapshot.heads.target_branch, candidate.published, inputs)
         if isinstance(published, UnavailableBase):
             return published
         record = _add_published_version(snapshot, candidate.package, record, published, tagged)
     if candidate.drafted is not None and snapshot.observe_package(candidate.package).drafted:
         branch = snapshot.find_draft_branch(candidate.package)
-        drafted = _recover_version(
-            snapshot, variant, snapshot.heads.drafts.get(branch), candidate.drafted, contents, hold_kinds
-        )
+        drafted = _recover_version(snapshot, variant, snapshot.heads.drafts.get(branch), candidate.drafted, inputs)
         if isinstance(drafted, UnavailableBase):
             return drafted
         record = record.with_draft_version(drafted, branch) if drafted else record
@@ -218,8 +209,7 @@ def _recover_version(
     variant: Variant,
     commit: CommitId | None,
     status: Mapping[str, Any],
-    contents: PackageContentStore,
-    hold_kinds: Collection[str],
+    inputs: RecoveryInputs,
 ) -> RenderedVersion | UnavailableBase | None:
     """Return the version that a status file describes.
 
@@ -235,7 +225,7 @@ def _recover_version(
         digest = _compute_review_digest(status)
         against = None if tree == published else published
         if variant.upstream and not variant.upstream.is_git_package:
-            recovered = recover_base(variant, variant.upstream, status, tree, contents, hold_kinds)
+            recovered = recover_base(variant, variant.upstream, status, tree, inputs)
             if isinstance(recovered, UnavailableBase):
                 return recovered
             merged = recovered.merged
@@ -246,7 +236,7 @@ def _recover_version(
                 release=recovered.release,
             )  # fmt: skip
         is_unchanged = status["trees"] == {"base": base, "merged": base, "rendered": tree}
-        summary = _build_source_summary(variant, status, tree, base, contents)
+        summary = _build_source_summary(variant, status, tree, base, inputs.contents)
     except (KeyError, TypeError, AttributeError):
         # Ignore an invalid status file, because everyone can edit it.
         return None

@@ -10,7 +10,7 @@ Contents:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from posixpath import dirname
@@ -141,13 +141,19 @@ class TargetContents:
 
         If a branch or tag has moved, the upstream repository may not contain the tree any more. The files then come
         from the copy in the state of the target.
+
+        Raises:
+            SourceFailedError: Neither of the two repositories contains the tree.
         """
         remote = self._get_upstream_remote(upstream)
-        try:
-            files = _read_upstream_tree(remote, upstream.tree)
-        except ObjectMissingError:
-            files = _read_upstream_tree(self._remote, upstream.tree)
-        return files
+        for repository in (remote, self._remote):
+            with suppress(ObjectMissingError):
+                return _read_upstream_tree(repository, upstream.tree)
+        message = (
+            f"neither {upstream.repo} nor the repository of the target contains the files of commit {upstream.commit}"
+            f" in the folder {upstream.directory or '.'} any more (tree {upstream.tree})"
+        )
+        raise SourceFailedError((SourceCodes.DIGEST_UNAVAILABLE.finding(message),), should_retry=True)
 
     def is_ancestor(self, upstream: UpstreamPackage, commit: CommitId) -> bool:
         """Return whether `commit` descends from the commit of an upstream. Return False if `commit` does not exist."""
