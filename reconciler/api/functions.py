@@ -123,11 +123,21 @@ class HelmGlobals(ApiModel):
 class ChartArguments(ApiModel):
     """The chart that the function render-helm-chart renders."""
 
-    name: str = Field(min_length=1, description="Name of the folder of the chart in chartHome.")
-    version: str = Field("", description="Version of the chart. It must be the version in Chart.yaml.")
-    repo: str = Field("", description="Not supported: the function downloads nothing.")
-    registry: str = Field("", description="Not supported: the function downloads nothing.")
-    auth: dict[str, Any] | None = Field(None, description="Not supported: the function downloads nothing.")
+    name: str = Field(min_length=1, description="Name of the chart, and of its folder in chartHome.")
+    version: str = Field(
+        "", description="Version of the chart. With repo or registry, it must be an exact version, such as 1.2.3."
+    )
+    repo: str = Field(
+        "",
+        description=(
+            "URL of a Repository with type helm, from which the chart is downloaded before the render. A chart in "
+            "chartHome has priority."
+        ),
+    )
+    registry: str = Field("", description="Like repo, for an OCI registry. The start oci:// can be absent.")
+    auth: dict[str, Any] | None = Field(
+        None, description="Not supported: the Repository contains the reference to the credentials."
+    )
 
 
 class ChartValueOptions(ApiModel):

@@ -94,6 +94,7 @@ class UpstreamPackage:
         values: The layers of the chart's values. The request contains their merged text, except for values files in the
             chart, which are read when the chart is rendered.
         chart_dependencies: The charts that a chart or an overlay requires and does not contain.
+        function_charts: The charts that functions of the package render. They are not files of the package.
         release: The values in Secrets, if the package contains a HelmRelease instead of the resources of the chart.
             None for a package with resources.
         sources: All sources of a package with several sources. () for a package with one upstream. The tree of such a
@@ -122,6 +123,7 @@ class UpstreamPackage:
     # Do not compare the layers, because they contain lines of the config, which have no effect on the package.
     values: ChartValues = field(default_factory=ChartValues, compare=False)
     chart_dependencies: tuple[ChartDependencySource, ...] = ()
+    function_charts: tuple[ChartDependencySource, ...] = ()
     release: tuple[SecretValues, ...] | None = None
     sources: tuple[PackageSource, ...] = ()
     on_repeated_resource: RepeatedResourcePolicy = "refuse"
@@ -145,9 +147,14 @@ class UpstreamPackage:
             ]
         if self.app_version:
             fields["appVersion"] = self.app_version
-        if self.chart_dependencies:
-            fields["dependencies"] = [dependency.as_data() for dependency in self.chart_dependencies]
+        if self.required_charts:
+            fields["dependencies"] = [chart.as_data() for chart in self.required_charts]
         return fields
+
+    @property
+    def required_charts(self) -> tuple[ChartDependencySource, ...]:
+        """All charts that are downloaded besides the files of the source."""
+        return (*self.chart_dependencies, *self.function_charts)
 
     @property
     def packages(self) -> tuple[UpstreamPackage, ...]:
@@ -158,7 +165,7 @@ class UpstreamPackage:
     def urls(self) -> tuple[str, ...]:
         """The URLs of the Repositories with the sources of the package, and with the charts that they require."""
         packages = self.packages
-        dependencies = (dependency for package in packages for dependency in package.chart_dependencies)
+        dependencies = (dependency for package in packages for dependency in package.required_charts)
         return (*(package.url for package in packages), *(dependency.repository.url for dependency in dependencies))
 
     @property
@@ -233,6 +240,7 @@ class UpstreamPackage:
         inputs: list[Any] = [self.chart.key, self.values.fingerprint, dependencies] if self.chart else []
         inputs += [self.overlay.key] if self.overlay else []
         inputs += [dependencies] if self.overlay and dependencies else []
+        inputs += [[chart.as_data() for chart in self.function_charts]] if self.function_charts else []
         inputs += [] if self.release is None else [[secret.as_data() for secret in self.release]]
         request = f" {compute_digest(inputs)}" if inputs else ""
         allowed = f" {' '.join(self.allowed_secrets)}" if self.allowed_secrets and not self.chart else ""

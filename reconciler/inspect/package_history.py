@@ -374,16 +374,16 @@ class PackageHistory:
     ) -> Iterator[ReRenderedPackage]:
         """Render a variant of a package with each combination of the inputs that the status file does not contain."""
         recorded, remote = package.recorded, package.remote
-        source_files = self._read_source_files(package, variant)
-        base = merged = source_files
+        content = self._read_variant_source(package, variant)
+        base = merged = content.files
         if recorded.is_edited:
-            base = self._read_source_files(package, pin_recorded_upstream(variant, recorded))
+            base = self._read_variant_source(package, pin_recorded_upstream(variant, recorded)).files
             merged = package.read_merged_files()
         trees = RecordedTrees(base, merged, package.read_rendered_files(merged))
         inputs = RecordedInputs(
-            source_files, trees, list_previous_renders(package, variant, trees),
+            content.files, trees, list_previous_renders(package, variant, trees),
             self._list_rule_texts(package, past_config), partial(list_related_trees, package, past_config),
-            remote.read_files,
+            remote.read_files, content.charts,
         )  # fmt: skip
         folder = package.target.get_package_path(package.package)
         explained_sources = self._find_sources(package, variant, past_config)
@@ -409,12 +409,12 @@ class PackageHistory:
         reader = _RecordedSources(self, package)
         return find_explained_sources(variant.source, reader, past_config.snapshot.commit)
 
-    def _read_source_files(self, package: CommittedPackage, variant: Variant) -> FileTree:
-        """Return the files of the source of a variant, or raise `ReRenderError` if these files cannot be read."""
+    def _read_variant_source(self, package: CommittedPackage, variant: Variant) -> SourceContent:
+        """Return the source of a variant, or raise `ReRenderError` if its files cannot be read."""
         if isinstance(variant.source, GeneratedSource):
-            return variant.source.files
+            return SourceContent(variant.source.files)
         try:
-            return self.read_source(package, variant.source).files
+            return self.read_source(package, variant.source)
         except SourceFailedError as error:
             codes = ", ".join(sorted({finding.code for finding in error.findings}))
             raise ReRenderError(f"{codes}: {error}") from error

@@ -6,7 +6,7 @@ share one cached `PackageTree`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from posixpath import basename, dirname
 from typing import TYPE_CHECKING, Any
@@ -118,10 +118,17 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
 def _find_charts(files: FileTree) -> tuple[str, ...]:
     charts = tuple(dirname(path) for path in files if path.endswith("/Chart.yaml"))
     # A package without the function can contain resources in such a folder.
-    has_function = charts and any(
-        CHART_FUNCTION.encode() in file.data for path, file in files.items() if basename(path) == KPTFILE
-    )
-    return charts if has_function else ()
+    return charts if charts and has_chart_function(list_kptfiles(files)) else ()
+
+
+def list_kptfiles(files: FileTree) -> list[bytes]:
+    """Return the contents of all Kptfiles of a package and its subpackages."""
+    return [file.data for path, file in files.items() if basename(path) == KPTFILE]
+
+
+def has_chart_function(kptfiles: Iterable[bytes]) -> bool:
+    """Return whether Kptfiles contain the name of the function that renders charts."""
+    return any(CHART_FUNCTION.encode() in content for content in kptfiles)
 
 
 # Maximum number of files whose resources are cached. This number equals the number of cached parsed files in

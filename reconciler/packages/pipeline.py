@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from posixpath import basename, dirname, normpath
-from typing import Any, Literal, NoReturn, Protocol
+from typing import Any, Final, Literal, NoReturn, Protocol
 
 from reconciler.api.kpt import FunctionSelector, FunctionSpec
 from reconciler.api.profile import Profile
@@ -54,6 +54,7 @@ _MAX_RESULTS_LENGTH = 200_000
 _MAX_CACHED_ITEMS = 4096
 # The steps that every function call takes from the budget of the render, in addition to the steps of its own work.
 _CALL_STEPS = 100
+NO_CHARTS: Final = FileTree()
 PipelineStage = Literal["mutators", "validators"]
 FailureKind = Literal["invalid", "failed", "unavailable"]
 
@@ -163,6 +164,7 @@ def render_pipelines(
     files: FileTree,
     functions: FunctionProvider = BUILTIN_FUNCTIONS,
     profile: Profile = "safe",
+    charts: FileTree = NO_CHARTS,
     *,
     is_manual: bool = False,
     skipped_mutator: tuple[str, int] | None = None,
@@ -179,6 +181,7 @@ def render_pipelines(
 
     Args:
         profile: The behavior of the functions: `safe`, or `compat` as in kpt.
+        charts: The charts that were downloaded for the functions.
         is_manual: Whether a person runs this render on a local folder.
         skipped_mutator: A mutator to skip, as the path of its package and its index in the pipeline.
 
@@ -189,7 +192,7 @@ def render_pipelines(
     kptfiles, findings = _read_kptfiles(package, profile)
     if findings:
         return RenderResult(files, (), RenderFailure("invalid", "", "", findings[0].message), findings)
-    run = _RenderRun(package, kptfiles, functions, profile, skipped_mutator, observer)
+    run = _RenderRun(package, kptfiles, functions, profile, charts, skipped_mutator, observer)
     try:
         for path in _order_packages(package.subpackages, breadth_first=kptfiles[""].renders_breadth_first):
             run.run_package(path)
@@ -218,6 +221,7 @@ class _RenderRun:
         kptfiles: dict[str, Kptfile],
         functions: FunctionProvider,
         profile: Profile,
+        charts: FileTree,
         skipped_mutator: tuple[str, int] | None,
         observer: MutatorObserver | None,
     ) -> None:
@@ -227,6 +231,7 @@ class _RenderRun:
         self._kptfiles = kptfiles
         self._functions = functions
         self._profile = profile
+        self._charts = charts
         self._budget = FunctionBudget(functions.limits)
         self._items = {number: _create_item(number, resource) for number, resource in enumerate(package.resources)}
         self._next = len(self._items)
@@ -318,7 +323,7 @@ class _RenderRun:
         if not isinstance(match, FunctionMatch):
             message = f'the function "{spec.display_name}" of package "{path or "."}" is not available'
             self._stop_render("unavailable", path, message + (f": {match.reason}" if match else ""), call)
-        context = FunctionContext(self._profile, match.version, path, self._budget, self._package.files)
+        context = FunctionContext(self._profile, match.version, path, self._budget, self._package.files, self._charts)
         try:
             self._budget.charge_steps(_CALL_STEPS + len(items))
             with isolation_boundary(f'the function "{spec.display_name}" of package "{path or "."}"'):

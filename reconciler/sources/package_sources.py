@@ -17,6 +17,7 @@ from reconciler.packages.artifacts import (
     Artifact,
     ArtifactRepository,
     ArtifactVersion,
+    ChartDependencySource,
     SourceProblem,
 )
 from reconciler.packages.charts.helm_release import ReleasedChart, build_release_files
@@ -159,6 +160,7 @@ class PackageSources:
             },
             tuple(values for content in contents for values in content.values),
             union.source_names,
+            FileTree({path: file for content in contents for path, file in content.charts.items()}),
         )
 
     def _render_package(
@@ -177,7 +179,7 @@ class PackageSources:
         is_checked = upstream.type != "git" or upstream.kind != "kpt"
         if is_checked and (secrets := find_plaintext_secrets(files, upstream.allowed_secrets)):
             raise SourceFailedError(secrets)
-        return SourceContent(files)
+        return SourceContent(files, charts=self._read_charts(upstream.function_charts))
 
     def _render_chart(
         self, upstream: UpstreamPackage, request: ChartRequest, files: FileTree, shared: Mapping[str, ValuesSource]
@@ -231,12 +233,17 @@ class PackageSources:
         Raises:
             SourceFailedError: A dependency cannot be read.
         """
-        files = {
-            f"{dependency.folder}/{path}": file
-            for dependency in upstream.chart_dependencies
-            for path, file in self._read(dependency.repository, dependency.name, dependency.version).items()
-        }
-        return source.with_files(files)
+        return source.with_files(self._read_charts(upstream.chart_dependencies))
+
+    def _read_charts(self, charts: Sequence[ChartDependencySource]) -> FileTree:
+        """Return the files of charts in their folders. Raises SourceFailedError."""
+        return FileTree(
+            {
+                f"{chart.folder}/{path}": file
+                for chart in charts
+                for path, file in self._read(chart.repository, chart.name, chart.version).items()
+            }
+        )
 
 
 def _list_values_sources(upstream: UpstreamPackage, files: FileTree) -> dict[str, ValuesSource]:

@@ -340,8 +340,8 @@ def test_set_uses_a_chart_for_all_clusters(world: World, server: ArtifactServer,
     assert world.sync_until_unchanged().report.render_count == 0
 
 
-def read_verdicts(world: World) -> dict[str, tuple[str, str]]:
-    """Return the verdict and the reason or notes of `verify` for each package."""
+def read_verdicts(world: World, package: str = "web") -> dict[str, tuple[str, str]]:
+    """Return the verdict and the reason or notes of `verify` for a package of each cluster."""
     settings = {"cache": str(world.folder / "cache"), "fleet": {"url": str(world.fleet)}, **world._settings}
     (world.folder / "settings.yaml").write_text(json.dumps(settings))
     result = run_in(
@@ -354,7 +354,7 @@ def read_verdicts(world: World) -> dict[str, tuple[str, str]]:
             " ".join([item["rerender"].get("reason", ""), *item["rerender"].get("notes", ())]).strip(),
         )
         for item in items
-        if item["package"].endswith("/web")
+        if item["package"].endswith(f"/{package}")
     }
 
 

@@ -107,8 +107,24 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
             "spec.upstream.chart of a PackageVariant",
             id="auth",
         ),
-        pytest.param("version: 1.0.0}", "repo: 'https://a.example'}", "helmCharts[0].chartArgs.repo", id="repo"),
-        pytest.param("version: 1.0.0}", "registry: 'oci://a.example'}", "chartArgs.registry", id="registry"),
+        pytest.param(
+            "web, version: 1.0.0}", "db, repo: 'https://a.example', version: ~1.0}",
+            'helmCharts[0].chartArgs.version must be an exact version, such as "1.2.3", not "~1.0"', id="range",
+        ),
+        pytest.param(
+            "web, version: 1.0.0}", "db, repo: '@charts', version: 1.0.0}",
+            'helmCharts[0].chartArgs.repo must be the URL of a Repository with type helm, not "@charts"', id="alias",
+        ),
+        pytest.param(
+            "web, version: 1.0.0}", "db, repo: 'https://a.example', registry: a.example, version: 1.0.0}",
+            "helmCharts[0].chartArgs must contain only one of repo and registry", id="repo-and-registry",
+        ),
+        pytest.param(
+            "web, version: 1.0.0}", "db, registry: a.example/charts, version: 1.0.0}",
+            "helmCharts[0].chartArgs requires the chart db 1.0.0, which is not in the package, and no Repository has the "
+            "URL oci://a.example/charts: add the Repository {apiVersion: config.porch.kpt.dev/v1alpha1, kind: Repository",
+            id="no-repository",
+        ),
         pytest.param("chartHome: charts", "configHome: x", "helmGlobals.configHome", id="configHome"),
         pytest.param("releaseName: web", "nameTemplate: web", "templateOptions.nameTemplate", id="nameTemplate"),
         pytest.param(
@@ -117,7 +133,7 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
         ),
         pytest.param(
             "name: web,", "name: absent,",
-            "helmCharts[0].chartArgs.name: the package contains no chart charts/absent", id="no-chart",
+            "helmCharts[0].chartArgs.name: the package contains no chart charts/absent: add its files, set repo", id="no-chart",
         ),
         pytest.param(
             "version: 1.0.0", "version: 9.0.0", "chartArgs.version is 9.0.0, and charts/web has version 1.0.0",

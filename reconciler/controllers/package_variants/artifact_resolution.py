@@ -34,6 +34,7 @@ from reconciler.packages.artifacts import (
     SourceProblem,
     VersionList,
 )
+from reconciler.packages.package import has_chart_function, list_kptfiles
 from reconciler.packages.source_codes import SourceCodes
 
 _MAX_LISTED = 3
@@ -89,6 +90,7 @@ def resolve_artifact(
         artifact.files.id, found.is_floating, upstream.package_name, (), artifact.skipped,
         created_seconds or version.first_seen_seconds,
         kind=kind, created_seconds=created_seconds, app_version=version.app_version, problems=found.problems,
+        renders_charts=kind == "kpt" and has_chart_function(list_kptfiles(artifact.files)),
     )  # fmt: skip
 
 

@@ -35,12 +35,19 @@ class ChartRepositories:
     artifacts: ArtifactCatalog
     explain_forbidden: Callable[[Repository], str]
 
+    def has_repository(self, chart: RequiredChart) -> bool:
+        """Return whether a Repository has the URL of a chart."""
+        return chart.repository.rstrip("/") in self.by_url
+
     def resolve_dependencies(self, chart: FileTree) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:
         """Return the charts that a chart requires and does not contain, or the reason why one cannot be used."""
         return self._find_sources(_list_dependencies(chart))
 
     def resolve_charts(self, charts: Sequence[RequiredChart]) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:
-        """Return the charts that an overlay uses, with their dependencies, or the reason why one cannot be used."""
+        """Return the charts that an overlay or a function uses, with their dependencies.
+
+        If a chart cannot be used, return the reason.
+        """
         sources = self._find_sources(charts)
         if isinstance(sources, UnresolvedUpstream):
             return sources

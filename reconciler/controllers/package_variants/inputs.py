@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from reconciler.api.kpt import PackageMetadata
+from reconciler.api.kpt import FunctionSpec, PackageMetadata
+from reconciler.api.porch.package_variant import PipelineSpec
 from reconciler.api.porch.upstream import UpstreamSpec
 from reconciler.catalog.files import CommitId, File, FileTree, TreeId
 from reconciler.cel import ExpressionLimits
@@ -35,7 +36,7 @@ from reconciler.packages.artifacts import ArtifactRepository, ArtifactVersion, C
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
 from reconciler.packages.kustomize.checks import find_missing_charts
 from reconciler.packages.kustomize.request import KustomizeRequest
-from reconciler.packages.package import join_path
+from reconciler.packages.package import CHART_FUNCTION, join_path
 from reconciler.packages.source_union import select_files
 
 
@@ -101,7 +102,7 @@ class UnreachableUpstream:
     message: str
 
 
-OverlayCharts = tuple[ChartDependencySource, ...] | UnresolvedUpstream
+DownloadedCharts = tuple[ChartDependencySource, ...] | UnresolvedUpstream
 UpstreamResolution = ResolvedRevision | UnresolvedUpstream | UnreachableUpstream
 
 
@@ -111,7 +112,8 @@ class UpstreamResolver:
     def __init__(self, inputs: PackageVariantInputs) -> None:
         self._inputs = inputs
         self._resolutions: dict[tuple[str, UpstreamSpec], UpstreamResolution] = {}
-        self._overlay_charts: dict[tuple[str, str, TreeId, KustomizeRequest], OverlayCharts] = {}
+        self._overlay_charts: dict[tuple[str, str, TreeId, KustomizeRequest], DownloadedCharts] = {}
+        self._function_charts: dict[tuple[str, str, TreeId], DownloadedCharts] = {}
 
     def resolve(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
         """Return the revision that an upstream in `namespace` refers to, or the reason why the revision is unknown."""
@@ -147,21 +149,47 @@ class UpstreamResolver:
         return FileTree({path: File(data) for path, data in contents.items() if data is not None}).id
 
     def add_charts(
-        self, namespace: str, revision: ResolvedRevision, package: UpstreamPackage
+        self, namespace: str, revision: ResolvedRevision, package: UpstreamPackage, pipeline: PipelineSpec
     ) -> UpstreamPackage | UnresolvedUpstream:
-        """Return the package of a resolved revision with the charts that its overlay uses.
+        """Return the package of a resolved revision with the charts that its overlay and its functions use.
 
         The charts are resolved with the revision, so that a render downloads nothing that was not resolved before.
+
+        Args:
+            pipeline: The functions of the PackageVariant, which run with those of the package.
         """
-        if package.overlay is None or package.overlay.charts is None:
+        if package.overlay and package.overlay.charts:
+            charts = self._find_overlay_charts(namespace, revision, package.overlay)
+            return charts if isinstance(charts, UnresolvedUpstream) else replace(package, chart_dependencies=charts)
+        if package.kind != "kpt":
             return package
-        key = (namespace, revision.repository, revision.tree, package.overlay)
+        charts = self._find_function_charts(namespace, revision, pipeline)
+        return charts if isinstance(charts, UnresolvedUpstream) else replace(package, function_charts=charts)
+
+    def _find_overlay_charts(
+        self, namespace: str, revision: ResolvedRevision, overlay: KustomizeRequest
+    ) -> DownloadedCharts:
+        key = (namespace, revision.repository, revision.tree, overlay)
         if key not in self._overlay_charts:
             files = self._read_files(self._inputs.repositories[namespace, revision.repository], revision)
-            missing = find_missing_charts(files, package.overlay)
+            missing = find_missing_charts(files, overlay)
             self._overlay_charts[key] = self._find_chart_repositories(namespace).resolve_charts(missing)
-        charts = self._overlay_charts[key]
-        return charts if isinstance(charts, UnresolvedUpstream) else replace(package, chart_dependencies=charts)
+        return self._overlay_charts[key]
+
+    def _find_function_charts(
+        self, namespace: str, revision: ResolvedRevision, pipeline: PipelineSpec
+    ) -> DownloadedCharts:
+        own = tuple(spec for spec in (*pipeline.mutators, *pipeline.validators) if CHART_FUNCTION in spec.image)
+        if not own and not revision.renders_charts:
+            return ()
+        key = (namespace, revision.repository, revision.tree)
+        if own or key not in self._function_charts:
+            files = self._read_files(self._inputs.repositories[namespace, revision.repository], revision)
+            charts = _resolve_function_charts(files, own, self._find_chart_repositories(namespace))
+            if own:
+                return charts
+            self._function_charts[key] = charts
+        return self._function_charts[key]
 
     def describe(self, namespace: str, upstream: UpstreamSpec) -> Mapping[str, Any] | UnresolvedUpstream:
         """Return the CEL variable `upstream` of a PackageVariantSet, or the reason why the upstream is unknown."""
@@ -242,6 +270,17 @@ class UpstreamResolver:
         content = refs.read_file(revision.commit, f"{revision.directory}/{KPTFILE}")
         kptfile = read_kptfile(content) if content else ()
         return kptfile.model.metadata if isinstance(kptfile, Kptfile) else PackageMetadata()
+
+
+def _resolve_function_charts(
+    files: FileTree, functions: Sequence[FunctionSpec], repositories: ChartRepositories
+) -> DownloadedCharts:
+    """Return the charts that functions use. The function reports a missing Repository."""
+    # Import the module here, because most packages contain no charts.
+    from reconciler.packages.functions.helm_chart_config import find_required_charts
+
+    charts = find_required_charts(files, functions)
+    return repositories.resolve_charts([chart for chart in charts if repositories.has_repository(chart)])
 
 
 def _select_repository_fields(repository: Repository) -> UpstreamRepository:

@@ -201,9 +201,10 @@ def _resolve_single(
         spec, manifest.annotations, inputs.repositories[namespace, spec.downstream.repo], target, inputs.chart_defaults
     )
     package = options.add(build_upstream_package(namespace, revision, inputs), spec.kustomize, chart)
-    upstream = upstreams.add_charts(namespace, revision, package)
+    upstream = upstreams.add_charts(namespace, revision, package, spec.pipeline)
     if isinstance(upstream, UnresolvedUpstream):
-        failure = describe_failure(upstream, _locate(owner, manifest, "kustomize", "helmCharts"))
+        fields = ("kustomize", "helmCharts") if package.overlay else ("upstream",)
+        failure = describe_failure(upstream, _locate(owner, manifest, *fields))
         return _stall(owner, spec, failure, spec.upstream)
     variant = replace(
         _build_variant(owner, spec, manifest, upstream, inputs),

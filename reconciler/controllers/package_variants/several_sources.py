@@ -183,7 +183,7 @@ class SourcesResolver:
             tree = self.upstreams.compute_files_tree(self._namespace, revision, files)
             return PackageSource(source.name, replace(package, tree=tree), values_files=files)
         package = self._options.add(package, source.kustomize, self.charts.get(source.name))
-        resolved = self.upstreams.add_charts(self._namespace, revision, package)
+        resolved = self.upstreams.add_charts(self._namespace, revision, package, self.spec.pipeline)
         if isinstance(resolved, UnresolvedUpstream):
             return resolved
         return PackageSource(source.name, resolved, source.directory)

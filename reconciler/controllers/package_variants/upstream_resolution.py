@@ -30,7 +30,7 @@ from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import YamlError, parse_yaml
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import ChartDependencySource, SourceProblem
-from reconciler.packages.package import join_path
+from reconciler.packages.package import has_chart_function, join_path
 from reconciler.packages.source_kinds import (
     UnknownSourceKind,
     detect_manifests,
@@ -164,6 +164,10 @@ class UpstreamRefs(Protocol):
         """Return the files of a package directory. Return the reason as text if they cannot be read."""
         ...
 
+    def read_kptfiles(self, tree: TreeId) -> Iterable[bytes]:
+        """Return the contents of all Kptfiles below a package directory."""
+        ...
+
     def read_file(self, commit: CommitId, path: str) -> bytes | None:
         """Return the content of a file. Return None if the commit does not contain the file."""
         ...
@@ -218,6 +222,7 @@ class ResolvedRevision:
         created_seconds: The date of a chart or artifact in seconds since 1970. 0 if it is unknown.
         app_version: The version of the application in a chart.
         dependencies: The charts that a chart requires and does not contain.
+        renders_charts: Whether functions of the package can render charts.
         problems: Problems of a chart repository or registry that do not prevent the use of the revision.
     """
 
@@ -238,6 +243,7 @@ class ResolvedRevision:
     app_version: str = ""
     problems: tuple[SourceProblem, ...] = ()
     dependencies: tuple[ChartDependencySource, ...] = ()
+    renders_charts: bool = False
 
     @property
     def suffix(self) -> str:
@@ -314,7 +320,7 @@ def resolve_upstream(
     return ResolvedRevision(
         repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.is_floating, directory,
         ref.warnings, skipped, lookup.get_since_seconds(ref) if upstream.settle_seconds else 0,
-        ref.unverified, kind,
+        ref.unverified, kind, renders_charts=kind == "kpt" and has_chart_function(refs.read_kptfiles(package.tree)),
     )  # fmt: skip
 
 

@@ -203,6 +203,8 @@ class FunctionContext:
     """The remaining budget of this render. A function must also subtract the cost of results from its cache."""
     files: FileTree = field(default_factory=FileTree, compare=False, repr=False)
     """The files of the root package before the render, including files without resources, such as charts."""
+    charts: FileTree = field(default_factory=FileTree, compare=False, repr=False)
+    """The charts that were downloaded for the functions of the package, in one folder per chart."""
 
 
 class KrmFunction(Protocol):

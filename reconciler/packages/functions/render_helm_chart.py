@@ -1,11 +1,12 @@
-"""The function `render-helm-chart`: adds the resources of charts whose files are in the package.
+"""The function `render-helm-chart`: adds the resources of charts to a package.
 
-The function of the kpt catalog can also download charts. This function uses only files of the package.
+The files of a chart are in the package, or they were downloaded with the other sources before the render. The function
+downloads nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from posixpath import join, normpath
 from typing import Any, Final, Protocol
@@ -30,18 +31,18 @@ from reconciler.packages.functions.function import (
     InterruptedFunctionError,
     Item,
     create_failure,
-    read_config_object,
-    read_config_strings,
     report_errors_as_failure,
 )
+from reconciler.packages.functions.helm_chart_config import INSTEAD, read_chart_config, read_repository_chart
 from reconciler.packages.functions.registry import FunctionMatch, FunctionUnavailable
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.source_codes import TEMPORARY_CODES
 from reconciler.packages.source_kinds import CHART_FILE
 
 _NO_PROGRAM: Final = "the program helm is not available"
-_INSTEAD = "use the chart as an upstream, with spec.upstream.chart of a PackageVariant"
-_BOOLEANS = {"true": True, "false": False}
+_DOWNLOAD_RULE: Final = (
+    "charts are downloaded only in renders of PackageVariants, for the configuration in the upstream package"
+)
 
 
 class ChartRenderer(Protocol):
@@ -89,7 +90,7 @@ class _RenderHelmChart:
     def __call__(
         self, items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext
     ) -> FunctionOutput:
-        settings = _read_config(config)
+        settings = read_chart_config(config)
         current = {item.key: item for item in items if item.package == context.package}
         changed: dict[ObjectKey, Item] = {}
         results: list[FunctionResult] = []
@@ -128,64 +129,32 @@ class _RenderHelmChart:
         )
 
 
-def _read_config(config: FunctionConfig | None) -> RenderHelmChart:
-    """Return the configuration. Raises FieldError."""
-    kind, api_version = (config or {}).get("kind"), str((config or {}).get("apiVersion", ""))
-    if config and (api_version, kind) == ("v1", "ConfigMap"):
-        config = _convert_config_map(read_config_strings(config.get("data"), "data"))
-    elif not config or (api_version.partition("/")[0], kind) != ("fn.kpt.dev", "RenderHelmChart"):
-        raise FieldError(
-            f'the configuration must be a ConfigMap or a RenderHelmChart of fn.kpt.dev, not "{kind or ""}"'
-        )
-    settings = read_config_object(RenderHelmChart, config)
-    if not settings.helm_charts:
-        raise FieldError("the configuration's helmCharts must contain a chart")
-    for field, value in _iterate_unsupported(settings):
-        if value:
-            raise FieldError(f"the configuration's {field} is not supported: {_INSTEAD}")
-    return settings
-
-
-def _convert_config_map(data: Mapping[str, str]) -> dict[str, Any]:
-    globals_ = {name: data[name] for name in ("chartHome", "configHome") if name in data}
-    arguments = {name: data[name] for name in ("name", "version", "repo", "registry") if name in data}
-    options: dict[str, Any] = {
-        name: data[name] for name in ("releaseName", "namespace", "nameTemplate") if name in data
-    }
-    for name in ("includeCRDs", "skipTests"):
-        if name in data:
-            options[name] = _BOOLEANS.get(data[name], data[name])
-    if "valuesFile" in data:
-        options["values"] = {"valuesFiles": [data["valuesFile"]]}
-    entry = {"chartArgs": arguments, "templateOptions": options}
-    return {
-        "apiVersion": "fn.kpt.dev/v1alpha1", "kind": "RenderHelmChart", "helmGlobals": globals_, "helmCharts": [entry],
-    }  # fmt: skip
-
-
-def _iterate_unsupported(settings: RenderHelmChart) -> Iterator[tuple[str, object]]:
-    yield "helmGlobals.configHome", settings.helm_globals.config_home
-    for index, entry in enumerate(settings.helm_charts):
-        for name in ("repo", "registry", "auth"):
-            yield f"helmCharts[{index}].chartArgs.{name}", getattr(entry.chart_args, name)
-        yield f"helmCharts[{index}].templateOptions.nameTemplate", entry.template_options.name_template
-
-
 def _find_chart(settings: RenderHelmChart, index: int, context: FunctionContext) -> FileTree:
-    """Return the files of a chart. Raises FieldError."""
-    arguments = settings.helm_charts[index].chart_args
-    folder = _resolve(join(settings.helm_globals.chart_home, arguments.name), "helmGlobals.chartHome", context)
+    """Return the files of a chart in the package, or of a chart that was downloaded. Raises FieldError."""
+    entry = settings.helm_charts[index]
+    required = read_repository_chart(entry, index)
+    folder = _resolve(join(settings.helm_globals.chart_home, entry.chart_args.name), "helmGlobals.chartHome", context)
     chart = context.files.subtree(folder)
-    if CHART_FILE not in chart:
+    if CHART_FILE in chart:
+        _check_version(entry, index, chart, folder)
+        return chart
+    if required is None:
         raise FieldError(
-            f"helmCharts[{index}].chartArgs.name: the package contains no chart {folder}: add its files, or {_INSTEAD}"
+            f"helmCharts[{index}].chartArgs.name: the package contains no chart {folder}: add its files, set repo, or"
+            f" {INSTEAD}"
         )
-    manifest = read_chart_manifest(chart)
-    if arguments.version and not isinstance(manifest, Finding) and manifest.version != arguments.version:
+    if not required.is_in(context.charts):
+        raise FieldError(f"{required.create_finding().message} ({_DOWNLOAD_RULE})")
+    return context.charts.subtree(required.folder)
+
+
+def _check_version(entry: HelmChartEntry, index: int, chart: FileTree, folder: str) -> None:
+    """Raise FieldError if a chart of the package has another version than its entry."""
+    version, manifest = entry.chart_args.version, read_chart_manifest(chart)
+    if version and not isinstance(manifest, Finding) and manifest.version != version:
         raise FieldError(
-            f"helmCharts[{index}].chartArgs.version is {arguments.version}, and {folder} has version {manifest.version}"
+            f"helmCharts[{index}].chartArgs.version is {version}, and {folder} has version {manifest.version}"
         )
-    return chart
 
 
 def _merge_values(options: ChartTemplateOptions, index: int, chart: FileTree, context: FunctionContext) -> Any:
@@ -218,7 +187,7 @@ def _resolve(path: str, field: str, context: FunctionContext) -> str:
     """Return a path from the root package. Raises FieldError for a URL and for a path outside of the package."""
     normalized = normpath(path)
     if "://" in path or path.startswith("/") or normalized.split("/")[0] == "..":
-        raise FieldError(f'{field} must be a path in the package, not "{path}": {_INSTEAD}')
+        raise FieldError(f'{field} must be a path in the package, not "{path}": {INSTEAD}')
     return normpath(join(context.package, path))
 
 

@@ -218,6 +218,7 @@ class RecordedInputs:
         list_partners: Returns the possible trees of the other packages whose Kafka templates are merged with the
             package.
         read_tree: Returns the files of another package.
+        charts: The charts that were downloaded for the functions of the package.
     """
 
     source_files: FileTree
@@ -226,6 +227,7 @@ class RecordedInputs:
     rule_texts: Sequence[tuple[RecordedRuleTexts | None, str]]
     list_partners: Callable[[], Sequence[PackageTrees]]
     read_tree: Callable[[TreeId], FileTree]
+    charts: FileTree = field(default_factory=FileTree)
 
 
 def pin_recorded_upstream(variant: Variant, recorded: RecordedRender) -> Variant:
@@ -254,7 +256,7 @@ def list_re_renders(
             candidate_renderer = _close_outdated_rules(renderer, variant.cluster, texts)
             overrides = PreviousOverrides(rule_texts=texts or {})
             inputs = rebuild_render_inputs(variant, recorded.trees, previous_render, overrides)
-            inputs = replace(inputs, source_files=recorded.source_files)
+            inputs = replace(inputs, source_files=recorded.source_files, charts=recorded.charts)
             notes = tuple(filter(None, (render_note, text_note)))
             for rendered in _merge_templates(variant, inputs, candidate_renderer, recorded):
                 yield replace(build_re_rendered(variant, rendered, renderer.catalog.objects), notes=notes)

@@ -190,6 +190,7 @@ class RenderInputs:
         source_findings: Warnings and information about the render of the source.
         values: The values of each chart, if they include values files of sources. Otherwise ().
         programs: The identities of the programs that rendered the source, by their keys in traces.
+        charts: The charts that were downloaded for the functions of the package.
     """
 
     source_files: FileTree
@@ -202,6 +203,7 @@ class RenderInputs:
     source_findings: tuple[Finding, ...] = ()
     programs: Mapping[str, str] = field(default_factory=dict)
     values: tuple[ChartValues, ...] = ()
+    charts: FileTree = field(default_factory=FileTree)
 
     @property
     def needs_merge(self) -> bool:
@@ -487,6 +489,7 @@ class SourceContent:
         templates: The template file that wrote each file of a chart.
         values: The values of each chart, if they include values files of sources. Otherwise ().
         source_names: The name of the source of each file. {} for a package with one upstream.
+        charts: The charts that were downloaded for the functions of the package.
     """
 
     files: FileTree
@@ -495,6 +498,7 @@ class SourceContent:
     templates: Mapping[str, str] = field(default_factory=dict)
     values: tuple[ChartValues, ...] = ()
     source_names: Mapping[str, str] = field(default_factory=dict)
+    charts: FileTree = field(default_factory=FileTree)
 
 
 class PackageMalformedError(PackageTooLargeError):
@@ -578,6 +582,7 @@ def read_render_inputs(
         content.findings,
         content.programs,
         content.values,
+        content.charts,
     )
 
 

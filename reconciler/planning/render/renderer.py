@@ -370,7 +370,7 @@ class _RenderRun:
         self.rule_results.append((self.variant.owner.key.kind, files))
         if upstream is None:
             return self._apply_overrides(PackageRender(files, (_SUCCESS,)), renderer, inputs.previous_overrides)
-        rendered, has_failed = self._run_functions(files, mutated.injections, engine)
+        rendered, has_failed = self._run_functions(files, mutated.injections, engine, inputs.charts)
         # Keep the override rules of the last render if a function failed, because no override policy was applied now.
         # Otherwise a rollout would treat this package as updated.
         return (
@@ -388,7 +388,7 @@ class _RenderRun:
             self.stages += stages
 
     def _run_functions(
-        self, files: FileTree, injected: tuple[ConfigInjection, ...], engine: RenderEngine
+        self, files: FileTree, injected: tuple[ConfigInjection, ...], engine: RenderEngine, charts: FileTree
     ) -> tuple[PackageRender, bool]:
         """Return the package after its functions, and whether a function failed.
 
@@ -399,11 +399,11 @@ class _RenderRun:
             return PackageRender(files, findings=(*self.findings, *forbidden)), True
         if self.should_keep_stages or engine.skipped_mutator:
             result = run_pipeline(
-                files, engine.functions, engine.profile, skipped_mutator=engine.skipped_mutator,
+                files, engine.functions, engine.profile, charts, skipped_mutator=engine.skipped_mutator,
                 observer=partial(_record_stage, stages),
             )  # fmt: skip
         else:
-            result = FUNCTION_STEP(files, engine.functions, engine.profile)
+            result = FUNCTION_STEP(files, engine.functions, engine.profile, charts)
         if findings := (*_list_path_findings(self.variant, result.files), *_iterate_credential_findings(result.files)):
             return PackageRender(
                 result.files, findings=(*self.findings, *findings), trace=result.function_identities

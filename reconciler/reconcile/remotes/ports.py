@@ -271,6 +271,10 @@ class FetchedUpstreamRefs:
         except (TooLargeError, TreeMalformedError) as error:
             return error.message
 
+    def read_kptfiles(self, tree: TreeId) -> tuple[bytes, ...]:
+        """Return the contents of all Kptfiles below a package directory."""
+        return self._remote.read_kptfiles(tree)
+
     def read_tag_seconds(self, name: str) -> int:
         """Return the date of a tag, in seconds since 1970."""
         return self._remote.read_tag_seconds(f"refs/tags/{name}")

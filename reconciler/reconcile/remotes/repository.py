@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
+from posixpath import basename
 from typing import Protocol
 
 from reconciler.catalog.files import (
@@ -32,6 +33,7 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.names import is_ref_name, is_tree_path
 from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry
 from reconciler.krm.git_formats import PACKAGE_TRAILER, parse_trailers
+from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.layout.refs import DraftCommit, TaggedRevision, format_tag_prefix
 from reconciler.planning.lifecycle.open_drafts import DraftedFile
 from reconciler.planning.model.state import TargetState, parse_state
@@ -134,6 +136,7 @@ def _file(entry: TreeEntry | None) -> TreeEntry | None:
 MAX_CACHED_TREES = 2_000
 # The number of commits that are read one by one before a Git process is started to list the commits.
 _MAX_FIRST_PARENT_STEPS = 50
+_FILE_MODES = frozenset({FILE_MODE, EXECUTABLE_MODE})
 _TAGS = "refs/tags/"
 
 
@@ -154,6 +157,7 @@ class Remote:
         self.read_package_tree = lru_cache(MAX_CACHED_TREES)(self._read_package_tree)
         self.read_file = lru_cache(MAX_CACHED_TREES)(self._read_file)
         self.list_skipped_entries = lru_cache(MAX_CACHED_TREES)(self._list_skipped_entries)
+        self.read_kptfiles = lru_cache(MAX_CACHED_TREES)(self._read_kptfiles)
         self.read_change_seconds = lru_cache(None)(self._read_change_seconds)
         self.is_ancestor = lru_cache(None)(self._is_ancestor)
         self.find_last_change = lru_cache(None)(mirror.find_last_change)
@@ -285,7 +289,7 @@ class Remote:
     def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
         """Return the blob of the regular file at a path of a commit. Return None if the path is not a regular file."""
         entry = self._reader.find_entry(self.read_commit(commit).tree, path)
-        return BlobId(entry.id) if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE} else None
+        return BlobId(entry.id) if entry and entry.mode in _FILE_MODES else None
 
     def read_blob(self, blob: BlobId) -> bytes:
         """Return the content of a file."""
@@ -412,15 +416,25 @@ class Remote:
         """Return the paths of symbolic links and submodules below a tree. Packages do not contain such entries."""
         try:
             entries = self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
-            return tuple(sorted(path for path, mode, _ in entries if mode not in {FILE_MODE, EXECUTABLE_MODE}))
+            return tuple(sorted(path for path, mode, _ in entries if mode not in _FILE_MODES))
         except (TooLargeError, TreeMalformedError):
             # Ignore the error here, because the code that reads the files of the tree reports it.
             return ()
 
+    def _read_kptfiles(self, tree: TreeId) -> tuple[bytes, ...]:
+        """Return the contents of all Kptfiles below a tree. Return () if the tree exceeds a limit."""
+        try:
+            entries = self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
+            blobs = [blob for path, mode, blob in entries if basename(path) == KPTFILE and mode in _FILE_MODES]
+        except (TooLargeError, TreeMalformedError):
+            # Ignore the error here, because the code that reads the files of the tree reports it.
+            return ()
+        return tuple(self._reader.read_blobs(blobs).values())
+
     def _read_files(self, tree: TreeId) -> FileTree:
         """Return the regular files of a tree, without symbolic links and submodules."""
         entries = [
-            (path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in {FILE_MODE, EXECUTABLE_MODE}
+            (path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in _FILE_MODES
         ]
         contents = self._reader.read_blobs(blob for _, _, blob in entries)
         return FileTree({path: File(contents[blob], mode == EXECUTABLE_MODE) for path, mode, blob in entries})
@@ -453,7 +467,7 @@ class Remote:
             if entry is None:
                 return None
             is_last = index + 1 == len(names)
-            if not (entry.mode in {FILE_MODE, EXECUTABLE_MODE} if is_file and is_last else entry.is_tree):
+            if not (entry.mode in _FILE_MODES if is_file and is_last else entry.is_tree):
                 return "/".join(names[: index + 1])
             parent = entry
         return None

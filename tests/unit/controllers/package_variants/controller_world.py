@@ -76,6 +76,9 @@ class FakeRefs:
     def read_package(self, tree: TreeId) -> FileTree | str:
         return FileTree({path: File(data) for path, data in self.files.items()})
 
+    def read_kptfiles(self, tree: TreeId) -> Iterable[bytes]:
+        return ()
+
     def read_file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(path)
 

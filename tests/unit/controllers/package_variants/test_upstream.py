@@ -71,6 +71,9 @@ class FakeRefs:
         folder = {path.removeprefix(f"{tree}/"): File(data) for path, data in self.files.items() if tree in path}
         return FileTree(folder) if folder else "it exceeds the limit of 5 files"
 
+    def read_kptfiles(self, tree: TreeId) -> Iterable[bytes]:
+        return ()
+
     def read_file(self, commit: CommitId, path: str) -> bytes | None:
         return self.files.get(f"{commit}:{path}")
 
