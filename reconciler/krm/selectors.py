@@ -82,10 +82,16 @@ def matches_label_query(query: str, labels: Mapping[str, Any]) -> bool:
     Raises:
         LabelQueryError: A requirement of the query is invalid.
     """
-    # Evaluate every requirement, so that an invalid requirement is reported even if an earlier requirement does not
-    # match.
-    results = [_matches_requirement(requirement, labels) for requirement in _split_requirements(query)]
-    return all(results)
+    return parse_label_query(query).matches(labels)
+
+
+def parse_label_query(query: str) -> LabelSelector:
+    """Return the selector of a query such as `app=web,tier in (a, b),!legacy`.
+
+    Raises:
+        LabelQueryError: A requirement of the query is invalid.
+    """
+    return LabelSelector(match_expressions=tuple(map(_parse_requirement, _split_requirements(query))))
 
 
 def _split_requirements(query: str) -> list[str]:
@@ -98,16 +104,15 @@ def _split_requirements(query: str) -> list[str]:
     return [part.strip() for part in (*parts, query[start:]) if part.strip()]
 
 
-def _matches_requirement(requirement: str, labels: Mapping[str, Any]) -> bool:
+def _parse_requirement(requirement: str) -> LabelRequirement:
     if match := _SET.fullmatch(requirement):
         key, operator, values = match.groups()
-        is_in = labels.get(key) in {value.strip() for value in values.split(",")}
-        return is_in == bool(operator == "in")
+        listed = tuple(value.strip() for value in values.split(","))
+        return LabelRequirement(key, "In" if operator == "in" else "NotIn", listed)
     if match := _EQUALITY.fullmatch(requirement):
         key, operator, value = match.groups()
-        is_equal = bool(labels.get(key) == value)
-        return is_equal == bool(operator != "!=")
+        return LabelRequirement(key, "NotIn" if operator == "!=" else "In", (value,))
     if match := _PRESENCE.fullmatch(requirement):
         negated, key = match.groups()
-        return (key in labels) != bool(negated)
+        return LabelRequirement(key, "DoesNotExist" if negated else "Exists")
     raise LabelQueryError(f'"{requirement}" must be a label requirement, for example key=value or key in (a, b)')

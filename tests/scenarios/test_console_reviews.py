@@ -461,19 +461,20 @@ def test_an_unreadable_config_fails_the_whole_job(console: Console) -> None:
     assert console.find(job).items[0].message
 
 
-def test_the_thread_applies_submitted_jobs(console: Console) -> None:
+def test_the_thread_of_the_service_applies_submitted_jobs(console: Console) -> None:
     is_woken = Event()
-    jobs = ReviewJobs(
-        console.confirmations, lambda: console.world.open_review([]), is_woken.set, lambda: console.world.now
+    reviews = console.world.build_console_reviews(is_woken.set)
+    reviews.jobs.start()
+    selection = ChangeSelection(console.find_key("install gateway"), targets=(SelectedTarget("lisbon"),))
+    confirmation = reviews.confirmations.create(
+        console.index, ANA, ADMIN_PERMISSIONS, ReviewRequest("approve", (selection,))
     )
-    jobs.start()
-    confirmation = console.confirm("install gateway", "approve", "lisbon")
     submission = Submission(confirmation.id, "", None, "key", "request")
-    job = jobs.submit(submission, console.index, ANA, ADMIN_PERMISSIONS)
+    job = reviews.jobs.submit(submission, console.index, ANA, ADMIN_PERMISSIONS)
 
     assert is_woken.wait(60)
-    jobs.close()
+    reviews.jobs.close()
 
-    found = jobs.find(job.id, ANA, ADMIN_PERMISSIONS)
+    found = reviews.jobs.find(job.id, ANA, ADMIN_PERMISSIONS)
     assert found
     assert (found.state, found.count_items("done")) == ("completed", 1)

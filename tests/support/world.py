@@ -19,6 +19,7 @@ from reconciler.bootstrap.console import (
     build_package_reader,
     observe_pass,
 )
+from reconciler.bootstrap.console_reviews import ConsoleReviews, build_console_reviews
 from reconciler.bootstrap.publishers import build_dry_run_publisher, build_push_publisher, read_summary
 from reconciler.bootstrap.services import build_services
 from reconciler.git.errors import GitError
@@ -399,6 +400,10 @@ class World:
         parts = build_services(self._read_settings(), self.source, clock=lambda: self.now, should_sign=True)
         with parts.remotes as remotes:
             yield _InterruptedReview(DraftReview(parts.source, remotes, parts.pass_services), before_push)
+
+    def build_console_reviews(self, wake_pass: Callable[[], None]) -> ConsoleReviews:
+        """Return the reviews in the console, as the service builds them."""
+        return build_console_reviews(self._read_settings(), self.source, wake_pass, lambda: self.now)
 
     @property
     def source(self) -> str:
