@@ -35,6 +35,17 @@ spec:
 """
 PINNED = WEB.replace('"~1.0" ', '"1.0.0" ').replace("rewrite\n", 'rewrite\n    tagPolicy: {range: "1.x"}\n')
 
+CHART_SET = """\
+apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: web}
+spec:
+  upstream: {repo: charts, chart: web, version: "~1.0", tagMode: rewrite} # flow
+  targets:
+    - repositories: [{name: berlin}]
+      template: {helm: {namespace: shop}}
+"""
+
 
 @pytest.fixture
 def server() -> Iterator[ArtifactServer]:
@@ -216,11 +227,6 @@ def test_unreachable_repository_keeps_the_proposal(world: ConfigWorld, server: A
 
 
 def test_line_of_a_set_and_entries_of_several_sources_are_changed(world: ConfigWorld, server: ArtifactServer) -> None:
-    chart_set = (
-        "apiVersion: config.porch.kpt.dev/v1alpha2\nkind: PackageVariantSet\nmetadata: {name: web}\nspec:\n"
-        '  upstream: {repo: charts, chart: web, version: "~1.0", tagMode: rewrite} # flow\n'
-        "  targets:\n    - repositories: [{name: berlin}]\n      template: {helm: {namespace: shop}}\n"
-    )
     several = WEB.replace("name: web\n", "name: api\n").replace("package: web}", "package: api}")
     start, end = several.index("  upstream:"), several.index("  downstream:")
     several = (
@@ -229,10 +235,10 @@ def test_line_of_a_set_and_entries_of_several_sources_are_changed(world: ConfigW
         + "    - name: second\n      repo: charts\n      chart: web\n      version: 1.0.x\n      tagMode: rewrite\n"
         + several[end:]
     )
-    world.commit_config({"web.yaml": chart_set, "api.yaml": several})
+    world.commit_config({"web.yaml": CHART_SET, "api.yaml": several})
     world.sync()
 
-    assert world.read_proposed_file("web.yaml") == chart_set.replace('"~1.0"', '"1.0.0"')
+    assert world.read_proposed_file("web.yaml") == CHART_SET.replace('"~1.0"', '"1.0.0"')
     assert world.read_proposed_file("api.yaml") == several.replace("version: 1.0.x", "version: 1.0.0")
 
 
@@ -287,6 +293,26 @@ def test_tag_that_moves_back_to_the_digest_ends_the_proposal(tmp_path: Path, reg
 
     assert head
     assert world.proposal_head == ""
+
+
+@pytest.mark.parametrize("is_set", [pytest.param(False, id="variant"), pytest.param(True, id="set")])
+def test_published_package_stays_until_its_first_version_is_merged(world: ConfigWorld, is_set: bool) -> None:
+    text = CHART_SET if is_set else WEB
+    world.commit_config({"web.yaml": text.replace("    tagMode: rewrite\n", "").replace(", tagMode: rewrite", "")})
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync()
+    before = world.head("clusters/berlin")
+    world.commit_config({"web.yaml": text})
+    pending = world.sync()
+    drafts = world.list_open_drafts("berlin")
+    world.merge_proposal()
+    world.sync_until_unchanged()
+
+    assert "RevisionPending" in pending.codes
+    assert drafts == []
+    assert world.head("clusters/berlin") == before
+    assert world.package_status("clusters/berlin", "web")["upstream"]["to"]["version"] == "1.0.0"
 
 
 def test_validate_reports_the_new_version(world: ConfigWorld) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.output.review.pull_request import build_pull_request_text
 from tests.scenarios.test_charts import chart, request
 from tests.support.command_line import run_in
 from tests.support.git_repositories import git
@@ -68,7 +69,11 @@ def test_plan_commit_and_draft_count_the_resources(world: World) -> None:
     message = git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
     shown = run_command(world, "show", "berlin", "--config", str(world.config))
 
-    for text in (plan_text, message, shown):
+    (details,) = world.list_open_drafts("berlin", whole=True)
+    pull_request = "\n".join(build_pull_request_text(details, (), lambda repo, commit: "").sections)
+    reported = "\n".join(line for change in world.report().changes for line in change.summary_lines)
+
+    for text in (plan_text, message, shown, pull_request, reported):
         assert text.count(COUNT) == 1
         assert "ConfigMap web" not in text
     changed = [change for item in plan_data["items"] for change in item["changes"]["objects"]]

@@ -265,6 +265,17 @@ def test_plain_folder_has_only_a_finding() -> None:
     assert proposal.files_after["gw.yaml"].data == TEXT.replace(b"v1", b"v2")
 
 
+def test_plain_folder_requires_the_quoted_version() -> None:
+    text = b"kind: PackageVariant\nspec:\n  upstream: {version: ~1.0, chart: web}\n"
+    pin = build_pin("~1.0", "1.10", tag="", range="~1.0", field_name="version", package="charts/web")
+    proposal = plan_manual_proposal([pin], build_snapshot(content=text).files, parse_yaml)
+
+    (finding,) = proposal.findings
+    assert finding.message.startswith("version range ~1.0 of charts/web selects 1.10; spec.upstream.version is ~1.0; ")
+    assert finding.message.endswith('must write version: "1.10" to this field')
+    assert proposal.files_after["gw.yaml"].data == text.replace(b"~1.0", b'"1.10"')
+
+
 def test_state_is_restored() -> None:
     known = build_state({**build_recorded_revision(3), "another": ProposedRevision("v1", "declined")})
 
