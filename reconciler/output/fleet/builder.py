@@ -112,7 +112,7 @@ def _index_draft(
     refusals = draft.draft.list_refusals((package.package,))
     reasons = [format_count(len(conflicts), "conflict")] if conflicts else []
     reasons += [to_one_line(reason.message) for reason in refusals if reason.reason != CONFLICTS_NOT_ACCEPTED]
-    risk = assess_risk(details.changes, _count_resources(details.before), reasons)
+    risk = assess_risk(details.changes, count_resources(details.before), reasons)
     content = VariantContent(
         action="remove" if details.package.is_removed else format_task(details.package.status) or "local changes",
         changes=details.changes,
@@ -163,7 +163,8 @@ def _select_changed(files: FileTree, other_files: FileTree) -> FileTree:
     return FileTree({path: file for path, file in files.items() if other_files.get(path) != file})
 
 
-def _count_resources(files: FileTree) -> int:
+def count_resources(files: FileTree) -> int:
+    """Return the number of objects in the files of a package, without objects that only tools use."""
     return sum(
         not file_object.is_local_config
         for path, file in files.items()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.changes.objects import ObjectChange
+from reconciler.output.changes.fields import FieldChange
+from reconciler.output.changes.objects import ChangeType, ObjectChange
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.envelope import DATACLASS_CONFIG
 from reconciler.output.impact.consequences import Consequence, ConsequenceLevel, find_consequences
@@ -35,8 +36,12 @@ _CLASS_ORDER = tuple(RISK_CLASSES)
 _CONSEQUENCE_CLASSES: dict[ConsequenceLevel, RiskClass] = {
     "destroys": "deletion", "recreates": "deletion", "stops": "restart", "restarts": "restart",
 }  # fmt: skip
+_ACCESS_VERBS: dict[ChangeType, str] = {"added": "adds", "changed": "changes", "removed": "deletes"}
 _ACCESS_GROUPS = frozenset({"rbac.authorization.k8s.io", "admissionregistration.k8s.io"})
-_ACCESS_KINDS = frozenset({("networking.k8s.io", "NetworkPolicy")})
+# Network plugins have own kinds with this suffix, such as CiliumNetworkPolicy and AdminNetworkPolicy.
+_NETWORK_POLICY_SUFFIX = "NetworkPolicy"
+_REPLICA_FIELDS = frozenset({"replicas", "minReplicas", "maxReplicas"})
+_RESOURCE_FIELDS = frozenset({"requests", "limits", "claims"})
 _MAX_REASONS = 10
 
 
@@ -79,27 +84,43 @@ def assess_risk(changes: PackageChanges, resource_count: int, blocking_reasons: 
 
 
 def _list_reasons(
-    changes: PackageChanges, consequences: Iterable[Consequence], resource_count: int
+    changes: PackageChanges, consequences: Sequence[Consequence], resource_count: int
 ) -> Iterator[tuple[RiskClass, str]]:
     for consequence in consequences:
         phrase = f"{consequence.level} {consequence.resource}: {consequence.reason}"
         yield _CONSEQUENCE_CLASSES[consequence.level], to_one_line(phrase)
     objects = [change for change in changes.objects if not change.is_local_config]
-    removed = [change for change in objects if change.change_type == "removed"]
-    if len(removed) * 2 > resource_count:
-        yield "deletion", f"deletes {len(removed)} of {format_count(resource_count, 'resource')}"
-    for change in removed:
-        yield "restart", f"deletes {change.name}"
+    removed_count = sum(change.change_type == "removed" for change in objects)
+    if removed_count * 2 > resource_count:
+        yield "deletion", f"deletes {removed_count} of {format_count(resource_count, 'resource')}"
+    destroyed = {consequence.resource for consequence in consequences if consequence.level == "destroys"}
     for change in objects:
-        if change.key.group in _ACCESS_GROUPS or (change.key.group, change.key.kind) in _ACCESS_KINDS:
-            yield "access", f"changes the permissions or rules of {change.name}: {change.change_type}"
-        yield from (("size", f"changes {field} of {change.name}") for field in _list_size_fields(change))
+        if _controls_access(change):
+            yield "access", f"{_ACCESS_VERBS[change.change_type]} {change.name}"
+        elif change.change_type == "removed" and change.name not in destroyed:
+            yield "restart", f"deletes {change.name}"
+        for field in filter(_is_size_field, change.fields):
+            yield "size", f"changes {to_one_line(field.path_text)} of {change.name}"
 
 
-def _list_size_fields(change: ObjectChange) -> Iterator[str]:
-    for field in change.fields:
-        if field.path == ("spec", "replicas") or (field.path[0] == "spec" and "resources" in field.path):
-            yield to_one_line(field.path_text)
+def _controls_access(change: ObjectChange) -> bool:
+    return change.key.group in _ACCESS_GROUPS or change.key.kind.endswith(_NETWORK_POLICY_SUFFIX)
+
+
+def _is_size_field(change: FieldChange) -> bool:
+    """Return whether a field contains a number of replicas, or the resources of a container or volume.
+
+    A field `resources` can also have another meaning, for example in the schema of a CRD.
+    """
+    section, *path = change.path
+    if section != "spec" or not path:
+        return False
+    if "resources" not in path:
+        return len(path) == 1 and path[0] in _REPLICA_FIELDS
+    inner = path[path.index("resources") + 1 :][:1] or [
+        name for value in (change.before, change.after) if isinstance(value, Mapping) for name in value
+    ]
+    return bool(inner) and _RESOURCE_FIELDS.issuperset(inner)
 
 
 def _classify_other(changes: PackageChanges) -> RiskClass:
