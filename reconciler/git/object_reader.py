@@ -164,7 +164,11 @@ class ObjectReader:
             GitTimeoutError: Git did not answer in time.
             MirrorCorruptError: The mirror is damaged.
         """
-        missing = [object_id for object_id in dict.fromkeys(ids) if object_id not in self._prefetched]
+        missing = [
+            object_id
+            for object_id in dict.fromkeys(ids)
+            if object_id not in self._prefetched and TreeId(object_id) not in self._trees
+        ]
         for start in range(0, len(missing), _BATCH_SIZE):
             batch = missing[start : start + _BATCH_SIZE]
             self._read_with_repair(partial(self._prefetch_batch, batch))

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 
 from reconciler.catalog.files import CommitId
+from reconciler.git.errors import GitError
 from reconciler.inspect.report import read_cluster
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.fleet.builder import build_fleet_index, index_target
 from reconciler.output.fleet.model import FleetIndex, TargetEntry
+from reconciler.output.fleet.variants import VariantPool
 from reconciler.output.report.model import ReportCluster
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
+
+# The objects of these targets are read together. Their trees must fit into the cache of an object reader.
+_TARGETS_PER_PREFETCH = 100
 
 
 @dataclass(frozen=True)
@@ -40,13 +46,13 @@ class _KnownTarget:
     """A target as it was read last.
 
     Attributes:
-        drafts: The draft branches that the state of the target records.
+        drafts: The branches that can contain drafts of the target.
         heads: The commits of the refs on which the entry depends, by ref.
     """
 
     target: Target
     labels: Mapping[str, str]
-    drafts: tuple[str, ...]
+    drafts: frozenset[str]
     heads: Mapping[str, CommitId]
     entry: TargetEntry
 
@@ -60,7 +66,8 @@ class FleetIndexer:
 
     def __init__(self, open_reader: Callable[[frozenset[str]], AbstractContextManager[DraftReader]]) -> None:
         self._open_reader = open_reader
-        self._known: dict[ObjectKey, _KnownTarget] = {}
+        self._known: Mapping[ObjectKey, _KnownTarget] = {}
+        self._pool = VariantPool()
         self._number = 0
 
     def update(self, observed: ObservedPass, report_progress: Callable[[int, int], None]) -> FleetIndex:
@@ -72,45 +79,64 @@ class FleetIndexer:
         Raises:
             GitError: The repositories cannot be opened.
         """
-        total = len(observed.targets)
         with self._open_reader(frozenset(target.url for target in observed.targets)) as reader:
-            known: dict[ObjectKey, _KnownTarget] = {}
-            for number, entry in enumerate(self._read_targets(observed, reader), 1):
-                known[entry.target.key] = entry
-                report_progress(number, total)
+            known = self._keep_targets(observed, reader)
+            report_progress(len(known), len(observed.targets))
+            moved = [target for target in observed.targets if target.key not in known]
+            for start in range(0, len(moved), _TARGETS_PER_PREFETCH):
+                targets = moved[start : start + _TARGETS_PER_PREFETCH]
+                reader.prefetch(targets)
+                for target in targets:
+                    known[target.key] = self._read_target(reader, target, observed.targets[target])
+                    report_progress(len(known), len(observed.targets))
         self._known = known
         self._number += 1
-        targets = [target.entry for target in known.values() if _is_shown(target)]
-        return build_fleet_index(self._number, observed.completed_at, observed.config, targets, observed.findings)
+        entries = [target.entry for target in known.values() if _is_shown(target)]
+        self._pool.retain({draft.variant_digest for entry in entries for draft in entry.drafts})
+        return build_fleet_index(self._number, observed.completed_at, observed.config, entries, observed.findings)
 
     def find_target(self, name: str) -> Target | None:
         """Return the target with this name from the last update."""
         return next((known.target for known in self._known.values() if known.target.name == name), None)
 
-    def _read_targets(self, observed: ObservedPass, reader: DraftReader) -> Iterator[_KnownTarget]:
+    def _keep_targets(self, observed: ObservedPass, reader: DraftReader) -> dict[ObjectKey, _KnownTarget]:
+        """Return the targets whose refs have not moved, and the targets that the pass could not read."""
+        kept: dict[ObjectKey, _KnownTarget] = {}
         for target, labels in observed.targets.items():
             known = self._known.get(target.key)
             if error := observed.errors.get(target):
-                yield _add_error(known, target, labels, error)
-            elif known and (known.target, known.labels) == (target, labels) and not known.entry.read_error:
-                heads = reader.read_heads(target, known.drafts)
-                yield known if heads == known.heads else _read_target(reader, target, labels)
-            else:
-                yield _read_target(reader, target, labels)
+                kept[target.key] = _add_error(known, target, labels, error)
+            elif known and _is_unchanged(known, target, labels, reader):
+                kept[target.key] = known
+        return kept
+
+    def _read_target(self, reader: DraftReader, target: Target, labels: Mapping[str, str]) -> _KnownTarget:
+        open_target: OpenTarget = replace(reader.read_target(target), labels=labels)
+        try:
+            with repository_boundary(target.title):
+                entry = index_target(read_cluster(reader, open_target), self._pool)
+            error = entry.read_error
+        except GitError as failure:
+            log_if_internal(failure)
+            error = f"{target.title}: {failure.full_message}"
+        if error:
+            return _add_error(self._known.get(target.key), target, labels, error)
+        branches = open_target.draft_branches
+        return _KnownTarget(target, labels, branches, reader.read_heads(target, branches), entry)
 
 
-def _read_target(reader: DraftReader, target: Target, labels: Mapping[str, str]) -> _KnownTarget:
-    open_target: OpenTarget = replace(reader.read_target(target), labels=labels)
-    entry = index_target(read_cluster(reader, open_target))
-    drafts = tuple(draft.branch for draft in open_target.drafts)
-    return _KnownTarget(target, labels, drafts, reader.read_heads(target, drafts), entry)
+def _is_unchanged(known: _KnownTarget, target: Target, labels: Mapping[str, str], reader: DraftReader) -> bool:
+    """Return whether a target was read without an error, and its refs have not moved since."""
+    if (known.target, known.labels) != (target, labels) or known.entry.read_error:
+        return False
+    return reader.read_heads(target, known.drafts) == known.heads
 
 
 def _add_error(known: _KnownTarget | None, target: Target, labels: Mapping[str, str], error: str) -> _KnownTarget:
     """Return a target that the pass could not read. The packages that were read last remain."""
     if known is None:
-        unread = index_target(ReportCluster(target, labels, read_error=error))
-        return _KnownTarget(target, labels, (), {}, unread)
+        unread = index_target(ReportCluster(target, labels, read_error=error), VariantPool())
+        return _KnownTarget(target, labels, frozenset(), {}, unread)
     entry = replace(known.entry, labels=labels, read_error=error)
     return replace(known, target=target, labels=labels, entry=entry)
 

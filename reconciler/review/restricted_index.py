@@ -77,7 +77,7 @@ def _hide_names_in_reasons(reasons: tuple[BlockingReason, ...], hidden: tuple[st
 
 def mentions_any(text: str, names: Iterable[str]) -> bool:
     """Return whether a text contains one of these names of targets."""
-    return bool(text) and any(name in text and TargetNames(name).mask_names(text) != text for name in names)
+    return bool(text) and any(name in text and TargetNames(name).replace_cluster(text, "") != text for name in names)
 
 
 def _select_findings(

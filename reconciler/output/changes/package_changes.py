@@ -196,7 +196,11 @@ def shorten_ref(ref: str, directory: str) -> str:
 def _get_part(change: FieldChange) -> str:
     if change.path[0] == "pipeline":
         return "pipeline"
-    return "gates" if change.path[:2] == _GATES_PATH else "other"
+    has_gates = change.path[:2] == _GATES_PATH or (
+        change.path == _GATES_PATH[:1]
+        and any(isinstance(value, Mapping) and _GATES_PATH[1] in value for value in (change.before, change.after))
+    )
+    return "gates" if has_gates else "other"
 
 
 def _parse_kptfile(path: str, files: FileTree) -> Mapping[str, Any]:

@@ -6,13 +6,16 @@ the module `page` formats it as HTML.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from shlex import quote
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer
 
 from reconciler.catalog.files import File, FileTree
+from reconciler.krm.yaml.resolve import resolve_plain
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.data import FileDiff
 from reconciler.output.envelope import DATACLASS_CONFIG, Timestamp
@@ -23,7 +26,9 @@ from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageSta
 from reconciler.planning.model.targets import Target
 
 # Use private-use characters of Unicode as marks, because valid names do not contain them.
-_CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK = "\ue000", "\ue001", "\ue002"
+_MARKS = _CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK, _COMMON_MARK = "\ue000", "\ue001", "\ue002", "\ue003"
+# Names that are versions or numbers also occur in other values, such as the version of an image.
+_VERSION = re.compile(r"v?[0-9.-]+")
 
 
 @dataclass(frozen=True)
@@ -31,27 +36,47 @@ class TargetNames:
     """The names that differ between equal items of several targets: cluster, owner of the package and package.
 
     Two texts are equal except for these names if `mask_names` returns the same text for both. `package` can be "".
+
+    Attributes:
+        common: A name that is equal on all targets, such as the name of a PluginPreset. The name of the cluster is not
+            replaced in this name.
     """
 
     cluster: str
     owner: str = ""
     package: str = ""
+    common: str = ""
 
     def mask_names(self, text: str) -> str:
         """Replace the names of the cluster, the owner and the package in a text by marks."""
-        if any(mark in text for mark in (_CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK)):
+        if any(mark in text for mark in _MARKS):
             # If the text already contains a mark, add a prefix with the name of the cluster. The result then differs
             # from the masked text of every other target, because no other masked text has a letter after a mark.
             return f"{_CLUSTER_MARK}{self.cluster}{_CLUSTER_MARK}{text}"
-        marks = {self.package: _PACKAGE_MARK, self.owner: _OWNER_MARK, self.cluster: _CLUSTER_MARK}
-        # Replace longer names first, because a name can contain another name.
-        for name in sorted(filter(None, marks), key=len, reverse=True):
-            text = _replace_name(text, name, marks[name])
+        for name, mark in self._marks:
+            text = _replace_name(text, name, mark)
         return text
 
+    @cached_property
+    def _marks(self) -> tuple[tuple[str, str], ...]:
+        """The marks of names. Longer names are first, because a name can contain another name."""
+        names = {
+            self.common: _COMMON_MARK, self.package: _PACKAGE_MARK, self.owner: _OWNER_MARK,
+            self.cluster: _CLUSTER_MARK,
+        }  # fmt: skip
+        return tuple((name, names[name]) for name in sorted(filter(_is_distinctive, names), key=len, reverse=True))
+
     def replace_cluster(self, text: str, replacement: str) -> str:
-        """Replace the name of the cluster in a text, such as the path of a package."""
-        return _replace_name(text, self.cluster, replacement) or text
+        """Replace the name of the cluster in a short text, such as the path of a package.
+
+        If the name of the owner ends with the name of the cluster, only this end of the name is replaced. For example,
+        the PluginPreset `eu-logs` creates the owner `eu-logs-eu` for the cluster `eu`.
+        """
+        suffix = f"-{self.cluster}"
+        if self.owner.endswith(suffix):
+            text = _replace_name(text, self.owner, _OWNER_MARK)
+        text = _replace_name(text, self.cluster, replacement)
+        return text.replace(_OWNER_MARK, f"{self.owner.removesuffix(suffix)}-{replacement}")
 
     def mask_file_names(self, files: FileTree) -> FileTree:
         """Return the files with masked names in their contents. Paths and binary files do not change."""
@@ -62,6 +87,11 @@ class TargetNames:
             return self.mask_names(data.decode()).encode()
         except UnicodeDecodeError:
             return data
+
+
+def _is_distinctive(name: str) -> bool:
+    """Return whether a name can be replaced in texts. A number, a version or a word such as `true` is another value."""
+    return bool(name) and not _VERSION.fullmatch(name) and isinstance(resolve_plain(name), str)
 
 
 def _replace_name(text: str, name: str, mark: str) -> str:

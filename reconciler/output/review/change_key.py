@@ -6,13 +6,15 @@ from typing import Literal
 
 from reconciler.controllers.results import PackageOwner
 from reconciler.krm.json_text import compute_digest
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.report.model import TargetNames
 from reconciler.output.text import format_object
 from reconciler.planning.model.state import PackageRecord
 
-Operation = Literal["install", "update", "re-render", "delete"]
+Operation = Literal["install", "update", "re-render", "delete", "edit"]
 _ID_LENGTH = 7
+ANY_TARGET = "*"
+"""The text for the name of a target in keys and titles of changes. No name of a target contains this character."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,12 @@ class Change:
     """The change of a draft.
 
     Attributes:
+        operation: "edit" means that the draft contains only local changes.
         owner: The object that requests the package, or the set that creates this object.
         before: The upstream before the change, as `repository/package revision commit`. "" if there is none.
         after: The upstream after the change. "" if there is none.
+        owner_name: The name of the object that requests the package.
+        is_generated: Whether a set or preset creates this object.
     """
 
     operation: Operation
@@ -30,12 +35,17 @@ class Change:
     package: str
     before: str = ""
     after: str = ""
+    owner_name: str = ""
+    is_generated: bool = False
 
     def compute_key(self, target: str) -> str:
         """Return the key of the change. The name of the target is replaced by a placeholder."""
-        names = TargetNames(target)
-        texts = (self.operation, self.owner, self.package, self.before, self.after)
-        return compute_digest([names.mask_names(text) for text in texts])
+        names = TargetNames(target, self.owner_name)
+        # A set or preset is the same object for all targets, so its name is not replaced.
+        owner = self.owner if self.is_generated else names.replace_cluster(self.owner, ANY_TARGET)
+        package = names.replace_cluster(self.package, ANY_TARGET)
+        upstreams = (TargetNames(target).mask_names(text) for text in (self.before, self.after))
+        return compute_digest([self.operation, owner, package, *upstreams])
 
     @property
     def versions(self) -> str:
@@ -57,14 +67,24 @@ def _get_revision(summary: str) -> str:
 
 def describe_change(record: PackageRecord, package: str) -> Change:
     """Return the change of the open draft of a package."""
-    owner = format_owner(record.owner)
-    if record.removal:
-        return Change("delete", owner, package)
     before = record.published_version.upstream if record.published_version else ""
     after = record.draft_version.upstream if record.draft_version else ""
+    owner = record.owner
+    change = Change(
+        _get_operation(record, before, after), format_owner(owner), package, before, after, owner.key.name,
+        owner.parent is not None,
+    )  # fmt: skip
+    return replace(change, before="", after="") if record.removal else change
+
+
+def _get_operation(record: PackageRecord, before: str, after: str) -> Operation:
+    if record.removal:
+        return "delete"
+    if record.draft_version is None:
+        return "edit"
     if record.published_version is None:
-        return Change("install", owner, package, after=after)
-    return Change("re-render" if before == after else "update", owner, package, before, after)
+        return "install"
+    return "re-render" if before == after else "update"
 
 
 def format_owner(owner: PackageOwner) -> str:

@@ -163,11 +163,11 @@ class OpenDraft:
 
         If `names` is empty, return all changed files.
         """
-        return tuple(file for file in self.files if not names or self._is_in_packages(file.path, names))
+        return self._select_files(names, are_in_packages=True) if names else self.files
 
     def list_other_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
         """Return the changed files outside of the packages with these names. If `names` is empty, return ()."""
-        return tuple(file for file in self.files if names and not self._is_in_packages(file.path, names))
+        return self._select_files(names, are_in_packages=False) if names else ()
 
     @property
     def files_outside_packages(self) -> tuple[DraftedFile, ...]:
@@ -175,11 +175,13 @@ class OpenDraft:
         names = [package.package for package in self.packages]
         return self.list_other_files(names) if names else self.files
 
-    def _is_in_packages(self, path: str, names: Collection[str]) -> bool:
-        target = self.target
-        return any(
-            path.startswith(f"{target.get_package_path(name)}/") or path == target.get_status_file_path(name)
-            for name in names
+    def _select_files(self, names: Collection[str], *, are_in_packages: bool) -> tuple[DraftedFile, ...]:
+        folders = tuple(f"{self.target.get_package_path(name)}/" for name in names)
+        status_files = {self.target.get_status_file_path(name) for name in names}
+        return tuple(
+            file
+            for file in self.files
+            if (file.path.startswith(folders) or file.path in status_files) == are_in_packages
         )
 
     def list_refusals(self, names: Collection[str] = ()) -> tuple[BlockingReason, ...]:

@@ -263,6 +263,15 @@ class Remote:
         self._reader.prefetch(folders)
         return [TreeId(tree) for tree in folders]
 
+    def prefetch_files(self, paths: Iterable[tuple[CommitId, str]]) -> None:
+        """Read the files at these paths of commits in one request for each folder level, and cache them."""
+        folders = [(self.read_commit(commit).tree, path.split("/")) for commit, path in paths]
+        while folders:
+            self._reader.prefetch(ObjectId(tree) for tree, _ in folders)
+            entries = [(self._reader.find_entry(tree, names[0]), names[1:]) for tree, names in folders]
+            self._reader.prefetch(entry.id for entry, names in entries if entry and not names and not entry.is_tree)
+            folders = [(TreeId(entry.id), names) for entry, names in entries if entry and names and entry.is_tree]
+
     def prefetch_states(self, commits: Sequence[CommitId]) -> None:
         """Read the objects that `read_state` needs for these state commits in a few requests, and cache them."""
         new = [commit for commit in commits if commit not in self._states]

@@ -22,6 +22,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.commit_messages import format_sync_message, parse_causes, parse_reason, parse_templates
 from reconciler.output.review.models import Rejection
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
+from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.decide.fleet_plan import find_promoter_branch, is_promoter_branch_idle
 from reconciler.planning.decide.target_inputs import find_missing_target
 from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft, read_open_drafts
@@ -357,6 +358,7 @@ class OpenTarget:
         packages: The names of all packages in the recorded state.
         error: The reason why the target cannot be read. It is "" if the target was read.
         snapshot: The refs and the state of the target. None if the target has no state or cannot be read.
+        draft_branches: The names of all branches that can contain drafts of the target.
     """
 
     target: Target
@@ -365,6 +367,7 @@ class OpenTarget:
     error: str = ""
     snapshot: TargetSnapshot | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    draft_branches: frozenset[str] = frozenset()
 
 
 class DraftReader:
@@ -391,33 +394,32 @@ class DraftReader:
             return OpenTarget(target, error=f"{target.title}: {message}")
         state = read_target_state(target, remote, self._templates.state)
         if state is None:
-            return OpenTarget(target, error=self._check_unrecorded_draft(target, remote))
+            branch = format_draft_branch(self._templates.draft, target, "")
+            error = _check_unrecorded_draft(target, remote, branch)
+            return OpenTarget(target, error=error, draft_branches=frozenset({branch}))
         heads = TargetHeads() if isinstance(state, Finding) else self._read_heads(target, remote, state)
         repository = TargetRepository(remote, target)
-        error = state if isinstance(state, Finding) else find_missing_target(target, state, heads, repository)
-        if isinstance(state, Finding) or error:
-            return OpenTarget(target, error=error.message if error else "")
+        finding = state if isinstance(state, Finding) else find_missing_target(target, state, heads, repository)
+        if isinstance(state, Finding) or finding:
+            return OpenTarget(target, error=finding.message if finding else "")
         current = track_drafts(track_publications(state, target, heads, repository), target, heads, repository)
         snapshot = TargetSnapshot(target, current, heads, repository, self._templates.draft)
         drafts = read_open_drafts(snapshot, repository)
-        return OpenTarget(target, drafts, frozenset(current.packages), snapshot=snapshot)
+        branches = self._list_draft_branches(target, state)
+        return OpenTarget(
+            target, drafts, frozenset(current.packages), snapshot=snapshot, draft_branches=branches
+        )  # fmt: skip
 
-    def _check_unrecorded_draft(self, target: Target, remote: Remote) -> str:
-        branch = format_draft_branch(self._templates.draft, target, "")
-        if BRANCH_PREFIX + branch not in remote.refs:
-            return ""
-        return (
-            f"{target.title}: the branch {branch} exists, but no state records it;"
-            " run `reconciler sync` to record it again"
-        )
+    def _list_draft_branches(self, target: Target, state: TargetState) -> frozenset[str]:
+        names = {format_draft_branch(self._templates.draft, target, package) for package in state.packages}
+        return frozenset({*names, *list_removal_branches(self._templates.removal, target, state), *state.drafts})
 
     def _read_heads(self, target: Target, remote: Remote, state: TargetState) -> TargetHeads:
         refs = remote.refs
-        names = {format_draft_branch(self._templates.draft, target, package) for package in state.packages}
         removals = list_removal_branches(self._templates.removal, target, state)
         drafts = {
             name: refs[BRANCH_PREFIX + name]
-            for name in sorted({*names, *removals, *state.drafts})
+            for name in sorted(self._list_draft_branches(target, state))
             if BRANCH_PREFIX + name in refs
         }
         published = refs.get(BRANCH_PREFIX + target.branch)
@@ -451,7 +453,7 @@ class DraftReader:
         """Return the commits of the refs on which the data of a target depends, by ref.
 
         Args:
-            drafts: The names of the draft branches that the state of the target records.
+            drafts: The names of the branches that can contain drafts of the target.
         """
         remote = self._remotes.get(target.url)
         refs = {} if remote is None else remote.refs
@@ -459,6 +461,14 @@ class DraftReader:
         for draft in drafts:
             names += [BRANCH_PREFIX + draft, proposed_ref(draft), rejection_ref(self._templates.state, draft)]
         return {name: refs[name] for name in names if name in refs}
+
+    def prefetch(self, targets: Sequence[Target]) -> None:
+        """Read the states, branches and drafts of targets in a few requests per remote, and cache them."""
+        states = read_target_states(targets, self._remotes, self._templates.state)
+        pairs = [(target, remote) for target in targets if (remote := self._remotes.get(target.url))]
+        for remote, members in _group_by_remote(pairs):
+            with _optional(remote):
+                remote.prefetch_files(_list_draft_files(remote, members, states))
 
     def get_remote(self, target: Target) -> Remote:
         """Return the remote from which `read_target` has read the target."""
@@ -469,6 +479,27 @@ class DraftReader:
     def _read_rejection(self, draft: OpenDraft, remote: Remote) -> Rejection | None:
         rejection = find_rejection(draft, remote, self._templates.state)
         return Rejection(by=rejection.author.name, reason=parse_reason(rejection.message)) if rejection else None
+
+
+def _list_draft_files(
+    remote: Remote, targets: Iterable[Target], states: Mapping[Target, TargetState | Finding]
+) -> Iterator[tuple[CommitId, str]]:
+    """Yield the status file and the Kptfile of each drafted package, with the head of its draft branch."""
+    for target in targets:
+        state = states.get(target)
+        for package, record in state.packages.items() if isinstance(state, TargetState) else ():
+            head = remote.refs.get(BRANCH_PREFIX + record.draft_branch)
+            if record.draft_version and head:
+                yield head, target.get_status_file_path(package)
+                yield head, f"{target.get_package_path(package)}/{KPTFILE}"
+
+
+def _check_unrecorded_draft(target: Target, remote: Remote, branch: str) -> str:
+    if BRANCH_PREFIX + branch not in remote.refs:
+        return ""
+    return (
+        f"{target.title}: the branch {branch} exists, but no state records it; run `reconciler sync` to record it again"
+    )
 
 
 def _is_local_change(commit: Commit, target: Target) -> bool:

@@ -19,6 +19,7 @@ from reconciler.controllers.results import (
 )
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import Condition, ObjectKey
+from reconciler.output.changes.package_changes import PackageChanges, compare_packages
 from reconciler.output.envelope import CommandResult
 from reconciler.output.status.owner_statuses import build_owner_statuses
 from reconciler.output.status.target_statuses import ObjectStatus
@@ -122,6 +123,11 @@ def format_kptfile(ref: str = "v4", commit: str = COMMIT) -> str:
 def build_tree(files: Mapping[str, str | bytes | File]) -> FileTree:
     mapping = {p: file.encode() if isinstance(file, str) else file for p, file in files.items()}
     return FileTree({p: item if isinstance(item, File) else File(item) for p, item in mapping.items()})
+
+
+def build_package_changes(before: Mapping[str, str], after: Mapping[str, str]) -> PackageChanges:
+    """Return the differences between two versions of a package."""
+    return compare_packages(build_tree(before), build_tree(after))
 
 
 def build_key(kind: str, name: str, namespace: str = "default", group: str = GROUP) -> ObjectKey:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from reconciler.output.changes.package_changes import compare_packages
-from reconciler.output.fleet.builder import count_resources
 from reconciler.output.fleet.risk import RISK_CLASSES, RISK_LEVELS, Risk, assess_risk
+from reconciler.output.fleet.variants import count_resources
 from tests.unit.output.builders import build_tree
 
 RBAC, ADMISSION, NETWORK = "rbac.authorization.k8s.io/v1", "admissionregistration.k8s.io/v1", "networking.k8s.io/v1"

@@ -36,6 +36,35 @@ def test_longer_name_is_masked_first_when_one_name_contains_the_other() -> None:
     )
 
 
+def test_common_name_is_masked_as_a_whole() -> None:
+    east, west = (TargetNames(name, common="east-logs") for name in ("east", "west"))
+
+    assert east.mask_names("east-logs in east") == west.mask_names("east-logs in west")
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("v1", "v2"), ("1.4", "1.5"), ("true", "false"), ("1e3", "2e3")])
+def test_names_that_are_values_are_not_masked(names: tuple[str, str]) -> None:
+    first, second = (TargetNames(name).mask_names(f"tag: {name}") for name in names)
+
+    assert first != second
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "expected"),
+    [
+        pytest.param(TargetNames("east"), "apps/east", "apps/*", id="cluster"),
+        pytest.param(TargetNames("east"), "northeast/east-1", "northeast/*-1", id="whole-word"),
+        pytest.param(
+            TargetNames("east", "east-logs-east"), "plugins/east-logs-east", "plugins/east-logs-*", id="owner"
+        ),
+        pytest.param(TargetNames("east", "east-logs"), "plugins/east-logs", "plugins/*-logs", id="other-owner"),
+        pytest.param(TargetNames("1", "logs-1"), "plugins/logs-1", "plugins/logs-*", id="number"),
+    ],
+)
+def test_cluster_in_a_path_is_replaced(names: TargetNames, text: str, expected: str) -> None:
+    assert names.replace_cluster(text, "*") == expected
+
+
 def test_binary_files_are_not_masked() -> None:
     files = build_tree({"a": b"\xff east", "b": "east"})
 

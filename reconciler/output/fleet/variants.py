@@ -1,0 +1,174 @@
+"""Variants of changes: the digest of the effect of a draft on its cluster, and shared parts of contents of drafts."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Hashable
+from functools import cached_property
+from sys import intern
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+from reconciler.catalog.files import FileTree
+from reconciler.krm.json_text import compute_digest, encode_canonical_json
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.changes.objects import read_file_objects
+from reconciler.output.changes.package_changes import KptfileChange, PackageChanges, compare_packages
+from reconciler.output.entries import ConflictEntry
+from reconciler.output.fleet.model import VariantContent
+from reconciler.output.fleet.risk import RiskClass, assess_risk
+from reconciler.output.plan.overview import build_comparison_key
+from reconciler.output.report.model import TargetNames
+from reconciler.output.review.open_drafts import DraftPackageDetails
+from reconciler.output.status.package_sections import format_task, read_inputs, read_text
+
+_Part = TypeVar("_Part")
+
+
+@dataclass(frozen=True)
+class DraftEffect:
+    """The effect of the draft of one package on its cluster.
+
+    Attributes:
+        change_key: The full key of the change.
+        names: The names that differ between equal drafts.
+        conflicts: The conflicts of the draft. Secrets are masked.
+        blocking_reasons: Phrases for the conflicts and unmet gates of the draft.
+    """
+
+    change_key: str
+    names: TargetNames
+    details: DraftPackageDetails
+    conflicts: tuple[ConflictEntry, ...] = ()
+    blocking_reasons: tuple[str, ...] = ()
+
+    def compute_source_digest(self, risk_class: RiskClass) -> str:
+        """Return a digest of all data that determines `compute_variant_digest`, without parsing files."""
+        before, after = self._masked_files
+        return compute_digest([
+            self.change_key, before.id, after.id, self.names.owner, self._masked_conflicts, self._masked_reasons,
+            risk_class,
+        ])  # fmt: skip
+
+    def compute_variant_digest(self, risk_class: RiskClass) -> str:
+        """Return a digest that is equal for drafts with equal effects on their clusters.
+
+        The names of targets, and changes that have no effect on a cluster, have no influence on the digest.
+        """
+        changes = compare_packages(*self._masked_files)
+        effects = PackageChanges(
+            tuple(change for change in changes.objects if not change.is_local_config),
+            tuple(filter(None, map(_select_kptfile_effects, changes.kptfiles))),
+            tuple(file for file in changes.files if file.change_type != "reformatted"),
+        )
+        comparison_key = build_comparison_key(effects.comparison_key, self.names.owner)
+        return compute_digest([
+            self.change_key, comparison_key, self._masked_conflicts, self._masked_reasons, risk_class,
+        ])  # fmt: skip
+
+    def build_content(self) -> VariantContent:
+        """Return the content of the variant, with the names of this draft."""
+        details = self.details
+        status, changes = details.package.status, details.changes
+        return VariantContent(
+            action="remove" if details.package.is_removed else format_task(status) or "local changes",
+            changes=changes,
+            risk=assess_risk(changes, count_resources(details.before), self.blocking_reasons),
+            conflicts=self.conflicts,
+            noise=list_noise(changes),
+            causes=details.causes,
+            template_effects=details.templates,
+            config=read_text(read_inputs(status), "config"),
+            is_removal=details.package.is_removed,
+        )
+
+    @cached_property
+    def _masked_files(self) -> tuple[FileTree, FileTree]:
+        """The changed files before and after the change, with masked names."""
+        before, after = self.details.before, self.details.after
+        sides = _select_changed(before, after), _select_changed(after, before)
+        return self.names.mask_file_names(sides[0]), self.names.mask_file_names(sides[1])
+
+    @property
+    def _masked_conflicts(self) -> list[str]:
+        return [
+            self.names.mask_names(encode_canonical_json(conflict.to_data()).decode()) for conflict in self.conflicts
+        ]
+
+    @property
+    def _masked_reasons(self) -> list[str]:
+        return [self.names.mask_names(reason) for reason in self.blocking_reasons]
+
+
+class VariantPool:
+    """Digests of variants, and parts of contents that equal drafts share.
+
+    A fleet has many drafts and few variants. Each draft has its own content, because the content contains the names of
+    its target. Objects without these names are shared.
+    """
+
+    def __init__(self) -> None:
+        self._digests: dict[str, str] = {}
+        self._parts: WeakValueDictionary[object, Any] = WeakValueDictionary()
+
+    def find_digest(self, effect: DraftEffect, risk_class: RiskClass) -> str:
+        """Return the digest of the variant of a draft."""
+        source = effect.compute_source_digest(risk_class)
+        if source not in self._digests:
+            self._digests[source] = effect.compute_variant_digest(risk_class)
+        return self._digests[source]
+
+    def retain(self, digests: Container[str]) -> None:
+        """Remove all variants from the pool, except for the variants with these digests."""
+        self._digests = {source: digest for source, digest in self._digests.items() if digest in digests}
+
+    def share(self, content: VariantContent) -> VariantContent:
+        """Return an equal content whose parts are shared with other contents."""
+        changes = content.changes
+        objects = (
+            self._find_part((change.key, change.change_type, change.digest, change.files), change)
+            for change in changes.objects
+        )
+        kptfiles = (self._find_part(compute_digest([repr(change)]), change) for change in changes.kptfiles)
+        return replace(
+            content,
+            action=intern(content.action),
+            changes=PackageChanges(tuple(objects), tuple(kptfiles), changes.files),
+            causes=tuple(map(intern, content.causes)),
+            config=intern(content.config),
+        )
+
+    def _find_part(self, key: Hashable, part: _Part) -> _Part:
+        shared: _Part = self._parts.setdefault(key, part)
+        return shared
+
+
+def count_resources(files: FileTree) -> int:
+    """Return the number of objects in the files of a package, without objects that only tools use."""
+    return sum(
+        not file_object.is_local_config
+        for path, file in files.items()
+        for file_object in read_file_objects(path, file.data).objects
+    )
+
+
+def list_noise(changes: PackageChanges) -> tuple[str, ...]:
+    """Return the paths of changed files that have no effect on a cluster, or that only have another format.
+
+    Kptfiles without a change of functions or gates have no effect on a cluster. Objects of local config have none.
+    """
+    kptfiles = [kptfile.path for kptfile in changes.kptfiles if not _select_kptfile_effects(kptfile)]
+    reformatted = [file.path for file in changes.files if file.change_type == "reformatted"]
+    resources = {path for change in changes.objects if not change.is_local_config for path in change.files}
+    tools = [path for change in changes.objects if change.is_local_config for path in sorted(change.files - resources)]
+    return tuple(dict.fromkeys((*kptfiles, *reformatted, *tools)))
+
+
+def _select_kptfile_effects(kptfile: KptfileChange) -> KptfileChange | None:
+    """Return the changes of functions and gates in a Kptfile. Return None if there are none."""
+    if not (kptfile.pipeline or kptfile.gates):
+        return None
+    return KptfileChange(kptfile.path, kptfile.change_type, pipeline=kptfile.pipeline, gates=kptfile.gates)
+
+
+def _select_changed(files: FileTree, other_files: FileTree) -> FileTree:
+    return FileTree({path: file for path, file in files.items() if other_files.get(path) != file})
