@@ -72,9 +72,17 @@ def read_id(data: Any) -> ResourceId | None:
     if not (isinstance(api_version, str) and isinstance(kind, str) and isinstance(name, str)):
         return None
     group = split_api_version(api_version)[0]
-    return None if "items" in data and kind.endswith("List") else ResourceId(
-        group, kind, str(metadata.get("namespace") or ""), name
-    )  # fmt: skip
+    if get_list_items(data) is not None:
+        return None
+    return ResourceId(group, kind, str(metadata.get("namespace") or ""), name)
+
+
+def get_list_items(data: Any) -> list[Any] | None:
+    """Return the items of a list of resources, such as a List of kubectl. Return None for any other document."""
+    if not isinstance(data, Mapping) or not str(data.get("kind", "")).endswith("List"):
+        return None
+    items = data.get("items")
+    return items if isinstance(items, list) else None
 
 
 def is_local_config(data: Mapping[str, Any]) -> bool:

@@ -46,6 +46,11 @@ def config_map(text: str, name: str = "web") -> str:
     return f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n{text}\n"
 
 
+def as_list(text: str) -> str:
+    item = config_map(text).replace("\n", "\n  ").rstrip()
+    return f"apiVersion: v1\nkind: List\nitems:\n- {item}\n"
+
+
 TRACKED = config_map("").replace("name: web", "name: web, annotations: {argocd.argoproj.io/tracking-id: x}")
 LOCAL = (
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c, annotations: {config.kubernetes.io/local-config: 'true'}}\n"
@@ -60,7 +65,17 @@ LOCAL = (
         ([config_map("status: {a: b}")], [config_map("")], []),
         ([config_map("")], [], ["ConfigMap/web is missing in the render"]),
         ([], [config_map("")], ["ConfigMap/web is only in the render"]),
-        ([], [LOCAL], []),
+        ([config_map("")], [LOCAL, config_map("")], []),
+        ([], [LOCAL], "neither the expected content nor the render contains a resource"),
+        ([as_list("data: {a: b}")], [config_map("data: {a: b}")], []),
+        ([as_list("data: {a: b}")], [as_list("data: {a: c}")], ["ConfigMap/web /data/a"]),
+        ([as_list("data: {a: b}"), config_map("")], [], "the expected content cannot be compared: 0.yaml contains"),
+        ([config_map(""), config_map("").replace("name: web", "name: web, namespace: shop")], [],
+         "the expected content cannot be compared: 1.yaml contains ConfigMap/shop/web again"),
+        (["kind: A\nx: 1\n---\nkind: A\nx: 1\n"], ["x: 1\nkind: A\n---\nkind: A\nx: 1\n"], []),
+        (["kind: A\nx: 1\n"], ["kind: A\nx: 2\n"],
+         ["a document without a name in 0.yaml is missing in the render",
+          "a document without a name in 0.yaml is only in the render"]),
         ([config_map("data: {x: b, y: {z: 1}}")], [config_map("data: {x: c, y: {z: 2}}")], ["ConfigMap/web /data/x"]),
         ([TRACKED], [config_map("")], []),
         ([config_map("")], [config_map("").replace("name: web", "name: web, namespace: shop")], []),
@@ -69,7 +84,9 @@ LOCAL = (
         ([config_map("data: [")], [], "the expected content cannot be read: 0.yaml: the file cannot be parsed"),
         ([config_map(""), config_map("")], [], "the resource ConfigMap/web is also in 0.yaml"),
     ],
-    ids=["comments", "field", "status", "missing", "added", "local-config", "ignored-pointer", "tracking-id",
+    ids=["comments", "field", "status", "missing", "added", "local-config", "no-resource", "list",
+         "different-list", "repeated-in-a-list", "repeated-with-the-default-namespace", "equal-documents-without-a-name",
+         "different-documents-without-a-name", "ignored-pointer", "tracking-id",
          "default-namespace", "other-namespace", "invalid", "repeated"],
 )  # fmt: skip
 def test_packages_are_compared_by_resource_and_field(
@@ -77,4 +94,8 @@ def test_packages_are_compared_by_resource_and_field(
 ) -> None:
     actual = compare_packages(package(*expected), package(*rendered), [("data", "*", "z")], "shop")
 
-    assert differences in actual if isinstance(differences, str) else actual == differences
+    if isinstance(differences, str):
+        assert isinstance(actual, str)
+        assert differences in actual
+    else:
+        assert actual == differences
