@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from reconciler.adopt.documents import SourceDocument, get_mapping, get_text, parse_objects
 from reconciler.adopt.overlays import find_kustomization
 from reconciler.adopt.resources import YAML_SUFFIXES
-from reconciler.adopt.units import NotImported
+from reconciler.adopt.units import AGENT_SUGGESTION, NotImported
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 FLUX_SUFFIX = "toolkit.fluxcd.io"
+FLUX_SYSTEM = "flux-system"
 SOURCE_KINDS = ("GitRepository", "OCIRepository", "HelmRepository", "HelmChart", "Bucket", "ExternalArtifact")
 _ListedKey = tuple[str, str, str]
 
@@ -35,24 +36,56 @@ class ClusterObjects:
     Attributes:
         sources: Source objects and ConfigMaps by kind, namespace and name.
         waiting: Kustomizations and HelmReleases that are not converted yet.
+        others: Objects of other kinds.
+        used: The keys of sources that other objects name.
+        packages: The folders of the repository that Kustomizations name, except for folders of Flux objects.
     """
 
     cluster: str
     sources: dict[_ListedKey, SourceDocument] = field(default_factory=dict)
     waiting: list[SourceDocument] = field(default_factory=list)
+    others: list[SourceDocument] = field(default_factory=list)
+    used: set[_ListedKey] = field(default_factory=set)
+    packages: set[str] = field(default_factory=set)
 
     def add(self, document: SourceDocument) -> None:
-        """Add an object. Objects of other kinds are ignored."""
+        """Add an object."""
         kind = document.data["kind"]
         if is_flux_object(document) and kind in ("Kustomization", "HelmRelease"):
             self.waiting.append(document)
         elif kind == "ConfigMap" or (is_flux_object(document) and kind in SOURCE_KINDS):
             self.sources[kind, get_namespace(document), document.name] = document
+        else:
+            self.others.append(document)
 
     def find(self, reference: Mapping[str, object], namespace: str) -> SourceDocument | None:
         """Return the object that a reference names."""
         kind, name = get_text(reference, "kind"), get_text(reference, "name")
-        return self.sources.get((kind, get_text(reference, "namespace") or namespace, name))
+        key = (kind, get_text(reference, "namespace") or namespace, name)
+        self.used.add(key)
+        return self.sources.get(key)
+
+    def list_unused(self) -> Iterator[NotImported]:
+        """Yield an entry for each object that becomes no package and no part of one, except for Flux itself."""
+        maps = (document for key, document in self.sources.items() if key[0] == "ConfigMap" and key not in self.used)
+        for document in (*self.others, *maps):
+            if FLUX_SYSTEM in document.file.split("/") or self._is_in_package(document.file):
+                continue
+            title = f"{document.data['kind']} {document.name}"
+            if is_flux_object(document):
+                yield document.report((), f"{title} of Flux has no equivalent", AGENT_SUGGESTION)
+            else:
+                suggestion = "Move it to a folder of resources that a Kustomization names."
+                yield document.report((), f"{title} is in a folder with objects of Flux", suggestion)
+
+    def _is_in_package(self, file: str) -> bool:
+        """Return whether a file is in a folder of `packages`. The path of the file can be relative to --path."""
+        folder = posixpath.dirname(file)
+        while "/" in folder:
+            if any(f"/{package}".endswith(f"/{folder}") for package in self.packages):
+                return True
+            folder = posixpath.dirname(folder)
+        return False
 
 
 @dataclass(frozen=True)

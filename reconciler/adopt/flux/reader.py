@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
 from reconciler.adopt.flux.objects import (
     FLUX_SUFFIX,
+    FLUX_SYSTEM,
     ClusterObjects,
     FolderContent,
     get_namespace,
@@ -40,9 +40,9 @@ from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.package import is_kustomization_file
 
-FLUX_SYSTEM = "flux-system"
 _SUBSTITUTION = re.compile(rb"\$\{[A-Za-z_]")
 _REPORTED = {
+    "decryption": "the decryption of Secrets is a property of the agent",
     "dependsOn": "the order of Kustomizations has no equivalent",
     "healthChecks": "health checks are a property of the agent",
     "healthCheckExprs": "health checks are a property of the agent",
@@ -72,15 +72,22 @@ def read_flux(files: FileTree, layout: Layout, read_repository: RepositoryReader
     """
     labels: dict[str, Mapping[str, str]] = {}
     folders: dict[str, list[str]] = {}
+    not_imported: list[NotImported] = []
     for folder in _list_folders(files, len(layout.segments)):
         values = layout.match(folder.split("/"))
-        if values and validate_dns_label(values["cluster"]) is None:
+        if not values:
+            continue
+        if reason := validate_dns_label(values["cluster"]):
+            not_imported.append(
+                NotImported(folder, f"the name of the cluster is invalid: {reason}", "Rename the folder.")
+            )
+        else:
             folders.setdefault(values["cluster"], []).append(folder)
             labels[values["cluster"]] = {key: value for key, value in values.items() if key != "cluster"}
     requests: list[PackageRequest] = []
-    not_imported: list[NotImported] = []
     for cluster, cluster_folders in sorted(folders.items()):
-        reader = _ClusterReader(files, read_repository, ClusterObjects(cluster), {}, not_imported, set(cluster_folders))
+        visited = {("", folder) for folder in cluster_folders}
+        reader = _ClusterReader(files, read_repository, ClusterObjects(cluster), {}, not_imported, visited)
         reader.read(cluster_folders)
         requests += reader.requests.values()
     return ReadRequests(tuple(requests), labels, tuple(not_imported))
@@ -96,7 +103,8 @@ class _ClusterReader:
     """Reads the objects of one cluster, and follows its Kustomizations.
 
     Attributes:
-        visited: The folders of the source that were read.
+        visited: The repository and path of the folders whose objects of Flux were read. The repository of the folders
+            of the cluster is "".
     """
 
     files: FileTree
@@ -104,7 +112,7 @@ class _ClusterReader:
     objects: ClusterObjects
     requests: dict[str, PackageRequest]
     not_imported: list[NotImported]
-    visited: set[str]
+    visited: set[tuple[str, str]]
 
     def read(self, folders: Sequence[str]) -> None:
         """Convert all objects of the cluster."""
@@ -127,6 +135,7 @@ class _ClusterReader:
                 self._convert_kustomization(document)
         for document in releases:
             self._add(document, convert_release(document, self.objects, self.read_repository, self.not_imported))
+        self.not_imported.extend(self.objects.list_unused())
 
     def _add(self, document: SourceDocument, request: PackageRequest | NotImported | None) -> None:
         if request is None:
@@ -183,7 +192,10 @@ class _ClusterReader:
                     return unusable
             suggestion = "Make the repository readable, or name the source with --repo-url."
             return document.report(("spec", "sourceRef"), f"the repository cannot be read: {files}", suggestion)
-        content = self._read_folder(document, files, folder)
+        # Objects of Flux can contain variables too.
+        if variables := self._find_substitutions(document, files, folder):
+            return variables
+        content = self._read_folder(document, source, files, folder)
         if content is None or isinstance(content, NotImported):
             return content
         package, kustomize = folder, None
@@ -206,16 +218,15 @@ class _ClusterReader:
         )  # fmt: skip
 
     def _read_folder(
-        self, document: SourceDocument, files: FileTree, folder: str
+        self, document: SourceDocument, source: GitSource, files: FileTree, folder: str
     ) -> FolderContent | NotImported | None:
         """Return the content of a folder of resources, or the reason why it is not imported.
 
         If the folder contains only Flux objects, add them to the objects of the cluster, and return None.
         """
-        folder = posixpath.normpath(folder)
-        if folder in self.visited:
+        place = (f"{source.url} {source.revision.ref}", folder)
+        if place in self.visited or ("", folder) in self.visited:
             return None
-        self.visited.add(folder)
         content = read_folder(files, folder)
         self.not_imported.extend(content.unreadable)
         flux_objects = [entry for entry in content.documents if is_flux_object(entry)]
@@ -224,9 +235,11 @@ class _ClusterReader:
         ]
         options = [name for name in _OVERLAY_FIELDS if document.spec.get(name)]
         if flux_objects and not others and not content.overlay and not options:
+            self.visited.add(place)
             for entry in content.documents:
                 self.objects.add(entry)
             return None
+        self.objects.packages.add(folder)
         if content.has_kustomization:
             return content
         if options:

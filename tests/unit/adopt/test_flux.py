@@ -180,7 +180,8 @@ def test_the_chart_of_a_release(
     ],
 )  # fmt: skip
 def test_the_options_of_a_release(spec: dict[str, Any], expected: dict[str, Any]) -> None:
-    result = read(HELM_REPOSITORY, CONFIG_MAP, release(**spec))
+    config_maps = [CONFIG_MAP] if "defaults" in str(spec) else []
+    result = read(HELM_REPOSITORY, *config_maps, release(**spec))
 
     assert result.not_imported == ()
     helm = result.requests[0].helm
@@ -226,6 +227,12 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
               ("commit", "0" * 40, "is a commit of the whole repository"),
               ("name", "refs/pull/1/head", "is a commit of the whole repository"),
           )),
+        ([kustomization("./releases", postBuild={"substitute": {"a": "b"}})],
+         {"releases/ksm.yaml": emit(release(values={"a": "${a}"})).encode()}, "spec.postBuild", "variables that Flux"),
+        ([CONFIG_MAP], {}, "", "ConfigMap defaults is in a folder with objects of Flux"),
+        ([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}], {}, "", "Namespace shop is in a"),
+        ([flux_object("notification", "Alert", "a", {})], {}, "", "Alert a of Flux has no equivalent"),
+        ([], {"clusters/Not_A_Name/x.yaml": b"a: 1\n"}, "", "the name of the cluster is invalid"),
         ([git_repository(url="https://other", name="t"),
           kustomization("./x", sourceRef={"kind": "GitRepository", "name": "t"})],
          {}, "spec.sourceRef", "cannot be read: no such repository"),
@@ -234,7 +241,8 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
 def test_an_object_that_cannot_be_imported_is_reported(
     documents: list[dict[str, Any]], files: dict[str, bytes], field: str, reason: str
 ) -> None:
-    result = read(git_repository(), HELM_REPOSITORY, *documents, files=files)
+    system = kustomization("./clusters/berlin", "flux-system")
+    result = read(git_repository(), HELM_REPOSITORY, system, *documents, files=files)
 
     assert result.requests == ()
     assert [(entry.field, reason in entry.reason) for entry in result.not_imported] == [(field, True)]
@@ -274,6 +282,22 @@ def test_fields_of_the_agent_are_reported_and_the_objects_are_imported() -> None
     assert sorted(entry.field for entry in result.not_imported) == [
         "spec.dependsOn", "spec.dependsOn", "spec.healthChecks",
     ]  # fmt: skip
+
+
+def test_one_folder_can_be_the_package_of_several_kustomizations() -> None:
+    files = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\n", "apps/web/app.yaml": MANIFEST}
+    objects = [kustomization("./apps/web", f"web-{name}", targetNamespace=name) for name in ("a", "b")]
+    result = read(git_repository(), *objects, files=files)
+
+    assert [request.package for request in result.requests] == ["web-a", "web-b"]
+
+
+def test_resources_of_a_package_in_the_folder_of_the_cluster_are_not_reported() -> None:
+    files = {"clusters/berlin/web/app.yaml": MANIFEST, "clusters/berlin/flux-system/x.yaml": MANIFEST}
+    result = read(git_repository(), kustomization("./clusters/berlin/web"), files=files)
+
+    assert [request.package for request in result.requests] == ["web"]
+    assert result.not_imported == ()
 
 
 def test_an_artifact_becomes_an_upstream() -> None:
