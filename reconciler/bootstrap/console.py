@@ -15,8 +15,14 @@ from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.reconcile.remotes.targets import DraftReader
+from reconciler.review.confirmations import ConfirmationStore
+from reconciler.review.drafts import DraftReview
+from reconciler.review.jobs import ReviewJobs
+from reconciler.review.people import Reviewer
+from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.people import LocalAuthenticator, Person
+from reconciler.server.console.forms import CsrfTokens
+from reconciler.server.console.people import LocalAuthenticator
 from reconciler.server.request_origin import is_loopback
 from reconciler.service.index_thread import IndexThread
 from reconciler.settings import SettingsError
@@ -40,42 +46,68 @@ class Console:
         SettingsError: The settings of the console are not safe.
     """
 
-    def __init__(self, settings: Settings, config: str, state: ServiceState, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        config: str,
+        state: ServiceState,
+        wake_pass: Callable[[], None],
+        clock: Callable[[], float],
+    ) -> None:
         if not is_loopback(settings.listen_address):
             raise SettingsError(
                 "console.enabled: the console has no authentication, so `server.listen` must be an address of this"
                 f' machine, for example 127.0.0.1:8080, not "{settings.listen_address}"'
             )
-        name, email = build_git_options(settings).author
         indexer = build_fleet_indexer(settings, config)
-        self._index_thread = IndexThread(indexer)
+        self._index_thread = index_thread = IndexThread(indexer)
         self._clock = clock
+        confirmations = ConfirmationStore(clock)
+        self._jobs = ReviewJobs(confirmations, partial(_open_review, settings, config), wake_pass, clock)
         self.context = ConsoleContext(
-            state, self._index_thread, LocalAuthenticator(Person(name, email)),
-            build_content_reader(settings, config, indexer), build_package_reader(settings, config, indexer), clock,
-        )  # fmt: skip
+            state=state,
+            index_thread=index_thread,
+            authenticator=LocalAuthenticator(Reviewer(*build_git_options(settings).author)),
+            contents=build_content_reader(settings, config, indexer),
+            packages=build_package_reader(settings, config, indexer),
+            confirmations=confirmations,
+            jobs=self._jobs,
+            wake_pass=wake_pass,
+            csrf=CsrfTokens(),
+            indexes=RestrictedIndexes(lambda: index_thread.index),
+            clock=clock,
+        )
         self._index_thread.start()
+        self._jobs.start()
 
     def observe(self, report: PassReport, failures: Mapping[str, GitError]) -> None:
         """Update the pages after a pass."""
         self._index_thread.observe(observe_pass(report, failures, int(self._clock())))
 
     def close(self) -> None:
-        """Stop the thread of the console."""
+        """Stop the threads of the console. The current review action is completed."""
+        self._jobs.close()
         self._index_thread.close()
 
 
 def build_console(
-    settings: Settings, config: str, state: ServiceState, clock: Callable[[], float] = time.time
+    settings: Settings,
+    config: str,
+    state: ServiceState,
+    wake_pass: Callable[[], None],
+    clock: Callable[[], float] = time.time,
 ) -> Console | None:
     """Build the console. Return None if it is disabled, or if the service has no HTTP server.
+
+    Args:
+        wake_pass: Requests a pass.
 
     Raises:
         SettingsError: The settings of the console are not safe.
     """
     if not (settings.console.enabled and settings.listen_address):
         return None
-    return Console(settings, config, state, clock)
+    return Console(settings, config, state, wake_pass, clock)
 
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:
@@ -91,6 +123,13 @@ def build_content_reader(settings: Settings, config: str, indexer: FleetIndexer)
 def build_package_reader(settings: Settings, config: str, indexer: FleetIndexer) -> PackageContentReader:
     """Build the reader of published packages. It reads only the mirrors in the cache, and contacts no remote."""
     return PackageContentReader(partial(_open_reader, settings, config), indexer.find_target)
+
+
+@contextmanager
+def _open_review(settings: Settings, config: str) -> Iterator[DraftReview]:
+    services = build_services(settings, config, should_sign=True)
+    with services.remotes as remotes:
+        yield DraftReview(services.source, remotes, services.pass_services)
 
 
 @contextmanager

@@ -149,7 +149,9 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     bootstrap_services.warn_about_signatures(services.inputs.signer)
     notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)
     heartbeat = bootstrap_heartbeat.build_heartbeat(settings, services.inputs, is_read_only=state.is_read_only)
-    console = bootstrap_console.build_console(settings, require_config_url(settings), state)
+    console = bootstrap_console.build_console(
+        settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW)
+    )
 
     def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
         if console:

@@ -22,7 +22,8 @@ class LinkParser(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
-        self.links.update(link for name in ("href", "src", "action") if (link := attributes.get(name)))
+        names = ("href", "src") if attributes.get("method") == "post" else ("href", "src", "action")
+        self.links.update(link for name in names if (link := attributes.get(name)))
         self.forbidden += [name for name in attributes if name == "style" or name.startswith("on")]
         if tag == "script" and "src" not in attributes:
             self.forbidden.append(tag)

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlencode
+
 import httpx
 
+from reconciler.review.confirmations import ConfirmationStore
+from reconciler.review.jobs import ReviewJobs
+from reconciler.review.people import Reviewer
+from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.application import create_app
 from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.people import LocalAuthenticator, Person
+from reconciler.server.console.forms import CsrfTokens
+from reconciler.server.console.people import LocalAuthenticator
 from reconciler.server.console.routes import create_console_routes
 from reconciler.server.limits import ServerLimits
 from reconciler.server.request_origin import build_origin_rules
@@ -16,8 +25,10 @@ from reconciler.service.state import ServiceState
 from tests.support.asgi_client import request
 from tests.support.world import World
 
-ADA = Person("Ada Example", "ada@example.com")
+ADA = Reviewer("Ada Example", "ada@example.com")
+Fields = Mapping[str, str | Sequence[str]]
 _RULES = build_origin_rules("127.0.0.1:8080", (), "", ())
+_FORM_TYPE = "application/x-www-form-urlencoded"
 
 
 class ConsoleClient:
@@ -26,13 +37,36 @@ class ConsoleClient:
     Attributes:
         world: The fleet.
         context: The data of the console. A test can replace it.
+        requested_passes: The number of passes that the console has requested.
     """
 
-    def __init__(self, world: World, context: ConsoleContext) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
-        self.context = context
+        self.requested_passes = 0
+        indexer = world.create_indexer()
+        index_thread = IndexThread(indexer)
+        confirmations = ConfirmationStore(self._read_clock)
+        self.context = ConsoleContext(
+            state=ServiceState(),
+            index_thread=index_thread,
+            authenticator=LocalAuthenticator(ADA),
+            contents=world.create_content_reader(indexer),
+            packages=world.create_package_reader(indexer),
+            confirmations=confirmations,
+            jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),
+            wake_pass=self._request_pass,
+            csrf=CsrfTokens(),
+            indexes=RestrictedIndexes(lambda: index_thread.index),
+            clock=self._read_clock,
+        )
         routes = create_console_routes(lambda: self.context)
         self._app = create_app(routes, ServerLimits(), lambda: _RULES)
+
+    def _read_clock(self) -> float:
+        return float(self.world.now)
+
+    def _request_pass(self) -> None:
+        self.requested_passes += 1
 
     def update(self) -> None:
         """Run a pass, and update the index."""
@@ -45,13 +79,32 @@ class ConsoleClient:
         """Return the response to a GET request."""
         return request(self._app, path, **headers)
 
+    def post(self, path: str, fields: Fields, **headers: str) -> httpx.Response:
+        """Return the response to a form that a page of the console has sent. A header or field can be replaced."""
+        body = urlencode({"csrf": self.context.csrf.create(""), **fields}, doseq=True)
+        all_headers = {"sec_fetch_site": "same-origin", "content_type": _FORM_TYPE, **headers}
+        return request(self._app, path, "POST", content=body.encode(), **all_headers)
+
+    def confirm(self, fields: Fields, **submitted: str) -> httpx.Response:
+        """Create a confirmation, submit it, apply its job, and return the page of the job, or the error page."""
+        created = self.post("/changes/confirm", fields)
+        if created.status_code != 303:
+            return created
+        path = created.headers["location"]
+        key = find_value(self.get(path).text, "key")
+        response = self.post(f"{path}/submit", {"key": key, **submitted})
+        if response.status_code != 303:
+            return response
+        self.context.jobs.apply_waiting()
+        return self.get(response.headers["location"])
+
+
+def find_value(text: str, name: str) -> str:
+    """Return the value of a hidden field in a page."""
+    match = re.search(rf'name="{name}" value="([^"]*)"', text)
+    return match[1] if match else ""
+
 
 def open_console(world: World) -> ConsoleClient:
     """Return a client of the console of a fleet. The index is empty until the first update."""
-    state = ServiceState()
-    indexer = world.create_indexer()
-    contents, packages = world.create_content_reader(indexer), world.create_package_reader(indexer)
-    context = ConsoleContext(
-        state, IndexThread(indexer), LocalAuthenticator(ADA), contents, packages, clock=lambda: float(world.now)
-    )
-    return ConsoleClient(world, context)
+    return ConsoleClient(world)

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from reconciler.inspect.draft_content import DraftContentReader
     from reconciler.inspect.package_content import PackageContentReader
     from reconciler.output.fleet.model import FleetIndex
+    from reconciler.review.confirmations import ConfirmationStore
+    from reconciler.review.jobs import ReviewJobs
+    from reconciler.review.restricted_index import RestrictedIndexes
+    from reconciler.server.console.forms import CsrfTokens
     from reconciler.service.index_thread import IndexThread
     from reconciler.service.state import ServiceState
 
@@ -25,6 +29,11 @@ class ConsoleContext:
         index_thread: Builds the index of the fleet.
         contents: Reads the contents of drafts.
         packages: Reads published packages.
+        confirmations: The actions that people have not confirmed yet.
+        jobs: Applies confirmed actions.
+        wake_pass: Requests a pass.
+        csrf: The tokens of forms.
+        indexes: Returns the part of the newest index that a person may read.
         clock: Returns seconds since 1970.
     """
 
@@ -33,6 +42,11 @@ class ConsoleContext:
     authenticator: Authenticator
     contents: DraftContentReader
     packages: PackageContentReader
+    confirmations: ConfirmationStore
+    jobs: ReviewJobs
+    wake_pass: Callable[[], None]
+    csrf: CsrfTokens
+    indexes: RestrictedIndexes
     clock: Callable[[], float] = time.time
 
     @property

@@ -10,7 +10,8 @@ from starlette.requests import Request
 
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.people import Person
+from reconciler.server.console.forms import Form
+from reconciler.server.console.people import Session
 
 if TYPE_CHECKING:
     from reconciler.output.fleet.model import FleetIndex
@@ -18,12 +19,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """A request for a page. All parts of the page must use this index, because a newer index can appear meanwhile."""
+    """A request for a page. All parts of the page must use this index, because a newer index can appear meanwhile.
+
+    Attributes:
+        index: The part of the newest index that the person may read.
+        whole_index: The newest index. Only checks of permissions may use it.
+    """
 
     request: Request
     context: ConsoleContext
-    person: Person
+    session: Session
     index: FleetIndex
+    whole_index: FleetIndex
 
 
 @dataclass(frozen=True)
@@ -35,5 +42,15 @@ class PageContent:
     status: HTTPStatus = HTTPStatus.OK
 
 
+@dataclass(frozen=True)
+class Redirect:
+    """The page that the browser loads after an action."""
+
+    url: str
+
+
 Page = Callable[[PageRequest], PageContent]
 """Builds the content of a page."""
+
+PageAction = Callable[[PageRequest, Form], PageContent | Redirect]
+"""Applies an action that a form requests."""

@@ -1,4 +1,4 @@
-"""The people who use the console, and how the server identifies them."""
+"""The sessions of people in the console, and how the server identifies people."""
 
 from __future__ import annotations
 
@@ -7,38 +7,32 @@ from typing import Literal, Protocol
 from starlette.requests import Request
 
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.review.people import Reviewer
+from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions
 
 AuthenticationMode = Literal["none", "token", "proxy", "oidc"]
 
 
 @dataclass(frozen=True)
-class Person:
+class Session:
     """A person or program that sends a request.
 
     Attributes:
-        subject: The stable ID of the person at the issuer.
-        issuer: The service that identified the person. "" for local modes.
+        id: The ID of the session. Forms of another session are refused.
         mode: How the person was identified.
     """
 
-    name: str
-    email: str
-    subject: str = ""
-    issuer: str = ""
-    groups: tuple[str, ...] = ()
+    person: Reviewer
+    permissions: Permissions
+    id: str = ""
     mode: AuthenticationMode = "none"
-
-    @property
-    def identity(self) -> tuple[str, str]:
-        """The name and the mail address, as the author of a commit."""
-        return self.name, self.email
 
 
 class Authenticator(Protocol):
     """Identifies the person who sends a request."""
 
-    def authenticate(self, request: Request) -> Person | None:
-        """Return the person. Return None if the request must first sign in."""
+    def authenticate(self, request: Request) -> Session | None:
+        """Return the session. Return None if the person must first sign in."""
         ...
 
 
@@ -46,8 +40,8 @@ class Authenticator(Protocol):
 class LocalAuthenticator:
     """Treats every request as a request of one person. The server must listen only on this machine."""
 
-    person: Person
+    person: Reviewer
 
-    def authenticate(self, _request: Request) -> Person | None:
-        """Return the person."""
-        return self.person
+    def authenticate(self, _request: Request) -> Session | None:
+        """Return the session of the person, who has all permissions."""
+        return Session(self.person, ADMIN_PERMISSIONS)

@@ -18,7 +18,7 @@ from reconciler.krm.times import format_rfc3339
 from reconciler.output.text import format_count, to_one_line
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import build_query
-from reconciler.server.console.people import Person
+from reconciler.server.console.people import Session
 from reconciler.server.console.urls import build_package_url, build_target_url
 
 _FOLDER = files("reconciler.server.console")
@@ -41,7 +41,7 @@ def render_page(
     request: Request,
     template: str,
     context: ConsoleContext,
-    person: Person,
+    session: Session,
     values: Mapping[str, Any],
     status: HTTPStatus = HTTPStatus.OK,
 ) -> Response:
@@ -54,10 +54,10 @@ def render_page(
             request_path=request.url.path,
             query=request.query_params,
             context=context,
-            index=context.index,
-            person=person,
+            session=session,
+            csrf_token=context.csrf.create(session.id),
             now=now,
-            **values,
+            **{"index": None, **values},
         )
     )
     return HTMLResponse(text, status, {"Cache-Control": "private, no-cache"})

@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.page import Page, PageRequest
-from reconciler.server.console.pages import activity, change, changes, findings, fleet, package, search, system, targets
+from reconciler.server.console.forms import Form, read_form
+from reconciler.server.console.page import Page, PageAction, PageContent, PageRequest, Redirect
+from reconciler.server.console.pages import (
+    activity,
+    change,
+    changes,
+    findings,
+    fleet,
+    package,
+    review,
+    search,
+    system,
+    targets,
+)
 from reconciler.server.console.rendering import read_static_file, render_page
 from reconciler.server.console.security import SecurityHeaders
 
@@ -32,6 +45,14 @@ _PAGES: Mapping[str, Page] = {
     "/activity": activity.build_page,
     "/search": search.build_page,
     "/system": system.build_page,
+    "/confirmations/{id}": review.build_confirmation_page,
+    "/jobs/{id}": review.build_job_page,
+}
+_ACTIONS: Mapping[str, PageAction] = {
+    "/changes/confirm": review.create_confirmation,
+    "/confirmations/{id}/submit": review.submit,
+    "/jobs/{id}/retry": review.retry,
+    "/system/pass": system.start_pass,
 }
 
 
@@ -51,6 +72,14 @@ def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> l
 
         return Route(path, respond, middleware=middleware)
 
+    def create_action_route(path: str, action: PageAction) -> Route:
+        async def respond(request: Request) -> Response:
+            context = _require_context(get_context)
+            form = await read_form(request)
+            return await run_in_threadpool(_respond_to_form, request, action, form, context)
+
+        return Route(path, respond, methods=["POST"], middleware=middleware)
+
     def send_static_file(request: Request) -> Response:
         _require_context(get_context)
         content = read_static_file(request.path_params["name"])
@@ -60,7 +89,8 @@ def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> l
         return Response(content[0], headers=headers, media_type=content[1])
 
     pages = [create_page_route(path, page) for path, page in _PAGES.items()]
-    return [*pages, Route("/static/{name}", send_static_file, middleware=middleware)]
+    actions = [create_action_route(path, action) for path, action in _ACTIONS.items()]
+    return [*actions, *pages, Route("/static/{name}", send_static_file, middleware=middleware)]
 
 
 def _require_context(get_context: Callable[[], ConsoleContext | None]) -> ConsoleContext:
@@ -70,12 +100,35 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
     return context
 
 
-def _respond(request: Request, page: Page, context: ConsoleContext) -> Response:
-    person = context.authenticator.authenticate(request)
-    if person is None:
+def _open_page(request: Request, context: ConsoleContext) -> PageRequest | Response:
+    """Return the request with its session and its index, or the response if there is no session or no index."""
+    session = context.authenticator.authenticate(request)
+    if session is None:
         raise HTTPException(HTTPStatus.UNAUTHORIZED)
-    index = context.index
-    if index is None:
-        return render_page(request, "waiting.html", context, person, {}, HTTPStatus.OK)
-    content = page(PageRequest(request, context, person, index))
-    return render_page(request, content.template, context, person, content.values, content.status)
+    whole_index, index = context.index, context.indexes.find(session.permissions)
+    if whole_index is None or index is None:
+        return render_page(request, "waiting.html", context, session, {})
+    return PageRequest(request, context, session, index, whole_index)
+
+
+def _respond(request: Request, page: Page, context: ConsoleContext) -> Response:
+    page_request = _open_page(request, context)
+    if isinstance(page_request, Response):
+        return page_request
+    return _render(page_request, page(page_request))
+
+
+def _respond_to_form(request: Request, action: PageAction, form: Form, context: ConsoleContext) -> Response:
+    page_request = _open_page(request, context)
+    if isinstance(page_request, Response):
+        return page_request
+    context.csrf.check(request, form, page_request.session.id)
+    result = action(page_request, form)
+    if isinstance(result, Redirect):
+        return RedirectResponse(result.url, HTTPStatus.SEE_OTHER)
+    return _render(page_request, result)
+
+
+def _render(page: PageRequest, content: PageContent) -> Response:
+    values = {"index": page.index, **content.values}
+    return render_page(page.request, content.template, page.context, page.session, values, content.status)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+
 from reconciler import __version__
 from reconciler.output.fleet.risk import RISK_CLASSES
-from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.forms import Form
+from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.service.health import evaluate_health
 
 
@@ -23,3 +28,11 @@ def build_page(page: PageRequest) -> PageContent:
             "risk_classes": RISK_CLASSES,
         },
     )
+
+
+def start_pass(page: PageRequest, _form: Form) -> PageContent | Redirect:
+    """Request a pass. Only an admin may do it."""
+    if not page.session.permissions.is_admin:
+        raise HTTPException(HTTPStatus.FORBIDDEN)
+    page.context.wake_pass()
+    return Redirect("/system")

@@ -1,0 +1,84 @@
+"""Forms of the console: their fields, and the checks that a form was sent by a page of the console."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from http import HTTPStatus
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from reconciler.lazy_dataclasses import dataclass
+
+TOKEN_FIELD = "csrf"  # noqa: S105 - the name of a form field
+TOKEN_HEADER = "X-CSRF-Token"  # noqa: S105 - the name of a header
+_FORM_TYPE = "application/x-www-form-urlencoded"
+_MAX_FIELDS = 2_000
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class Form:
+    """The fields of a form. A field can have several values."""
+
+    fields: Mapping[str, Sequence[str]]
+
+    def get(self, name: str) -> str:
+        """Return the first value of a field. Return "" if the form does not have the field."""
+        values = self.fields.get(name, ())
+        return values[0] if values else ""
+
+    def get_all(self, name: str) -> tuple[str, ...]:
+        """Return all values of a field."""
+        return tuple(self.fields.get(name, ()))
+
+
+async def read_form(request: Request) -> Form:
+    """Return the form in the body of a request.
+
+    Raises:
+        HTTPException: The body is not a form.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _FORM_TYPE:
+        raise HTTPException(HTTPStatus.FORBIDDEN)
+    try:
+        fields = parse_qs((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
+    except ValueError:
+        raise HTTPException(HTTPStatus.BAD_REQUEST) from None
+    return Form(fields)
+
+
+class CsrfTokens:
+    """The tokens that pages add to their forms. A page of another site cannot read the token of a session."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(_KEY_BYTES)
+
+    def create(self, session_id: str) -> str:
+        """Return the token of a session."""
+        return hmac.digest(self._key, session_id.encode(), sha256).hex()
+
+    def check(self, request: Request, form: Form, session_id: str) -> None:
+        """Check that a page of the console with this session has sent a form.
+
+        Raises:
+            HTTPException: The form comes from another site or session.
+        """
+        token = form.get(TOKEN_FIELD) or request.headers.get(TOKEN_HEADER, "")
+        has_token = hmac.compare_digest(token.encode(), self.create(session_id).encode())
+        if not (has_token and _is_same_origin(request)):
+            raise HTTPException(HTTPStatus.FORBIDDEN)
+
+
+def _is_same_origin(request: Request) -> bool:
+    """Return whether the browser reports that a page with the same origin sent the request."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site == "same-origin"
+    # Browsers without the header `Sec-Fetch-Site` send `Origin` with each POST request.
+    origin = urlsplit(request.headers.get("origin", ""))
+    return origin.netloc != "" and origin.netloc == request.headers.get("host", "")

@@ -1,0 +1,150 @@
+"""Review actions: a person selects drafts, confirms the action, and follows the job that applies it."""
+
+from __future__ import annotations
+
+import secrets
+from http import HTTPStatus
+from typing import get_args
+
+from starlette.exceptions import HTTPException
+
+from reconciler.review.confirmations import (
+    ChangeSelection,
+    Confirmation,
+    ConsoleVerb,
+    ReviewRequest,
+    ReviewRequestError,
+    SelectedTarget,
+)
+from reconciler.review.jobs import Submission
+from reconciler.server.console.forms import Form
+from reconciler.server.console.page import PageContent, PageRequest, Redirect
+from reconciler.server.console.pages.missing import build_missing_page
+
+_VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
+_KEY_BYTES = 16
+_MAX_COUNT_CHARACTERS = 9
+
+
+def create_confirmation(page: PageRequest, form: Form) -> PageContent | Redirect:
+    """Store the selected drafts, and show what the action will do."""
+    if page.context.state.is_read_only:
+        return _build_read_only_page()
+    verb = next((verb for verb in _VERBS if verb == form.get("verb")), None)
+    if verb is None:
+        raise HTTPException(HTTPStatus.BAD_REQUEST)
+    request = ReviewRequest(
+        verb, tuple(_read_selections(form)), form.get("removals") == "yes", form.get("conflicts") == "accept"
+    )
+    try:
+        confirmation = page.context.confirmations.create(
+            page.whole_index, page.session.person, page.session.permissions, request
+        )
+    except ReviewRequestError as error:
+        return _build_error_page(error)
+    return Redirect(f"/confirmations/{confirmation.id}")
+
+
+def _read_selections(form: Form) -> list[ChangeSelection]:
+    """Return the selected changes. A field `target` has the form `NAME HEAD PUBLISHED_HEAD`."""
+    variants = frozenset(form.get_all("variant"))
+    targets = tuple(SelectedTarget(*value.split(" ")[:3]) for value in form.get_all("target"))
+    return [ChangeSelection(key, variants, targets) for key in form.get_all("change")]
+
+
+def build_confirmation_page(page: PageRequest) -> PageContent:
+    """Build the page that shows the drafts to which an action applies."""
+    confirmation = _find_confirmation(page)
+    if confirmation is None:
+        return _build_expired_page()
+    return _build_confirmation_page(page, confirmation)
+
+
+def _find_confirmation(page: PageRequest) -> Confirmation | None:
+    return page.context.confirmations.find(page.request.path_params["id"], page.session.person)
+
+
+def _build_expired_page() -> PageContent:
+    message = "The confirmation has expired, or it belongs to another person. Review the change again."
+    return PageContent(
+        "review_error.html", {"title": "The action cannot be confirmed", "message": message}, HTTPStatus.GONE
+    )
+
+
+def _build_read_only_page() -> PageContent:
+    message = "This process is a read-only standby. Review the change in the console of the process that writes."
+    values = {"title": "The action is not possible", "message": message}
+    return PageContent("review_error.html", values, HTTPStatus.CONFLICT)
+
+
+def _build_error_page(error: ReviewRequestError) -> PageContent:
+    values = {"title": "The action is not possible", "message": str(error)}
+    return PageContent("review_error.html", values, HTTPStatus.CONFLICT)
+
+
+def _build_confirmation_page(
+    page: PageRequest, confirmation: Confirmation, error: str = "", reason: str = "", key: str = ""
+) -> PageContent:
+    excluded: dict[tuple[str, str], list[str]] = {}
+    for draft in confirmation.excluded:
+        place = f"{draft.target}/{draft.package}" if draft.package else draft.target
+        excluded.setdefault((draft.reason.reason, draft.reason.message), []).append(place)
+    return PageContent(
+        "confirmation.html",
+        {
+            "confirmation": confirmation,
+            "excluded": excluded,
+            "has_conflicts": any(code == "ConflictsNotAccepted" for code, _ in excluded),
+            "has_removals": any(code == "RemovalNeedsSeparateAction" for code, _ in excluded),
+            "changes": {
+                key: page.index.by_change.get(key)
+                for key in dict.fromkeys(draft.change for draft in confirmation.drafts)
+            },
+            "error": error,
+            "reason": reason,
+            "idempotency_key": key or secrets.token_urlsafe(_KEY_BYTES),
+        },
+        HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
+    )
+
+
+def submit(page: PageRequest, form: Form) -> PageContent | Redirect:
+    """Start the job of a confirmed action."""
+    count = form.get("count").strip()
+    submission = Submission(
+        page.request.path_params["id"],
+        form.get("reason"),
+        int(count) if count.isdecimal() and len(count) < _MAX_COUNT_CHARACTERS else None,
+        form.get("key"),
+        page.request.headers.get("x-request-id", "")[:100] or secrets.token_hex(8),
+    )
+    session = page.session
+    try:
+        job = page.context.jobs.submit(submission, page.whole_index, session.person, session.permissions)
+    except ReviewRequestError as error:
+        confirmation = _find_confirmation(page)
+        if confirmation is None:
+            return _build_expired_page()
+        return _build_confirmation_page(page, confirmation, str(error), submission.reason, submission.idempotency_key)
+    return Redirect(f"/jobs/{job.id}")
+
+
+def build_job_page(page: PageRequest) -> PageContent:
+    """Build the page with the progress and the results of a job."""
+    identifier = page.request.path_params["id"]
+    job = page.context.jobs.find(identifier, page.session.person, page.session.permissions)
+    if job is None:
+        return build_missing_page("job", identifier)
+    return PageContent("job.html", {"job": job})
+
+
+def retry(page: PageRequest, _form: Form) -> PageContent | Redirect:
+    """Apply the failed parts of a job again."""
+    session, request_id = page.session, secrets.token_hex(8)
+    try:
+        job = page.context.jobs.retry(
+            page.request.path_params["id"], request_id, page.whole_index, session.person, session.permissions
+        )
+    except ReviewRequestError as error:
+        return _build_error_page(error)
+    return Redirect(f"/jobs/{job.id}")

@@ -1,0 +1,201 @@
+"""Tests of review actions in the console: confirmation, job, conflicts of people, and refused forms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reconciler.krm.selectors import LabelSelector
+from reconciler.output.fleet.model import ReviewChange
+from reconciler.review.permissions import Permissions, RoleRule
+from reconciler.server.console.people import Session
+from tests.support.console import ADA, ConsoleClient, find_value, open_console
+from tests.support.git_repositories import git, read_refs
+from tests.support.prepared_worlds import begin, drafted
+from tests.support.world import World
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    """All packages are drafted, and no package is published."""
+    return begin(tmp_path, drafted)
+
+
+@pytest.fixture
+def console(world: World) -> ConsoleClient:
+    client = open_console(world)
+    client.update()
+    return client
+
+
+def find_change(console: ConsoleClient, title: str) -> ReviewChange:
+    index = console.context.index
+    assert index is not None
+    return next(change for change in index.changes if change.title == title)
+
+
+def test_an_approval_publishes_the_drafts_as_the_person(world: World, console: ConsoleClient) -> None:
+    key = find_change(console, "install gateway v1").key
+    page = console.confirm({"verb": "approve", "change": key}, reason="reviewed with Luis")
+    console.update()
+
+    assert "2 done · 0 skipped · 0 failed" in page.text
+    assert console.requested_passes == 1
+    assert world.text("clusters/lisbon", "gateway/deployment.yaml")
+    author = git(world.fleet, "log", "-1", "--format=%an <%ae>%n%B", "clusters/lisbon")
+    assert author.startswith("Ada Example <ada@example.com>")
+    assert "reviewed with Luis" in author
+    assert "Reconciler-Approved-Via: console" in author
+    assert "install gateway v1" not in console.get("/changes").text
+
+
+def test_only_the_chosen_targets_are_approved(world: World, console: ConsoleClient) -> None:
+    change = find_change(console, "install gateway v1")
+    member = next(member for member in change.members if member.target == "lisbon")
+    target = f"{member.target} {member.head} {member.published_head}"
+    page = console.confirm({"verb": "approve", "change": change.key, "target": target})
+
+    assert "1 done" in page.text
+    assert "gateway" not in world.paths(world.fleet, "clusters/berlin")
+    assert "gateway/deployment.yaml" in world.paths(world.fleet, "clusters/lisbon")
+
+
+def test_a_draft_that_moved_after_the_confirmation_is_skipped(world: World, console: ConsoleClient) -> None:
+    key = find_change(console, "install gateway v1").key
+    confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
+    form = console.get(confirmation).text
+    world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    submitted = console.post(f"{confirmation}/submit", {"key": find_value(form, "key")})
+    console.context.jobs.apply_waiting()
+    page = console.get(submitted.headers["location"])
+
+    assert "1 done · 1 skipped" in page.text
+    assert "DraftMoved" in page.text
+
+
+def test_a_form_that_is_sent_twice_makes_one_job(console: ConsoleClient) -> None:
+    key = find_change(console, "install gateway v1").key
+    confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
+    fields = {"key": find_value(console.get(confirmation).text, "key")}
+    first, second = (console.post(f"{confirmation}/submit", fields) for _ in range(2))
+
+    assert first.headers["location"] == second.headers["location"]
+
+
+def test_a_rejection_needs_a_reason(world: World, console: ConsoleClient) -> None:
+    key = find_change(console, "install metrics v1").key
+    refused = console.confirm({"verb": "reject", "change": key}, reason="  ")
+    page = console.confirm({"verb": "reject", "change": key}, reason="too many replicas")
+    console.update()
+
+    assert refused.status_code == 422
+    assert "reason is required" in refused.text
+    assert "1 done" in page.text
+    assert "rejected by Ada Example: too many replicas" in console.get(f"/changes/{key}").text
+
+
+def test_the_confirmation_of_another_person_is_not_shown(console: ConsoleClient) -> None:
+    key = find_change(console, "install gateway v1").key
+    confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
+    other = Session(replace(ADA, email="luis@example.com"), Permissions((RoleRule("admin"),)))
+    sign_in(console, other)
+
+    assert console.get(confirmation).status_code == 410
+
+
+def sign_in(console: ConsoleClient, session: Session) -> None:
+    class Fixed:
+        def authenticate(self, _request: object) -> Session:
+            return session
+
+    console.context = replace(console.context, authenticator=Fixed())
+
+
+def test_a_reviewer_sees_and_approves_only_permitted_targets(world: World, console: ConsoleClient) -> None:
+    rule = RoleRule("reviewer", users=("ada@example.com",), targets=LabelSelector((("region", "south"),)))
+    sign_in(console, Session(ADA, Permissions((rule,))))
+    key = find_change(console, "install gateway v1").key
+    texts = [console.get(path).text for path in ("/", "/changes", f"/changes/{key}", "/targets", "/search?q=gateway")]
+    page = console.confirm({"verb": "approve", "change": key})
+
+    assert [text for text in texts if "berlin" in text] == []
+    assert "1 done" in page.text
+    assert "berlin" not in page.text
+    assert console.get("/targets/berlin").status_code == 404
+    assert console.post("/system/pass", {}).status_code == 403
+
+
+def test_a_viewer_can_approve_nothing(world: World, console: ConsoleClient) -> None:
+    sign_in(console, Session(ADA, Permissions((RoleRule("viewer", users=("ada@example.com",)),))))
+    before = read_refs(world.fleet)
+    key = find_change(console, "install gateway v1").key
+    confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
+    text = console.get(confirmation).text
+    refused = console.post(f"{confirmation}/submit", {"key": "k1"})
+
+    assert "you need the role reviewer for gateway on this target" in text
+    assert "/submit" not in text
+    assert refused.status_code == 422
+    assert "applies to no draft" in refused.text
+    assert read_refs(world.fleet) == before
+
+
+FORMS = ["/changes/confirm", "/confirmations/x/submit", "/jobs/x/retry", "/system/pass"]
+
+
+@pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize(
+    ("fields", "headers"),
+    [
+        pytest.param({"csrf": ""}, {}, id="no-token"),
+        pytest.param({"csrf": "0" * 64}, {}, id="another-token"),
+        pytest.param({}, {"sec_fetch_site": "cross-site"}, id="another-site"),
+        pytest.param({}, {"sec_fetch_site": "same-site"}, id="another-origin-of-the-site"),
+        pytest.param({}, {"content_type": "text/plain"}, id="plain-text"),
+        pytest.param({}, {"content_type": "application/json"}, id="json"),
+    ],
+)
+def test_a_form_of_another_site_is_refused(
+    path: str, fields: dict[str, str], headers: dict[str, str], console: ConsoleClient
+) -> None:
+    key = find_change(console, "install gateway v1").key
+    before = read_refs(console.world.fleet)
+    response = console.post(path, {"verb": "approve", "change": key, **fields}, **headers)
+
+    assert response.status_code == 403
+    assert read_refs(console.world.fleet) == before
+    assert console.requested_passes == 0
+
+
+@pytest.mark.parametrize("path", FORMS)
+def test_a_link_changes_nothing(path: str, console: ConsoleClient) -> None:
+    assert console.get(path).status_code in (404, 405, 410)
+    assert console.requested_passes == 0
+
+
+def test_an_admin_can_start_a_pass(console: ConsoleClient) -> None:
+    response = console.post("/system/pass", {})
+
+    assert (response.status_code, response.headers["location"]) == (303, "/system")
+    assert console.requested_passes == 1
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        pytest.param({"verb": "publish"}, 400, id="unknown-action"),
+        pytest.param({"verb": "approve", "change": "0123456789ab"}, 409, id="change-that-is-not-open"),
+    ],
+)
+def test_an_action_that_is_not_possible_is_refused(fields: dict[str, str], status: int, console: ConsoleClient) -> None:
+    assert console.post("/changes/confirm", fields).status_code == status
+
+
+def test_a_read_only_standby_refuses_actions(console: ConsoleClient) -> None:
+    console.context.state.is_read_only = True
+    response = console.post("/changes/confirm", {"verb": "approve"})
+
+    assert response.status_code == 409
+    assert "read-only standby" in response.text
