@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import Any
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import BlobId, CommitId, FileTree, TreeId
@@ -225,14 +226,17 @@ def read_files(remote: Remote, tree: TreeId) -> FileTree | None:
 
 
 def find_recorded_refs(
-    recorded: RecordedRender, remote: Remote, *, has_original_refs: bool
+    upstream: Mapping[str, Any], remote: Remote, *, has_original_refs: bool
 ) -> dict[str, CommitId | None]:
     """Return replacements for refs of an upstream repository: the recorded ref resolves to the recorded commit.
 
     By default, return no refs if the recorded ref still exists. If `has_original_refs` is True, existing refs are
     replaced too. The other tags of the package are removed, because these tags can be newer than the render.
+
+    Args:
+        upstream: A recorded upstream, from `RecordedRender.upstreams`.
     """
-    ref, commit = recorded.upstream["ref"], CommitId(recorded.upstream["commit"])
+    ref, commit = upstream["ref"], CommitId(upstream["commit"])
     existing = [name for name in (_TAG_PREFIX + ref, BRANCH_PREFIX + ref) if name in remote.refs]
     if (existing and not has_original_refs) or not has_commit(remote, commit):
         return {}

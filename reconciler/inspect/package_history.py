@@ -284,20 +284,23 @@ class PackageHistory:
         for package in packages:
             commit = package.find_commit_before() if has_original_refs else package.commit
             refs.setdefault(package.target.url, {})[BRANCH_PREFIX + package.target.branch] = commit
-        for recorded in (package.recorded for package in packages if package.recorded.upstream):
-            for url, remote in self._list_upstream_remotes(recorded, catalog):
-                recorded_refs = find_recorded_refs(recorded, remote, has_original_refs=has_original_refs)
-                refs.setdefault(url, {}).update(recorded_refs)
+        for upstream in (upstream for package in packages for upstream in package.recorded.upstreams):
+            for url, remote in self._list_upstream_remotes(upstream["repo"], catalog):
+                recorded_refs = find_recorded_refs(upstream, remote, has_original_refs=has_original_refs)
+                replaced = refs.setdefault(url, {})
+                # Do not remove a tag that another source of the package uses.
+                replaced |= {name: commit for name, commit in recorded_refs.items() if commit or name not in replaced}
         return refs
 
-    def _list_upstream_remotes(self, recorded: RecordedRender, catalog: Catalog) -> Iterator[tuple[str, Remote]]:
-        for url in self._services.find_upstream_urls(recorded.upstream["repo"], catalog):
+    def _list_upstream_remotes(self, repo: str, catalog: Catalog) -> Iterator[tuple[str, Remote]]:
+        for url in self._services.find_upstream_urls(repo, catalog):
             if remote := self._remotes.get(url):
                 yield url, remote
 
     def find_upstream(self, recorded: RecordedRender) -> Remote | None:
         """Return the repository of the recorded upstream, or None if the current config has no such repository."""
-        return next((remote for _, remote in self._list_upstream_remotes(recorded, self.catalog)), None)
+        remotes = self._list_upstream_remotes(recorded.upstream["repo"], self.catalog)
+        return next((remote for _, remote in remotes), None)
 
     def re_render_recorded(
         self, package: CommittedPackage, packages: Collection[CommittedPackage], *, has_original_refs: bool = False

@@ -8,10 +8,11 @@ from reconciler.krm.yaml import parse_yaml
 from reconciler.notifications.pass_observer import PassObserver
 from reconciler.planning.model.shard import Shard
 from tests.support.command_line import run_in
+from tests.support.git_repositories import commit_files, git, make_bare
 from tests.support.policies import placements_published, propagation, resource
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.templates import template_world
-from tests.support.world import PassResult, World, config_map, package, repository, small_world, variant
+from tests.support.world import PassResult, World, catalog, config_map, package, repository, small_world, variant
 
 ALLOWED = {
     "upstreams": "['**/catalog']",
@@ -171,6 +172,43 @@ def test_credentials_of_another_tenant(world: World, owner: str, is_allowed: boo
     messages = list_messages(world.plan())
 
     assert [f"belong to tenant {owner}" in message for message in messages] == ([] if is_allowed else [True])
+
+
+SEVERAL = """apiVersion: config.porch.kpt.dev/v1alpha1
+kind: PackageVariant
+metadata: {name: pay}
+spec:
+  sources:
+    - {name: base, repo: catalog, package: metrics, revision: v1}
+    - {name: extras, repo: private, package: extras, revision: REVISION, directory: extras}
+  downstream: {repo: berlin, package: payments/api}
+"""
+
+
+@pytest.mark.parametrize("revision", ["v1", "v9"])
+def test_one_forbidden_source_blocks_the_package(world: World, revision: str) -> None:
+    """A tenant must have the right for each source. The findings contain no revisions of a forbidden source."""
+    private = world.folder / "private.git"
+    make_bare(private)
+    commit = commit_files(private, "refs/heads/main", {"extras/a.yaml": config_map("a").encode()}, "a", 1_000_000_000)
+    git(private, "update-ref", "refs/tags/extras/v1", commit)
+    world.write(
+        {
+            "private.yaml": catalog("private"),
+            "teams/payments/api.yaml": SEVERAL.replace("REVISION", revision),
+        }
+    )
+
+    result = world.sync()
+
+    (message,) = list_messages(result)
+    assert "private" in message
+    assert "tenants/payments.yaml:1: spec.allow.upstreams" in message
+    assert "UpstreamNotFound" not in result.codes
+    assert not world.paths(world.fleet, "drafts/berlin", "payments")
+    world.write({"tenants/payments.yaml": tenant(upstreams="['**/catalog', '**/private']")})
+    world.sync()
+    assert bool(world.paths(world.fleet, "drafts/berlin", "payments")) == (revision == "v1")
 
 
 class TestRenderedPackages:

@@ -122,6 +122,11 @@ class RecordedRender:
     engine: str = ""
 
     @property
+    def upstreams(self) -> Sequence[Mapping[str, Any]]:
+        """The upstream of each source. A package with one upstream has one entry, and generated files have none."""
+        return self.upstream.get("sources") or ([self.upstream] if self.upstream else [])
+
+    @property
     def is_edited(self) -> bool:
         """Whether the source contained local changes."""
         return self.merged != self.base
@@ -136,7 +141,10 @@ def parse_recorded_render(content: bytes) -> RecordedRender | str:
     data = documents[0].data if documents else None
     status = _get_mapping(_get_mapping(data).get("status"))
     trees, inputs, upstream = (_get_mapping(status.get(name)) for name in ("trees", "inputs", "upstream"))
-    upstream = read_upstream_status(_get_mapping(upstream.get("to")))
+    recorded_upstream = _get_mapping(upstream.get("to"))
+    if message := _check_source_names(recorded_upstream):
+        return message
+    upstream = read_upstream_status(recorded_upstream)
     message = next(_validate_record(status, trees, inputs, upstream), "")
     if message:
         return message
@@ -161,11 +169,28 @@ def _validate_record(
     owner = _get_mapping(status.get("owner"))
     if not owner or any(not isinstance(text, str) for text in owner.values()):
         yield f".status.owner must name the object that requests the package, not {status.get('owner')!r}"
+    if upstream:
+        yield from _validate_upstream(upstream, ".status.upstream.to", _UPSTREAM)
+    # A source in the root folder of its repository has no directory.
+    names = [name for name in _UPSTREAM if name != "directory"]
+    for index, source in enumerate(upstream.get("sources", ())):
+        yield from _validate_upstream(source, f".status.upstream.to.sources[{index}]", names)
+
+
+def _check_source_names(upstream: Mapping[str, Any]) -> str:
+    """Return a message if the field `sources` of an upstream is not a list of named sources."""
+    sources = upstream.get("sources", [])
+    if isinstance(sources, list) and all(_get_text(_get_mapping(source), "name") for source in sources):
+        return ""
+    return ".status.upstream.to.sources must be a list, and each source must have a name"
+
+
+def _validate_upstream(upstream: Mapping[str, Any], path: str, names: Sequence[str]) -> Iterator[str]:
     commit = _get_text(upstream, "commit")
     has_ids = (_is_id(commit) or DIGEST_PATTERN.fullmatch(commit) is not None) and _is_id(upstream.get("tree"))
-    if upstream and not (has_ids and all(_get_text(upstream, name) for name in _UPSTREAM)):
+    if not (has_ids and all(_get_text(upstream, name) for name in names)):
         yield (
-            f".status.upstream.to must contain {', '.join(_UPSTREAM)}; the tree must be the ID of a Git object, and the"
+            f"{path} must contain {', '.join(names)}; the tree must be the ID of a Git object, and the"
             " commit must be the ID of a Git object or the digest of an artifact"
         )
 
