@@ -144,6 +144,9 @@ class ReviewJobs:
         self._clock = clock
         self._changed = threading.Condition()
         self._jobs: dict[str, ReviewJob] = {}
+        # The items of the running job by target and branch. Its entry in `_jobs` is replaced only at its end, because a
+        # new tuple for each result would take quadratic time.
+        self._running_items: dict[tuple[str, str], JobItem] = {}
         self._waiting: list[str] = []
         # The job of each confirmation, and of each idempotency key of a person.
         self._by_confirmation: dict[str, str] = {}
@@ -201,14 +204,14 @@ class ReviewJobs:
         """Return a job of this person. An admin can read the jobs of all people."""
         with self._changed:
             self._delete_old()
-            job = self._jobs.get(job_id)
+            job = self._find_current(job_id)
         return job if job and (job.person.key == person.key or permissions.is_admin) else None
 
     def list_jobs(self, person: Reviewer, permissions: Permissions) -> tuple[ReviewJob, ...]:
         """Return the jobs that this person may read, the newest job first."""
         with self._changed:
             self._delete_old()
-            jobs = tuple(self._jobs.values())
+            jobs = [self._add_progress(job) for job in self._jobs.values()]
         return tuple(job for job in reversed(jobs) if job.person.key == person.key or permissions.is_admin)
 
     def retry(
@@ -220,7 +223,7 @@ class ReviewJobs:
             ReviewRequestError: The person has no such job, or too many jobs wait.
         """
         with self._changed:
-            job = self._jobs.get(job_id)
+            job = self._find_current(job_id)
             if job is None or job.person.key != person.key:
                 raise ReviewRequestError("UnknownJob", "there is no such job any more; see the activity of the target")
             if job.state != "completed" or not job.count_items("failed"):
@@ -238,8 +241,16 @@ class ReviewJobs:
     ) -> ReviewJob | None:
         self._delete_old()
         job_id = self._by_key.get(key) or self._by_confirmation.get(submission.confirmation_id)
-        job = self._jobs.get(job_id) if job_id else None
+        job = self._find_current(job_id) if job_id else None
         return job if job and job.person.key == person.key else None
+
+    def _find_current(self, job_id: str) -> ReviewJob | None:
+        """Return a job with its newest results. Return None if there is no such job."""
+        job = self._jobs.get(job_id)
+        return self._add_progress(job) if job else None
+
+    def _add_progress(self, job: ReviewJob) -> ReviewJob:
+        return replace(job, items=tuple(self._running_items.values())) if job.state == "running" else job
 
     def _add(self, job: ReviewJob) -> None:
         if len(self._waiting) >= MAX_WAITING_JOBS:
@@ -281,6 +292,7 @@ class ReviewJobs:
                 return None
             job = replace(self._jobs[self._waiting.pop(0)], state="running")
             self._jobs[job.id] = job
+            self._running_items = {(item.target, item.branch): item for item in job.items}
             return job
 
     def _apply(self, job: ReviewJob) -> None:
@@ -293,9 +305,7 @@ class ReviewJobs:
         selection = ReviewSelection(expected_drafts=group_by_branch(_list_drafts(items)))
         try:
             with repository_boundary(f"the review job {job.id}"), self._open_review() as review:
-                apply_review_action(
-                    review, selection, _create_action(job), lambda result: self._set_result(job.id, result)
-                )
+                apply_review_action(review, selection, _create_action(job), self._set_result)
         except GitError as error:
             log_if_internal(error)
             return error.full_message
@@ -303,24 +313,24 @@ class ReviewJobs:
             return str(error)
         return ""
 
-    def _set_result(self, job_id: str, result: ReviewActionResult) -> None:
-        def update(item: JobItem) -> JobItem:
-            is_meant = item.target == result.repository and result.branch in ("", item.branch)
-            return _apply_result(item, result) if is_meant and item.state == "waiting" else item
-
+    def _set_result(self, result: ReviewActionResult) -> None:
         with self._changed:
-            job = self._jobs[job_id]
-            self._jobs[job_id] = replace(job, items=tuple(map(update, job.items)))
+            items = self._running_items
+            # A result without a branch is an error of the target.
+            keys = [(result.repository, result.branch)] if result.branch else items
+            for key in [key for key in keys if key in items and key[0] == result.repository]:
+                if items[key].state == "waiting":
+                    items[key] = _apply_result(items[key], result)
 
     def _complete(self, job_id: str, error: str) -> None:
         with self._changed:
-            job = self._jobs[job_id]
             items = tuple(
-                replace(item, state="failed", message=error) if item.state == "waiting" else item for item in job.items
+                replace(item, state="failed", message=error) if item.state == "waiting" else item
+                for item in self._running_items.values()
             )
-            self._jobs[job_id] = replace(job, items=items, state="completed", completed_at=self._clock())
-            self._changed.notify_all()
-        if any(item.state == "done" for item in items):
+            job = replace(self._jobs[job_id], items=items, state="completed", completed_at=self._clock())
+            self._jobs[job_id] = job
+        if job.count_items("done"):
             self._wake_pass()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 
@@ -10,104 +9,28 @@ import pytest
 from structlog.testing import capture_logs
 
 from reconciler.krm.selectors import LabelSelector
-from reconciler.output.fleet.model import FleetIndex
 from reconciler.review.confirmations import (
     ChangeSelection,
-    Confirmation,
-    ConfirmationStore,
     ConsoleVerb,
     ReviewRequest,
     ReviewRequestError,
     SelectedTarget,
 )
-from reconciler.review.jobs import ReviewJob, ReviewJobs, Submission
+from reconciler.review.jobs import ReviewJob, Submission
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
+from tests.support.console_reviews import ANA, LUIS, ReviewConsole, list_excluded
 from tests.support.git_repositories import assert_sound, git, read_refs
 from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.world import STATE, World, config_map, package, small_world, variant
 
-ANA = Reviewer("Ana Silva", "ana@example.com", "f3c1", "https://id.example.com")
 NORTH = LabelSelector((("region", "north"),))
-LUIS = Reviewer("Luis Vega", "luis@example.com", "a7d2", "https://id.example.com")
-
-
-class Console:
-    """The review functions of the console for one fleet. Jobs run when the test calls `run`."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.indexer = world.create_indexer()
-        self.woken = 0
-        self.before_push: list[Callable[[], object]] = []
-        self.confirmations = ConfirmationStore(lambda: world.now)
-        self.jobs = ReviewJobs(
-            self.confirmations, lambda: world.open_review(self.before_push), self.wake, lambda: world.now
-        )  # fmt: skip
-        self.index = self.update()
-
-    def wake(self) -> None:
-        self.woken += 1
-
-    def update(self) -> FleetIndex:
-        """Run a pass, and read the fleet again."""
-        self.index = self.indexer.update(self.world.observe_pass(), lambda done, total: None)
-        return self.index
-
-    def find_key(self, title: str) -> str:
-        return next(change.key for change in self.index.changes if change.title.startswith(title))
-
-    def confirm(
-        self,
-        title: str,
-        verb: ConsoleVerb = "approve",
-        *targets: str,
-        person: Reviewer = ANA,
-        permissions: Permissions = ADMIN_PERMISSIONS,
-        **more: bool,
-    ) -> Confirmation:
-        """Confirm an action on the change with this title."""
-        selected = tuple(SelectedTarget(target) for target in targets)
-        request = ReviewRequest(verb, (ChangeSelection(self.find_key(title), targets=selected),), **more)
-        return self.confirmations.create(self.index, person, permissions, request)
-
-    def submit(
-        self,
-        confirmation: Confirmation,
-        reason: str = "tested",
-        key: str = "key-1",
-        permissions: Permissions = ADMIN_PERMISSIONS,
-    ) -> ReviewJob:
-        submission = Submission(confirmation.id, reason, confirmation.typed_count, key, "request-1")
-        return self.jobs.submit(submission, self.index, confirmation.person, permissions)
-
-    def run(self, *jobs: ReviewJob) -> dict[str, str]:
-        """Apply all waiting jobs, and return the result of each draft of these jobs."""
-        self.jobs.apply_waiting()
-        return self.list_results(*jobs)
-
-    def list_results(self, *jobs: ReviewJob) -> dict[str, str]:
-        """Return the result of each draft of these jobs."""
-        return {
-            f"{item.target} {' '.join(item.packages)}": f"{item.state} {item.code}".strip()
-            for job in jobs
-            for item in self.find(job).items
-        }
-
-    def find(self, job: ReviewJob) -> ReviewJob:
-        found = self.jobs.find(job.id, job.person, ADMIN_PERMISSIONS)
-        assert found
-        return found
-
-
-def list_excluded(confirmation: Confirmation) -> dict[str, str]:
-    return {f"{draft.target} {draft.package}": draft.reason.reason for draft in confirmation.excluded}
 
 
 @pytest.fixture
-def console(tmp_path: Path) -> Console:
+def console(tmp_path: Path) -> ReviewConsole:
     """Berlin has a draft with the packages gateway and metrics. Lisbon has a draft with its gateway."""
-    return Console(begin(tmp_path, drafted))
+    return ReviewConsole(begin(tmp_path, drafted))
 
 
 def read_message(world: World, branch: str, form: str = "%B") -> str:
@@ -117,7 +40,7 @@ def read_message(world: World, branch: str, form: str = "%B") -> str:
 # Approve
 
 
-def test_an_approval_is_a_commit_by_the_person_with_the_request(console: Console) -> None:
+def test_an_approval_is_a_commit_by_the_person_with_the_request(console: ReviewConsole) -> None:
     world = console.world
     world.now = 1_600_000_000
     job = console.submit(console.confirm("install gateway"), "two\nlines")
@@ -145,7 +68,7 @@ def test_an_approval_is_a_commit_by_the_person_with_the_request(console: Console
     assert_sound(world.fleet)
 
 
-def test_a_reviewer_approves_one_package_of_a_draft(console: Console) -> None:
+def test_a_reviewer_approves_one_package_of_a_draft(console: ReviewConsole) -> None:
     results = console.run(console.submit(console.confirm("install metrics")))
 
     assert results == {"berlin metrics": "done"}
@@ -153,7 +76,7 @@ def test_a_reviewer_approves_one_package_of_a_draft(console: Console) -> None:
     assert console.world.sync_until_unchanged().outcomes["berlin/metrics"] == "published"
 
 
-def test_one_job_can_approve_several_changes_of_a_draft(console: Console) -> None:
+def test_one_job_can_approve_several_changes_of_a_draft(console: ReviewConsole) -> None:
     keys = [change.key for change in console.index.changes]
     request = ReviewRequest("approve", tuple(ChangeSelection(key) for key in keys))
     confirmation = console.confirmations.create(console.index, ANA, ADMIN_PERMISSIONS, request)
@@ -168,7 +91,7 @@ def test_one_job_can_approve_several_changes_of_a_draft(console: Console) -> Non
 def test_a_job_approves_several_drafts_of_one_target_branch(tmp_path: Path) -> None:
     world = small_world(tmp_path, drafts={"branch": "drafts/{repository}/{package}"})
     world.sync_until_unchanged()
-    console = Console(world)
+    console = ReviewConsole(world)
     request = ReviewRequest("approve", tuple(ChangeSelection(change.key) for change in console.index.changes))
 
     results = console.run(console.submit(console.confirmations.create(console.index, ANA, ADMIN_PERMISSIONS, request)))
@@ -177,7 +100,7 @@ def test_a_job_approves_several_drafts_of_one_target_branch(tmp_path: Path) -> N
     assert results == {"berlin gateway": "done", "berlin metrics": "done", "lisbon gateway": "done"}
 
 
-def test_a_draft_that_moves_after_the_confirmation_is_skipped(console: Console) -> None:
+def test_a_draft_that_moves_after_the_confirmation_is_skipped(console: ReviewConsole) -> None:
     confirmation = console.confirm("install gateway")
     console.world.edit("drafts/berlin", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
     before = read_refs(console.world.fleet)["refs/heads/clusters/berlin"]
@@ -188,7 +111,7 @@ def test_a_draft_that_moves_after_the_confirmation_is_skipped(console: Console) 
     assert read_refs(console.world.fleet)["refs/heads/clusters/berlin"] == before
 
 
-def test_a_draft_whose_target_branch_moves_is_skipped(console: Console) -> None:
+def test_a_draft_whose_target_branch_moves_is_skipped(console: ReviewConsole) -> None:
     confirmation = console.confirm("install gateway")
     console.world.commit("clusters/lisbon", {"notes.txt": "by hand"})
 
@@ -197,7 +120,7 @@ def test_a_draft_whose_target_branch_moves_is_skipped(console: Console) -> None:
     }  # fmt: skip
 
 
-def test_a_draft_that_moves_during_the_push_is_skipped(console: Console) -> None:
+def test_a_draft_that_moves_during_the_push_is_skipped(console: ReviewConsole) -> None:
     confirmation = console.confirm("install gateway", "approve", "lisbon")
     job = console.submit(confirmation)
     world = console.world
@@ -209,10 +132,24 @@ def test_a_draft_that_moves_during_the_push_is_skipped(console: Console) -> None
     assert world.paths(world.fleet, "clusters/lisbon", "gateway") == []
 
 
-def test_the_second_of_two_simultaneous_approvals_is_already_published(console: Console) -> None:
+def test_a_running_job_shows_its_progress(console: ReviewConsole) -> None:
+    job = console.submit(console.confirm("install gateway"))
+    progress: list[tuple[str, int]] = []
+    console.before_push.append(lambda: progress.append(read_progress(console.find(job))))
+    console.run(job)
+
+    assert progress == [("running", 2)]
+    assert read_progress(console.find(job)) == ("completed", 0)
+
+
+def read_progress(job: ReviewJob) -> tuple[str, int]:
+    return job.state, job.count_items("waiting")
+
+
+def test_the_second_of_two_simultaneous_approvals_is_already_published(console: ReviewConsole) -> None:
     job = console.submit(console.confirm("install gateway"))
     # Apply the job of Luis between the checks and the push of the job of Ana, as a second process does.
-    other = Console(console.world)
+    other = ReviewConsole(console.world)
     other_job = other.submit(other.confirm("install gateway", person=LUIS))
     console.before_push.append(other.jobs.apply_waiting)
 
@@ -227,7 +164,7 @@ def test_the_second_of_two_simultaneous_approvals_is_already_published(console: 
     assert "Ana Silva" not in log
 
 
-def test_an_approval_of_a_published_draft_is_already_published(console: Console) -> None:
+def test_an_approval_of_a_published_draft_is_already_published(console: ReviewConsole) -> None:
     first, second = (console.confirm("install gateway", "approve", "lisbon", person=person) for person in (ANA, LUIS))
     console.run(console.submit(first))
     console.world.sync_until_unchanged()
@@ -239,7 +176,7 @@ def test_an_approval_of_a_published_draft_is_already_published(console: Console)
 
 
 @pytest.mark.parametrize("is_same_key", [True, False], ids=["same-key", "same-confirmation"])
-def test_a_repeated_submission_makes_one_commit(console: Console, is_same_key: bool) -> None:
+def test_a_repeated_submission_makes_one_commit(console: ReviewConsole, is_same_key: bool) -> None:
     confirmation = console.confirm("install gateway", "approve", "lisbon")
     first = console.submit(confirmation, key="key-1")
     before = console.submit(confirmation, key="key-1" if is_same_key else "key-2")
@@ -252,7 +189,7 @@ def test_a_repeated_submission_makes_one_commit(console: Console, is_same_key: b
     assert authors.count("Ana Silva") == 1
 
 
-def test_the_keys_of_two_people_are_independent(console: Console) -> None:
+def test_the_keys_of_two_people_are_independent(console: ReviewConsole) -> None:
     jobs = [
         console.submit(console.confirm("install gateway", "approve", "lisbon", person=person)) for person in (ANA, LUIS)
     ]
@@ -260,7 +197,7 @@ def test_the_keys_of_two_people_are_independent(console: Console) -> None:
     assert jobs[0].id != jobs[1].id
 
 
-def test_a_draft_of_a_removed_target_is_skipped(console: Console) -> None:
+def test_a_draft_of_a_removed_target_is_skipped(console: ReviewConsole) -> None:
     job = console.submit(console.confirm("install gateway"))
     console.world.write({"clusters/lisbon.yaml": None})
 
@@ -270,7 +207,7 @@ def test_a_draft_of_a_removed_target_is_skipped(console: Console) -> None:
 # People, names and reasons
 
 
-def test_names_and_reasons_cannot_change_the_format_of_a_commit(console: Console) -> None:
+def test_names_and_reasons_cannot_change_the_format_of_a_commit(console: ReviewConsole) -> None:
     mallory = Reviewer("Eve <root@example.com>\nx", "eve@example.com>\n", "s\nReconciler-Subject: ana", "i")
     reason = "fine\n\nReconciler-Approved-By: Ana <ana@example.com>\nSigned-off-by: Ana\x1b[2J" + "y" * 2_000
 
@@ -290,7 +227,7 @@ def test_names_and_reasons_cannot_change_the_format_of_a_commit(console: Console
     assert len(read_message(world, "clusters/lisbon", "%(trailers:key=Reconciler-Reason,valueonly)")) <= 1_000
 
 
-def test_a_person_approves_only_the_permitted_targets_of_a_change(console: Console) -> None:
+def test_a_person_approves_only_the_permitted_targets_of_a_change(console: ReviewConsole) -> None:
     permissions = Permissions((RoleRule("viewer"), RoleRule("reviewer", targets=NORTH)))
     confirmation = console.confirm("install gateway", permissions=permissions)
 
@@ -300,7 +237,7 @@ def test_a_person_approves_only_the_permitted_targets_of_a_change(console: Conso
     assert console.world.paths(console.world.fleet, "clusters/lisbon", "gateway") == []
 
 
-def test_a_confirmation_contains_only_drafts_that_the_person_may_read(console: Console) -> None:
+def test_a_confirmation_contains_only_drafts_that_the_person_may_read(console: ReviewConsole) -> None:
     permissions = Permissions((RoleRule("reviewer", targets=NORTH),))
 
     confirmation = console.confirm("install gateway", "approve", "berlin", "lisbon", permissions=permissions)
@@ -312,7 +249,7 @@ def test_a_confirmation_contains_only_drafts_that_the_person_may_read(console: C
     ]
 
 
-def test_permissions_are_checked_again_when_the_action_is_confirmed(console: Console) -> None:
+def test_permissions_are_checked_again_when_the_action_is_confirmed(console: ReviewConsole) -> None:
     confirmation = console.confirm("install gateway")
 
     job = console.submit(confirmation, permissions=Permissions((RoleRule("reviewer", targets=NORTH),)))
@@ -322,7 +259,7 @@ def test_permissions_are_checked_again_when_the_action_is_confirmed(console: Con
 
 @pytest.mark.parametrize("verb", ["propose", "reject"])
 def test_an_action_on_a_whole_draft_requires_permission_for_all_its_packages(
-    console: Console, verb: ConsoleVerb
+    console: ReviewConsole, verb: ConsoleVerb
 ) -> None:
     permissions = Permissions((RoleRule("viewer"), RoleRule("reviewer", packages=("gateway",))))
 
@@ -337,7 +274,7 @@ def test_an_action_on_a_whole_draft_requires_permission_for_all_its_packages(
 # Propose and reject
 
 
-def test_a_rejection_records_the_reason_of_the_person(console: Console) -> None:
+def test_a_rejection_records_the_reason_of_the_person(console: ReviewConsole) -> None:
     confirmation = console.confirm("install gateway", "reject", "lisbon")
     with pytest.raises(ReviewRequestError, match="a reason is required"):
         console.submit(confirmation, " \n ")
@@ -352,7 +289,7 @@ def test_a_rejection_records_the_reason_of_the_person(console: Console) -> None:
     assert list_excluded(again) == {"lisbon gateway": "AlreadyRejected"}
 
 
-def test_a_proposal_freezes_the_whole_draft(console: Console) -> None:
+def test_a_proposal_freezes_the_whole_draft(console: ReviewConsole) -> None:
     confirmation = console.confirm("install gateway", "propose", "berlin")
 
     assert [draft.other_packages for draft in confirmation.drafts] == [("metrics",)]
@@ -370,7 +307,7 @@ def test_a_removal_needs_a_separate_action(tmp_path: Path) -> None:
     world = begin(tmp_path, published)
     world.write({"metrics.yaml": None})
     world.sync_until_unchanged()
-    console = Console(world)
+    console = ReviewConsole(world)
     reviewer = Permissions((RoleRule("reviewer"),))
 
     assert list_excluded(console.confirm("delete metrics")) == {"berlin metrics": "RemovalNeedsSeparateAction"}
@@ -383,7 +320,7 @@ def test_a_removal_needs_a_separate_action(tmp_path: Path) -> None:
     assert world.paths(world.fleet, "clusters/berlin", "metrics") == []
 
 
-def test_an_action_for_removals_skips_other_drafts(console: Console) -> None:
+def test_an_action_for_removals_skips_other_drafts(console: ReviewConsole) -> None:
     assert list_excluded(console.confirm("install metrics", removals=True)) == {"berlin metrics": "NotARemoval"}
 
 
@@ -393,7 +330,7 @@ def test_conflicts_are_excluded_until_they_are_accepted(tmp_path: Path) -> None:
     world.release("metrics", "v2", package("metrics", replicas=3))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     world.sync_until_unchanged()
-    console = Console(world)
+    console = ReviewConsole(world)
 
     assert list_excluded(console.confirm("update metrics")) == {"berlin metrics": "ConflictsNotAccepted"}
     accepted = console.confirm("update metrics", accepts_conflicts=True)
@@ -408,7 +345,7 @@ def test_a_draft_with_an_unmet_gate_is_excluded(tmp_path: Path) -> None:
     world.release("metrics", "v2", package("metrics", ports=config_map("ports", "required", http="80")))
     world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", "v2")})
     world.sync_until_unchanged()
-    console = Console(world)
+    console = ReviewConsole(world)
 
     confirmation = console.confirm("update metrics")
 
@@ -422,7 +359,9 @@ def test_a_draft_with_an_unmet_gate_is_excluded(tmp_path: Path) -> None:
     [("0" * 40, "", "DraftMoved"), ("", "0" * 40, "BranchMoved"), ("", "", "")],
     ids=["draft", "branch", "unknown"],
 )
-def test_a_request_can_name_the_reviewed_heads(console: Console, head: str, published_head: str, code: str) -> None:
+def test_a_request_can_name_the_reviewed_heads(
+    console: ReviewConsole, head: str, published_head: str, code: str
+) -> None:
     selection = ChangeSelection(
         console.find_key("install gateway"), targets=(SelectedTarget("lisbon", head, published_head),)
     )
@@ -437,7 +376,7 @@ def test_a_request_can_name_the_reviewed_heads(console: Console, head: str, publ
 # Failures
 
 
-def test_a_failed_draft_can_be_applied_again(console: Console) -> None:
+def test_a_failed_draft_can_be_applied_again(console: ReviewConsole) -> None:
     job = console.submit(console.confirm("install gateway", "approve", "lisbon"))
     moved = console.world.folder / "moved.git"
     console.world.fleet.rename(moved)
@@ -453,7 +392,7 @@ def test_a_failed_draft_can_be_applied_again(console: Console) -> None:
     assert console.jobs.retry(job.id, "request-3", console.index, ANA, ADMIN_PERMISSIONS).state == "completed"
 
 
-def test_an_unreadable_config_fails_the_whole_job(console: Console) -> None:
+def test_an_unreadable_config_fails_the_whole_job(console: ReviewConsole) -> None:
     job = console.submit(console.confirm("install gateway"))
     console.world.config.rename(console.world.folder / "moved")
 
@@ -461,7 +400,7 @@ def test_an_unreadable_config_fails_the_whole_job(console: Console) -> None:
     assert console.find(job).items[0].message
 
 
-def test_the_thread_of_the_service_applies_submitted_jobs(console: Console) -> None:
+def test_the_thread_of_the_service_applies_submitted_jobs(console: ReviewConsole) -> None:
     is_woken = Event()
     reviews = console.world.build_console_reviews(is_woken.set)
     reviews.jobs.start()

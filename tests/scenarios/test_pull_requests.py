@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.console_reviews import ReviewConsole
 from tests.support.forge_world import ForgeWorld, github_world
 from tests.support.git_repositories import git
 from tests.support.world import package, variant
@@ -268,6 +269,24 @@ def test_approve_merges_the_pull_request_where_the_forge_decides(method: str, tm
             message = git(world.fleet, "log", "-1", "--format=%B", "clusters/lisbon")
             assert "Reconciler-Approved-By: Grace <grace@example.com>" in message
             assert "Reconciler-Approved-Via: forge" in message
+
+
+@pytest.mark.emits("pull_request_merged", "pull_request_opened")
+def test_an_approval_in_the_console_merges_the_pull_request_as_reviewed(tmp_path: Path) -> None:
+    with github_world(tmp_path, merge="merge") as world:
+        world.sync_until_unchanged()
+        console = ReviewConsole(world)
+        confirmation = console.confirm("install web")
+        world.edit("drafts/berlin", "web/deployment.yaml", "replicas: 2", "replicas: 5")
+        requests = world.open_requests
+
+        results = console.run(console.submit(confirmation))
+
+        assert results == {"berlin web": "skipped DraftMoved", "lisbon web": "done"}
+        assert [requests[f"drafts/{name}"].state for name in ("berlin", "lisbon")] == ["open", "merged"]
+        message = git(world.fleet, "log", "-1", "--format=%B", "clusters/lisbon")
+        assert "Reconciler-Approved-By: Ana Silva <ana@example.com>\nReconciler-Approved-Via: console\n" in message
+        assert message.splitlines()[-1] == "Reconciler-Request-Id: request-1"
 
 
 def test_a_merge_that_the_forge_refuses_is_not_pushed(tmp_path: Path) -> None:

@@ -442,9 +442,7 @@ class Remote:
 
     def _read_files(self, tree: TreeId) -> FileTree:
         """Return the regular files of a tree, without symbolic links and submodules."""
-        entries = [
-            (path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in _FILE_MODES
-        ]
+        entries = [(path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in _FILE_MODES]
         contents = self._reader.read_blobs(blob for _, _, blob in entries)
         return FileTree({path: File(contents[blob], mode == EXECUTABLE_MODE) for path, mode, blob in entries})
 
