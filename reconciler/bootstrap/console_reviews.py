@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.krm.selectors import parse_label_query
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.drafts import DraftReview
+from reconciler.review.job_folder import JobFolder
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions, RoleRule, find_permissions
@@ -49,7 +51,8 @@ def build_console_reviews(
         clock: Returns seconds since 1970.
     """
     confirmations = ConfirmationStore(clock, settings.console.confirm_above)
-    jobs = ReviewJobs(confirmations, partial(_open_review, settings, config, clock), wake_pass, clock)
+    folder = JobFolder(get_cache_file(settings, "review_jobs").with_suffix(""))
+    jobs = ReviewJobs(confirmations, partial(_open_review, settings, config, clock), wake_pass, clock, folder)
     return ConsoleReviews(build_role_rules(settings), settings.console.contact, confirmations, jobs)
 
 

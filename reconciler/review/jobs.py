@@ -9,7 +9,7 @@ import secrets
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from reconciler.git.errors import GitError
 from reconciler.krm.internal_errors import ExpectedError
@@ -31,79 +31,22 @@ from reconciler.review.confirmations import (
     group_by_branch,
 )
 from reconciler.review.people import Reviewer, clean_reason
+from reconciler.review.review_job import JobItem, ReviewJob
 
 if TYPE_CHECKING:
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.output.review.action_results import ReviewActionResult
     from reconciler.review.drafts import DraftReview
+    from reconciler.review.job_folder import JobFolder
     from reconciler.review.permissions import Permissions
 
-JobState = Literal["waiting", "running", "completed"]
-ItemState = Literal["waiting", "done", "skipped", "failed"]
 RESULT_SECONDS = 7 * 24 * 60 * 60
 MAX_JOBS = 1_000
+MAX_ITEMS = 200_000
 MAX_WAITING_JOBS = 100
 MAX_KEY_CHARACTERS = 200
 _ID_BYTES = 16
 _STOP_SECONDS = 10.0
-
-
-@dataclass(frozen=True)
-class JobItem:
-    """The drafts of one draft branch in a job, with their result.
-
-    Attributes:
-        drafts: The drafts as the person confirmed them.
-        code: The reason why the drafts were skipped, such as `DraftMoved`. "" if they were not skipped.
-        commit: The commit that was published or proposed.
-    """
-
-    drafts: tuple[ConfirmedDraft, ...]
-    state: ItemState = "waiting"
-    code: str = ""
-    message: str = ""
-    commit: str = ""
-
-    @property
-    def target(self) -> str:
-        """The name of the target."""
-        return self.drafts[0].target
-
-    @property
-    def branch(self) -> str:
-        """The name of the draft branch."""
-        return self.drafts[0].branch
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        """The paths of the packages."""
-        return tuple(draft.package for draft in self.drafts)
-
-
-@dataclass(frozen=True)
-class ReviewJob:
-    """A confirmed action. The object is immutable; `ReviewJobs` replaces it when an item is completed.
-
-    Attributes:
-        request_id: The ID of the HTTP request that started or repeated the job.
-        created_at: The time of the confirmation, in seconds since 1970.
-        completed_at: The end of the job, in seconds since 1970. None if it has not ended.
-    """
-
-    id: str
-    verb: ConsoleVerb
-    person: Reviewer
-    reason: str
-    request_id: str
-    created_at: float
-    items: tuple[JobItem, ...]
-    accepts_conflicts: bool = False
-    state: JobState = "waiting"
-    completed_at: float | None = None
-
-    def count_items(self, state: ItemState) -> int:
-        """Return the number of items with this state."""
-        return sum(item.state == state for item in self.items)
 
 
 @dataclass(frozen=True)
@@ -129,6 +72,7 @@ class ReviewJobs:
         open_review: Opens the config and the remotes for one job.
         wake_pass: Requests a pass after a job that has changed a branch.
         clock: Returns seconds since 1970.
+        folder: Stores the jobs for later processes. If None, the jobs are only in memory.
     """
 
     def __init__(
@@ -137,7 +81,9 @@ class ReviewJobs:
         open_review: Callable[[], AbstractContextManager[DraftReview]],
         wake_pass: Callable[[], None],
         clock: Callable[[], float],
+        folder: JobFolder | None = None,
     ) -> None:
+        self._folder = folder
         self._confirmations = confirmations
         self._open_review = open_review
         self._wake_pass = wake_pass
@@ -148,14 +94,18 @@ class ReviewJobs:
         # new tuple for each result would take quadratic time.
         self._running_items: dict[tuple[str, str], JobItem] = {}
         self._waiting: list[str] = []
-        # The job of each confirmation, and of each idempotency key of a person.
-        self._by_confirmation: dict[str, str] = {}
-        self._by_key: dict[tuple[tuple[str, str], str], str] = {}
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="console-review", daemon=True)
 
     def start(self) -> None:
-        """Start the thread."""
+        """Read the jobs of earlier processes, and start the thread.
+
+        Jobs that an earlier process has not completed are not continued. Their drafts can be applied again.
+        """
+        if self._folder:
+            with self._changed:
+                self._jobs = {job.id: _end_interrupted(job) for job in self._folder.read_all()} | self._jobs
+                self._delete_old()
         self._thread.start()
 
     def close(self) -> None:
@@ -179,10 +129,9 @@ class ReviewJobs:
         Raises:
             ReviewRequestError: The confirmation does not exist any more, an input is wrong, or too many jobs wait.
         """
-        key = (person.key, submission.idempotency_key)
         _check_key(submission.idempotency_key)
         with self._changed:
-            if existing := self._find_submitted(key, submission, person):
+            if existing := self._find_submitted(submission, person):
                 return existing
         confirmation = self._confirmations.find(submission.confirmation_id, person)
         if confirmation is None:
@@ -193,11 +142,9 @@ class ReviewJobs:
         job = _create_job(confirmation, submission, self._clock(), index, permissions)
         with self._changed:
             # Check again, because a second request can have submitted the same confirmation meanwhile.
-            if existing := self._find_submitted(key, submission, person):
+            if existing := self._find_submitted(submission, person):
                 return existing
             self._add(job)
-            self._by_confirmation[confirmation.id] = job.id
-            self._by_key[key] = job.id
         return job
 
     def find(self, job_id: str, person: Reviewer, permissions: Permissions) -> ReviewJob | None:
@@ -236,13 +183,14 @@ class ReviewJobs:
             self._add(repeated)
         return repeated
 
-    def _find_submitted(
-        self, key: tuple[tuple[str, str], str], submission: Submission, person: Reviewer
-    ) -> ReviewJob | None:
+    def _find_submitted(self, submission: Submission, person: Reviewer) -> ReviewJob | None:
+        """Return the job of an earlier submission with the same key or the same confirmation."""
         self._delete_old()
-        job_id = self._by_key.get(key) or self._by_confirmation.get(submission.confirmation_id)
-        job = self._find_current(job_id) if job_id else None
-        return job if job and job.person.key == person.key else None
+        for job in self._jobs.values():
+            is_same_key = job.idempotency_key == submission.idempotency_key
+            if job.person.key == person.key and (is_same_key or job.confirmation_id == submission.confirmation_id):
+                return self._add_progress(job)
+        return None
 
     def _find_current(self, job_id: str) -> ReviewJob | None:
         """Return a job with its newest results. Return None if there is no such job."""
@@ -255,20 +203,26 @@ class ReviewJobs:
     def _add(self, job: ReviewJob) -> None:
         if len(self._waiting) >= MAX_WAITING_JOBS:
             raise ReviewRequestError("TooManyJobs", "too many actions wait; try again in a minute")
-        self._jobs[job.id] = job
+        self._store(job)
         self._waiting.append(job.id)
         self._changed.notify_all()
 
+    def _store(self, job: ReviewJob) -> None:
+        self._jobs[job.id] = job
+        if self._folder:
+            self._folder.write(job)
+
     def _delete_old(self) -> None:
-        """Delete completed jobs that are older than 7 days, and the oldest ones if there are too many jobs."""
+        """Delete completed jobs that are older than 7 days. If there are too many jobs, delete the oldest ones."""
         oldest = self._clock() - RESULT_SECONDS
-        completed = [job for job in self._jobs.values() if job.completed_at is not None]
-        too_many = max(len(self._jobs) - MAX_JOBS, 0)
-        for position, job in enumerate(completed):
-            if position < too_many or (job.completed_at or 0) <= oldest:
+        item_count = 0
+        for number, job in enumerate(reversed(tuple(self._jobs.values())), 1):
+            item_count += len(job.items)
+            is_within_limits = number <= MAX_JOBS and item_count <= MAX_ITEMS
+            if job.completed_at is not None and not (is_within_limits and job.completed_at > oldest):
                 del self._jobs[job.id]
-        self._by_confirmation = {key: job_id for key, job_id in self._by_confirmation.items() if job_id in self._jobs}
-        self._by_key = {key: job_id for key, job_id in self._by_key.items() if job_id in self._jobs}
+                if self._folder:
+                    self._folder.delete(job.id)
 
     def apply_waiting(self) -> None:
         """Apply all waiting jobs in the thread of the caller."""
@@ -329,9 +283,20 @@ class ReviewJobs:
                 for item in self._running_items.values()
             )
             job = replace(self._jobs[job_id], items=items, state="completed", completed_at=self._clock())
-            self._jobs[job_id] = job
+            self._store(job)
         if job.count_items("done"):
             self._wake_pass()
+
+
+def _end_interrupted(job: ReviewJob) -> ReviewJob:
+    """Return a job of an earlier process. If it was not completed, its waiting items have failed."""
+    if job.state == "completed":
+        return job
+    message = "the service stopped before it stored the result of this draft; apply the draft again"
+    items = tuple(
+        replace(item, state="failed", message=message) if item.state == "waiting" else item for item in job.items
+    )
+    return replace(job, items=items, state="completed", completed_at=job.created_at)
 
 
 def _check_key(key: str) -> None:
@@ -354,6 +319,8 @@ def _create_job(
         person=confirmation.person,
         reason=clean_reason(submission.reason),
         request_id=submission.request_id,
+        confirmation_id=confirmation.id,
+        idempotency_key=submission.idempotency_key,
         created_at=now,
         items=tuple(items),
         accepts_conflicts=confirmation.request.accepts_conflicts,

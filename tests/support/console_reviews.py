@@ -13,9 +13,10 @@ from reconciler.review.confirmations import (
     ReviewRequest,
     SelectedTarget,
 )
-from reconciler.review.jobs import ReviewJob, ReviewJobs, Submission
+from reconciler.review.jobs import ReviewJobs, Submission
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions
+from reconciler.review.review_job import ReviewJob
 from tests.support.world import World
 
 ANA = Reviewer("Ana Silva", "ana@example.com", "f3c1", "https://id.example.com")

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from reconciler.git.errors import OfflineError
 from reconciler.review import jobs as review_jobs
 from reconciler.review.confirmations import ChangeSelection, ConfirmationStore, ReviewRequest, ReviewRequestError
 from reconciler.review.drafts import DraftReview
-from reconciler.review.jobs import ReviewJob, ReviewJobs, Submission
+from reconciler.review.job_folder import JobFolder
+from reconciler.review.jobs import ReviewJobs, Submission
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
+from reconciler.review.review_job import ReviewJob
 from reconciler.settings import SettingsError
 from tests.support.fleet_index import create_large_index
 from tests.support.manual_clock import ManualClock
@@ -137,3 +141,75 @@ def test_a_retry_checks_the_permissions_again(console: Console) -> None:
     repeated = console.jobs.retry(job.id, "request", INDEX, ANA, READER)
 
     assert [item.code for item in repeated.items] == ["NotPermitted", "NotPermitted"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> JobFolder:
+    return JobFolder(tmp_path / "jobs")
+
+
+def start(console: Console, folder: JobFolder) -> ReviewJobs:
+    """Return the jobs of a new process, which stores them in a folder."""
+    jobs = ReviewJobs(console.confirmations, console.open_review, console.wake, console.clock, folder)
+    jobs.start()
+    # Stop the thread, so that the test applies the jobs.
+    jobs.close()
+    return jobs
+
+
+def test_a_later_process_reads_the_results(console: Console, folder: JobFolder) -> None:
+    console.jobs = start(console, folder)
+    job = console.submit()
+    console.jobs.apply_waiting()
+    completed = console.jobs.find(job.id, ANA, READER)
+
+    console.jobs = start(console, folder)
+
+    assert console.jobs.find(job.id, ANA, READER) == completed
+    # A repeated submission has the same job.
+    assert console.submit().id == job.id
+
+
+def test_an_interrupted_job_has_failed_and_can_be_applied_again(console: Console, folder: JobFolder) -> None:
+    console.jobs = start(console, folder)
+    job = console.submit()
+
+    console.jobs = start(console, folder)
+    found = console.jobs.find(job.id, ANA, READER)
+
+    assert found
+    assert (found.state, found.count_items("failed")) == ("completed", 2)
+    assert found.items[0].message.startswith("the service stopped before")
+    assert console.jobs.retry(job.id, "request", INDEX, ANA, ADMIN_PERMISSIONS).state == "waiting"
+
+
+def test_old_results_are_deleted_from_the_folder(console: Console, folder: JobFolder) -> None:
+    console.jobs = start(console, folder)
+    console.submit()
+    console.jobs.apply_waiting()
+    console.clock.now += 7 * DAY
+    start(console, folder)
+
+    assert folder.read_all() == ()
+
+
+@pytest.mark.emits("review_job_store_failed", "review_job_unreadable")
+def test_unreadable_files_and_folders_cause_only_warnings(console: Console, tmp_path: Path) -> None:
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    (jobs / "other.json").write_text('{"version": 2}')
+    with capture_logs() as logs:
+        assert JobFolder(jobs).read_all() == ()
+        console.jobs = start(console, JobFolder(jobs / "other.json"))
+        console.submit()
+
+    assert [entry["event"] for entry in logs] == ["review_job_unreadable", "review_job_store_failed"]
+
+
+def test_the_number_of_stored_drafts_is_limited(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(review_jobs, "MAX_ITEMS", 3)
+    for key in ("key-1", "key-2"):
+        job = console.submit(key)
+        console.jobs.apply_waiting()
+
+    assert [found.id for found in console.jobs.list_jobs(ANA, READER)] == [job.id]

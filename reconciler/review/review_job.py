@@ -1,0 +1,74 @@
+"""A job of the console: a confirmed action, and its result for each draft branch."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.review.confirmations import ConfirmedDraft, ConsoleVerb
+from reconciler.review.people import Reviewer
+
+JobState = Literal["waiting", "running", "completed"]
+ItemState = Literal["waiting", "done", "skipped", "failed"]
+
+
+@dataclass(frozen=True)
+class JobItem:
+    """The drafts of one draft branch in a job, with their result.
+
+    Attributes:
+        drafts: The drafts as the person confirmed them.
+        code: The reason why the drafts were skipped, such as `DraftMoved`. "" if they were not skipped.
+        commit: The commit that was published or proposed.
+    """
+
+    drafts: tuple[ConfirmedDraft, ...]
+    state: ItemState = "waiting"
+    code: str = ""
+    message: str = ""
+    commit: str = ""
+
+    @property
+    def target(self) -> str:
+        """The name of the target."""
+        return self.drafts[0].target
+
+    @property
+    def branch(self) -> str:
+        """The name of the draft branch."""
+        return self.drafts[0].branch
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The paths of the packages."""
+        return tuple(draft.package for draft in self.drafts)
+
+
+@dataclass(frozen=True)
+class ReviewJob:
+    """A confirmed action. The object is immutable; `ReviewJobs` replaces it when an item is completed.
+
+    Attributes:
+        request_id: The ID of the HTTP request that started or repeated the job.
+        confirmation_id: The ID of the confirmation. There is one job for each confirmation.
+        idempotency_key: The key of the client. There is one job for each key of a person.
+        created_at: The time of the confirmation, in seconds since 1970.
+        completed_at: The end of the job, in seconds since 1970. None if it has not ended.
+    """
+
+    id: str
+    verb: ConsoleVerb
+    person: Reviewer
+    reason: str
+    request_id: str
+    confirmation_id: str
+    idempotency_key: str
+    created_at: float
+    items: tuple[JobItem, ...]
+    accepts_conflicts: bool = False
+    state: JobState = "waiting"
+    completed_at: float | None = None
+
+    def count_items(self, state: ItemState) -> int:
+        """Return the number of items with this state."""
+        return sum(item.state == state for item in self.items)
