@@ -7,17 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.test_charts import DEPLOYMENT, chart, create_world, request
+from tests.support.charts import read_source
 from tests.support.programs import chart_folder, find_program
 from tests.support.world import World, repository
-
-STAMP = """apiVersion: v1
-kind: ConfigMap
-metadata:
-  name: stamp
-  annotations:
-    rendered: {{ now | quote }}
-"""
-TEXT = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: text}\ndata:\n  text: {{ tpl .Values.text . | quote }}\n"
 
 
 def build_request(options: str = "", cluster: str = "berlin") -> str:
@@ -41,7 +33,7 @@ def list_messages(world: World, code: str) -> list[str]:
 
 
 def test_date_is_refused_and_then_fixed(tmp_path: Path) -> None:
-    world = create_chart_world(tmp_path, chart("1.0.0", stamp=STAMP))
+    world = create_chart_world(tmp_path, read_source("date"))
 
     (refused,) = list_messages(world, "NondeterministicChart")
 
@@ -62,7 +54,7 @@ def test_date_is_refused_and_then_fixed(tmp_path: Path) -> None:
 
 def test_random_text_in_a_value_is_refused(tmp_path: Path) -> None:
     options = "  values: {text: 'x {{ randAlphaNum 5 }}'}\n"
-    world = create_chart_world(tmp_path, chart("1.0.0", text=TEXT), options)
+    world = create_chart_world(tmp_path, read_source("template-in-values"), options)
 
     (message,) = list_messages(world, "NondeterministicChart")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.test_charts import chart, create_world, request
+from tests.support.charts import read_source
 from tests.support.command_line import run_in
 from tests.support.git_repositories import git
 from tests.support.programs import find_program
@@ -14,18 +15,7 @@ from tests.support.sops import SECRET, SECRET_FIELDS, make_sops_key
 from tests.support.world import World
 
 PASSWORD, NEW_PASSWORD = "passphrase-of-the-database-4711", "passphrase-of-the-database-0815"
-TEMPLATE = """\
-apiVersion: v1
-kind: Secret
-metadata:
-  name: db
-  annotations: {checked: "true"}
-stringData:
-  # the password is PASSWORD
-  password: PASSWORD
-data:
-  encoded: {{ "PASSWORD" | b64enc }}
-"""
+TEMPLATE = read_source("secret")["templates/secret.yaml"]
 ALLOWED = "metadata:\n  annotations: {reconciler.dev/allow-plaintext-secrets: Secret/db}\n"
 
 

@@ -11,17 +11,11 @@ from typing import Any
 import pytest
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.charts import FakeHelm
+from tests.support.charts import FakeHelm, read_source
 from tests.support.git_repositories import git
 from tests.support.programs import chart_folder, find_program
 from tests.support.world import World, repository, small_world, variant
 
-CHART = {
-    "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
-    "values.yaml": "replicas: 1\nlogLevel: warn\n",
-    "prod.yaml": "replicas: 9\nprod: true\n",
-    "templates/map.yaml": "",
-}
 # Print the values as a ConfigMap, so that tests can read the values that the program received.
 PRINT_VALUES = """
 values = pathlib.Path("values.json").read_text()
@@ -60,7 +54,7 @@ def helm(tmp_path: Path) -> FakeHelm:
 @pytest.fixture
 def world(tmp_path: Path, helm: FakeHelm) -> World:
     world = small_world(tmp_path, sources={"helm": {"program": str(helm.path)}})
-    world.release("charts/web", "v1", CHART)
+    world.release("charts/web", "v1", read_source("values-files"))
     world.write({"maps.yaml": DEFAULTS})
     return world
 

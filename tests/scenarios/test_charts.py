@@ -6,35 +6,18 @@ from pathlib import Path
 import pytest
 
 from reconciler.krm.yaml import parse_yaml
-from tests.support.charts import FakeHelm
+from tests.support.charts import FakeHelm, read_source
 from tests.support.programs import find_program
 from tests.support.world import World, small_world, variant
 
-CHART = "apiVersion: v2\nname: web\nversion: {version}\nappVersion: '{version}'\ndescription: A small web server\n"
-DEPLOYMENT = """apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: {{ .Release.Name }}
-spec:
-  replicas: {{ .Values.replicas }} # as in the values
-  template:
-    spec:
-      containers:
-        - name: web
-          image: "example.com/web:{{ .Chart.AppVersion }}"
-"""
-SERVICE = "apiVersion: v1\nkind: Service\nmetadata:\n  name: {{ .Release.Name }}\nspec:\n  type: ClusterIP\n"
+WEB = read_source("web")
+DEPLOYMENT, SERVICE = WEB["templates/deployment.yaml"], WEB["templates/service.yaml"]
 HELM = "helm:\n  namespace: shop\n  values: {replicas: 3}"
 
 
 def chart(version: str, **templates: str) -> dict[str, str]:
     """Return the files of a small chart. `templates` adds or replaces templates by name."""
-    files = {"deployment": DEPLOYMENT, "service": SERVICE, **templates}
-    return {
-        "Chart.yaml": CHART.format(version=version),
-        "values.yaml": "replicas: 1\n",
-        **{f"templates/{name}.yaml": text for name, text in files.items()},
-    }
+    return {**read_source("web", version), **{f"templates/{name}.yaml": text for name, text in templates.items()}}
 
 
 def request(revision: str = "v1", extra: str = HELM, name: str = "web", cluster: str = "berlin") -> str:
@@ -194,7 +177,7 @@ def test_chart_in_the_config_is_no_config_and_deletes_nothing(world: World) -> N
     ]
     assert "FileUnreadable" not in result.codes
     # A chart beside an object hides the object, but does not prove its deletion.
-    world.write({"apps/Chart.yaml": CHART.format(version="1.0.0")})
+    world.write({"apps/Chart.yaml": WEB["Chart.yaml"]})
     result = world.sync()
     assert result.changed_branches == set()
     assert result.outcomes["berlin/web"] != "draft"

@@ -9,31 +9,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.charts import read_source
 from tests.support.command_line import CommandResult, run_in
 from tests.support.programs import find_program
 from tests.support.world import World, small_world, variant
 
-CHART = {
-    "Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.0.0\n",
-    "values.yaml": "replicas: 1\nimage:\n  repository: httpd\n  tag: '2'\nmode: on-line\n",
-    "prod.yaml": "image:\n  tag: '3'\n",
-    "charts/cache/Chart.yaml": "apiVersion: v2\nname: cache\nversion: 1.0.0\n",
-    "charts/cache/values.yaml": "# in MiB\nsize: 64\n",
-    "templates/deployment.yaml": """\
-apiVersion: apps/v1
-kind: Deployment
-metadata:
-  name: web
-spec:
-  replicas: {{ .Values.replicas }}
-  paused: {{ eq (required "mode is unknown" (get (dict "on-line" "no" "off-line" "yes") .Values.mode)) "yes" }}
-  template:
-    spec:
-      containers:
-        - name: web
-          image: "{{ .Values.image.repository }}:{{ .Values.image.tag }}"
-""",
-}
 MAPS = """\
 apiVersion: v1
 kind: ConfigMap
@@ -60,7 +40,7 @@ helm:
 @pytest.fixture
 def world(tmp_path: Path) -> World:
     world = small_world(tmp_path, sources={"helm": {"program": find_program("helm")}})
-    world.release("charts/web", "v1", CHART)
+    world.release("charts/web", "v1", read_source("values-layers"))
     world.write({"maps.yaml": MAPS, "web.yaml": variant("web", "berlin", "web", upstream="charts/web", extra=HELM)})
     return world
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scenarios.test_charts import CHART
+from tests.scenarios.test_charts import chart
 from tests.support.charts import FakeHelm
 from tests.support.world import CLUSTERS, package, small_world, variant
 
@@ -40,7 +40,7 @@ class ChartWorld:
         self.outputs[version] = text
         manifest = "[text for path, text in files.items() if path.endswith('Chart.yaml')][0]"
         self.helm.behave(code=f"print({self.outputs!r}[{manifest}.split()[-1]])")
-        self.world.release("charts/web", version, {"Chart.yaml": CHART.format(version=version) + f"# {version}\n"})
+        self.world.release("charts/web", version, {"Chart.yaml": f"{chart(version)['Chart.yaml']}# {version}\n"})
 
     def request(self, version: str, annotations: str = "") -> None:
         text = variant("web", "berlin", "web", version, upstream="charts/web", extra=HELM)

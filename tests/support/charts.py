@@ -20,7 +20,9 @@ from reconciler.sources.helm_program import HELM
 from reconciler.sources.limits import SourceLimits
 from reconciler.sources.programs import ProgramFinder, ProgramRunner, SandboxMode
 from reconciler.sources.render_cache import RenderCache
+from tests.support.programs import PROJECT
 
+SOURCES = PROJECT / "fixtures/sources"
 REQUEST = ChartRequest("web", "shop", "1.34.0")
 RULES = OutputRules(max_resources=100, is_strict=False)
 LIMITS = ProcessLimits(30, 1 << 30, 1_000_000)
@@ -130,6 +132,13 @@ def read_range(text: str) -> VersionRange:
     parsed = parse_range(text)
     assert parsed is not None
     return parsed
+
+
+def read_source(name: str, version: str = "1.0.0") -> dict[str, str]:
+    """Return the files of a chart in `fixtures/sources` with a version."""
+    folder = SOURCES / name
+    files = {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {**files, "Chart.yaml": files["Chart.yaml"].replace("1.0.0", version)}
 
 
 def read_folder(folder: Path) -> FileTree:

@@ -7,30 +7,16 @@ from typing import Any
 from reconciler.catalog.files import File, FileTree
 from reconciler.packages.charts.chart_defaults import list_chart_layers
 from reconciler.packages.charts.values import merge_layers
-
-CHART = {
-    "Chart.yaml": """\
-apiVersion: v2
-name: shop
-version: 1.0.0
-dependencies:
-- {name: db, version: 1.0.0, alias: orders}
-- {name: db, version: 1.0.0, alias: users}
-""",
-    "values.yaml": "replicas: 1\norders: {size: 5}\n",
-    "charts/db/Chart.yaml": "{apiVersion: v2, name: db, version: 1.0.0}\n",
-    "charts/db/values.yaml": "# size in GiB\nsize: 1\n",
-    "charts/db/charts/lib/Chart.yaml": "{apiVersion: v2, name: lib, version: 1.0.0}\n",
-    "charts/db/charts/lib/values.yaml": "debug: false\n",
-    "charts/cache/Chart.yaml": "{apiVersion: v2, name: redis, version: 1.0.0}\n",
-    "charts/cache/values.yaml": "port: 6379\n",
-    "charts/packed.tgz": "",
-    "charts/broken/values.yaml": "a: 1\n",
-}
+from tests.support.charts import read_source
 
 
 def build_chart(**changes: str) -> FileTree:
-    return FileTree({path: File(text.encode()) for path, text in {**CHART, **changes}.items()})
+    return FileTree(
+        {
+            path: File(text.encode())
+            for path, text in {**read_source("subcharts"), "charts/packed.tgz": "", **changes}.items()
+        }
+    )
 
 
 def list_origins(chart: FileTree) -> list[tuple[Any, ...]]:
