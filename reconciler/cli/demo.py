@@ -13,8 +13,9 @@ from reconciler import __file__ as package_file
 from reconciler.bootstrap import publishers
 from reconciler.bootstrap import services as bootstrap_services
 from reconciler.catalog.files import FileTree
+from reconciler.cli import run
 from reconciler.cli.errors import report_errors
-from reconciler.cli.exit_codes import CannotRunError
+from reconciler.cli.exit_codes import SUCCESS, CannotRunError
 from reconciler.cli.options import read_settings, set_up_logs, show_progress
 from reconciler.git import folder as git_folder
 from reconciler.git import local_repository, object_writer, push_outcomes
@@ -63,19 +64,48 @@ Install the Helm chart on all clusters (this requires the program helm):
   mv dashboard.yaml config/
   reconciler plan config --fleet fleet.git
 """
+_CONSOLE_TEXT = """
+The console runs at http://127.0.0.1:{port}/
+
+Open the address in a browser on this machine, select a change, and press "Approve…". Ctrl+C stops the service.
+"""
 
 
 @click.command("demo")
 @click.argument("folder", metavar="[DIR]", default="demo", type=click.Path(path_type=Path))
-def command(folder: Path) -> int:
-    """Create example repositories in DIR (default: ./demo), run one pass, and show the drafts."""
+@click.option(
+    "--serve", "should_serve", is_flag=True,
+    help="Then run the service with the web console, and print the address of the console.",
+)  # fmt: skip
+def command(folder: Path, should_serve: bool) -> int:
+    """Create example repositories in DIR (default: ./demo), run one pass, and show the drafts.
+
+    With --serve, the service runs until you press Ctrl+C. Review the drafts in a browser on this machine.
+    """
     folder = folder.absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise CannotRunError(f"{folder} must not exist or must be empty: the demo writes its files there")
     with report_errors():
         _build(folder)
         _reconcile_and_print(folder)
-    return 0
+    return _serve(folder) if should_serve else SUCCESS
+
+
+def _serve(folder: Path) -> int:
+    def announce(port: int) -> None:
+        click.echo(_CONSOLE_TEXT.format(port=port), nl=False)
+
+    return run.run_service(lambda: _add_console(_read_settings(folder)), announce=announce)
+
+
+def _add_console(settings: Settings) -> Settings:
+    return settings.model_copy(
+        update={
+            "server": settings.server.model_copy(update={"listen": "127.0.0.1:0"}),
+            "console": settings.console.model_copy(update={"enabled": True}),
+            "log": settings.log.model_copy(update={"level": "warning"}),
+        }
+    )
 
 
 def _build(folder: Path) -> None:

@@ -80,6 +80,26 @@ def command(
     def load_settings() -> Settings:
         return read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
 
+    return run_service(load_settings, settings_file, is_read_only=is_read_only)
+
+
+def run_service(
+    load_settings: Callable[[], Settings],
+    settings_file: str | None = None,
+    *,
+    is_read_only: bool = False,
+    announce: Callable[[int], None] | None = None,
+) -> int:
+    """Run passes until a signal stops the process, and return the exit status.
+
+    Args:
+        load_settings: Loads the settings at the start and at each reload.
+        settings_file: The settings file, for the log.
+        announce: Receives the port on which the server listens. It is 0 if the service has no server.
+
+    Raises:
+        CannotRunError: The settings, the config or the cache cannot be used.
+    """
     with ExitStack() as stack:
         wakeups, state = loop.WakeupQueue(), service_state.ServiceState()
         state.is_read_only = is_read_only
@@ -97,6 +117,8 @@ def command(
             # previous settings.
             first_work = _build_work(settings, parts)
         start_event.log_start(settings, settings_file)
+        if announce:
+            announce(server.port)
         stack.enter_context(notifier.keep_watchdog(lambda: health.is_stuck(state)))
         loop.serve(first_work, lambda: _reload(load_settings, parts), wakeups)
         notifier.send("STOPPING=1")
