@@ -21,8 +21,10 @@ from tests.scenarios.test_artifacts import (
     publish,
     request,
 )
+from tests.scenarios.test_charts import chart
 from tests.scenarios.test_held_resources import CRD, RESOURCES, ChartWorld
 from tests.scenarios.test_lost_state import delete_state
+from tests.support.archives import pack_files
 from tests.support.artifact_servers import ArtifactServer, serve
 from tests.support.charts import FakeHelm
 from tests.support.world import World, small_world
@@ -223,3 +225,39 @@ def server() -> Iterator[ArtifactServer]:
     with serve(ArtifactServer()) as running:
         running.add_chart("web", "1.0.0", pack_web("1.0.0"))
         yield running
+
+
+def test_base_has_the_recorded_versions_of_required_charts(tmp_path: Path, server: ArtifactServer) -> None:
+    helm = FakeHelm(tmp_path / "bin")
+    code = (
+        'text = pathlib.Path("chart/charts/common/Chart.yaml").read_text()\n'
+        'behavior["output"] = behavior["output"] + "  selector: {" + text.splitlines()[2] + "}\\n"'
+    )
+    helm.behave(output=OUTPUT, code=code)
+    world = small_world(tmp_path, sources={"poll_seconds": 0, "helm": {"program": str(helm.path)}})
+    for number in (1, 2):
+        common = f"apiVersion: v2\nname: common\nversion: {number}.0.0\n"
+        server.add_chart("common", f"{number}.0.0", pack_files({"common/Chart.yaml": common}))
+        required = f"- name: common\n  version: {number}.0.0\n  repository: {server.url}/charts\n"
+        files = chart(f"{number}.0.0")
+        world.release("app", f"v{number}", {**files, "Chart.yaml": f"{files['Chart.yaml']}dependencies:\n{required}"})
+    world.write({"charts.yaml": describe_repository("helm", f"{{url: {server.url}/charts}}")})
+
+    def select(revision: str) -> None:
+        upstream = f"repo: catalog, package: app, revision: {revision}"
+        world.write({"web.yaml": request("").replace("{repo: charts, }", f"{{{upstream}}}")})
+
+    select("v1")
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    assert "selector: {version: 1.0.0}" in world.text("clusters/berlin", "web/service-web.yaml")
+    world.edit("clusters/berlin", "web/service-web.yaml", "ClusterIP", "NodePort")
+    delete_state(world, "berlin")
+    select("v2")
+
+    assert world.sync_until_unchanged().outcomes["berlin/web"] == "drafted"
+
+    text = world.text("drafts/berlin", "web/service-web.yaml")
+    assert "NodePort" in text
+    assert "selector: {version: 2.0.0}" in text
