@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
-from reconciler.adopt.resources import YAML_SUFFIXES
+from reconciler.adopt.resources import YAML_SUFFIXES, get_list_items
 from reconciler.adopt.units import NotImported
 from reconciler.catalog.files import FileTree
 from reconciler.krm.yaml import DataPath, Document
@@ -16,16 +16,23 @@ from reconciler.packages.parsing import ParseFailure, parse_cached
 
 @dataclass(frozen=True)
 class SourceDocument:
-    """One object of the source."""
+    """One object of the source.
+
+    Attributes:
+        path: The path of the object in its document, which can be a list of objects.
+    """
 
     file: str
     document: Document
+    path: DataPath = ()
 
     @property
     def data(self) -> Mapping[str, Any]:
         """The content of the object."""
-        content: Mapping[str, Any] = self.document.data
-        return content
+        content: Any = self.document.data
+        for step in self.path:
+            content = content[step]
+        return cast("Mapping[str, Any]", content)
 
     @property
     def name(self) -> str:
@@ -39,9 +46,9 @@ class SourceDocument:
 
     def report(self, path: DataPath, reason: str, suggestion: str) -> NotImported:
         """Return the entry for a field that has no equivalent."""
-        return NotImported(
-            self.file, reason, suggestion, self.document.find_line(path), format_path_text(path) if path else ""
-        )
+        full_path = (*self.path, *path)
+        field = format_path_text(full_path) if full_path else ""
+        return NotImported(self.file, reason, suggestion, self.document.find_line(full_path), field)
 
 
 def read_documents(files: FileTree, group: str) -> tuple[list[SourceDocument], list[NotImported]]:
@@ -59,7 +66,10 @@ def _is_chart_template(files: FileTree, path: str) -> bool:
 
 
 def parse_objects(files: FileTree, paths: Iterable[str]) -> tuple[list[SourceDocument], list[NotImported]]:
-    """Return the objects in files, and the files that cannot be parsed. Documents without a kind are ignored."""
+    """Return the objects in files, and the files that cannot be parsed. Documents without a kind are ignored.
+
+    The items of a list are objects.
+    """
     documents: list[SourceDocument] = []
     unreadable: list[NotImported] = []
     for path in paths:
@@ -68,11 +78,11 @@ def parse_objects(files: FileTree, paths: Iterable[str]) -> tuple[list[SourceDoc
             reason = f"the file cannot be parsed: {parsed.message}"
             unreadable.append(NotImported(path, reason, "Correct the file.", parsed.line))
             continue
-        documents += (
-            SourceDocument(path, document)
-            for document in parsed.documents
-            if isinstance(document.data, Mapping) and isinstance(document.data.get("kind"), str)
-        )
+        for document in parsed.documents:
+            items = get_list_items(document.data)
+            listed = [("items", index) for index in range(len(items))] if items is not None else [()]
+            found = (SourceDocument(path, document, item_path) for item_path in listed)
+            documents += (entry for entry in found if isinstance(get_mapping(entry.data).get("kind"), str))
     return documents, unreadable
 
 

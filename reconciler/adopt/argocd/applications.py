@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reconciler.adopt.argocd.clusters import ArgoCluster, find_cluster_name, read_clusters
-from reconciler.adopt.argocd.contents import ApplicationSource
+from reconciler.adopt.argocd.clusters import ArgoCluster, find_cluster_identity, find_cluster_name, read_clusters
+from reconciler.adopt.argocd.contents import GROUP, ApplicationSource
 from reconciler.adopt.argocd.generators import GeneratorContext, GeneratorError, Parameters, expand_generator
 from reconciler.adopt.argocd.names import ValuesFolders
 from reconciler.adopt.argocd.sources import convert_source
@@ -18,7 +18,6 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass, replace
 
-GROUP = "argoproj.io"
 _SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 
 
@@ -51,10 +50,17 @@ def read_argocd(files: FileTree, read_repository: RepositoryReader) -> ReadReque
     not_imported = [*unreadable]
     requests: dict[tuple[str, str], PackageRequest] = {}
     folders = ValuesFolders()
+    identities: dict[str, str] = {}
     for document in documents:
         for application in _list_applications(document, clusters, read_repository, not_imported):
             request = _convert(application, clusters, read_repository, folders, not_imported)
             if request is None:
+                continue
+            identity = find_cluster_identity(get_mapping(application.data, "spec", "destination"), clusters)
+            if (known := identities.setdefault(request.cluster, identity)) != identity:
+                reason = f"the clusters {known!r} and {identity!r} have the same name {request.cluster} in the config"
+                suggestion = "Rename one of the clusters."
+                not_imported.append(document.report((*application.path, "spec", "destination"), reason, suggestion))
                 continue
             key = (request.cluster, request.package)
             if key in requests:
@@ -93,7 +99,7 @@ def _expand_set(
         reason = "the order of updates has no equivalent"
         not_imported.append(document.report(("spec", "strategy"), reason, "Use a rollout of an override policy."))
     context = GeneratorContext(clusters, read_repository, spec.get("goTemplate") is True)
-    names: set[str] = set()
+    found: dict[str, Mapping[str, Any]] = {}
     reported = len(not_imported)
     for index, generator in enumerate(get_list(spec, "generators")):
         path = ("spec", "generators", index)
@@ -102,15 +108,20 @@ def _expand_set(
         try:
             for parameters in expand_generator(generator, context):
                 application = _render_application(document, generator, parameters, context)
-                if application.name not in names:
-                    names.add(application.name)
+                if application.name not in found:
+                    found[application.name] = application.data
                     yield application
+                elif application.data != found[application.name]:
+                    reason = f"several different Applications have the name {application.name!r}"
+                    suggestion = "Add the missing parameters to the name, such as the name of the cluster."
+                    path_of_name = ("spec", "template", "metadata", "name")
+                    not_imported.append(document.report(path_of_name, reason, suggestion))
         except GeneratorError as error:
             not_imported.append(document.report((*path, *error.path), str(error), error.suggestion))
         except TemplateError as error:
             suggestion = "Write the values into the template, and run the command again."
             not_imported.append(document.report(("spec", "template"), str(error), suggestion))
-    if not names and len(not_imported) == reported:
+    if not found and len(not_imported) == reported:
         suggestion = "Add the cluster Secrets, or the files that the generators read, to the source."
         not_imported.append(document.report(("spec", "generators"), "the generators create no Application", suggestion))
 

@@ -81,9 +81,13 @@ def find_cluster_name(destination: Mapping[str, object], clusters: Iterable[Argo
 
     The name of an unknown server is the host of its URL.
     """
-    name, server = get_text(destination, "name"), get_text(destination, "server").rstrip("/")
-    if not name:
-        name = next((cluster.name for cluster in clusters if cluster.server.rstrip("/") == server), "")
-    host = _HOST.match(server)
-    text = name or (host["host"] if host else server)
+    identity = find_cluster_identity(destination, clusters)
+    host = _HOST.match(identity)
+    text = host["host"] if host else identity
     return text if validate_dns_label(text) is None else _NOT_IN_LABEL.sub("-", text.lower()).strip("-")[:63]
+
+
+def find_cluster_identity(destination: Mapping[str, object], clusters: Iterable[ArgoCluster]) -> str:
+    """Return the name of a cluster in Argo CD. The identity of an unknown server is its URL."""
+    name, server = get_text(destination, "name"), get_text(destination, "server").rstrip("/")
+    return name or next((cluster.name for cluster in clusters if cluster.server.rstrip("/") == server), server)

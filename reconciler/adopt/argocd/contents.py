@@ -22,6 +22,7 @@ from reconciler.api.package_sources import RepositoryType
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass
 
+GROUP = "argoproj.io"
 _URL_SCHEMES = ("https://", "http://", "oci://")
 
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from reconciler.adopt.argocd.charts import convert_chart
-from reconciler.adopt.argocd.contents import ApplicationSource, SourceContent
+from reconciler.adopt.argocd.contents import GROUP, ApplicationSource, SourceContent
 from reconciler.adopt.argocd.names import choose_source_name
 from reconciler.adopt.argocd.values_files import ValuesSources
-from reconciler.adopt.documents import get_list, get_mapping, get_text
+from reconciler.adopt.documents import get_list, get_mapping, get_text, has_kind, read_documents
 from reconciler.adopt.overlays import ConvertedOverlay, OverlayError, OverlaySource
 from reconciler.adopt.requests import HelmRequest, KustomizeRequest, RepositoryReader, SourceRequest, UpstreamReference
+from reconciler.adopt.resources import YAML_SUFFIXES
 from reconciler.adopt.units import NotImported
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.package import KUSTOMIZATION_FILES
@@ -27,6 +29,8 @@ _UNSUPPORTED = {
     ("directory", "include"): ("directory.include has no equivalent", "Move the files to their own folder."),
     ("directory", "exclude"): ("directory.exclude has no equivalent", "Move the files to another folder."),
 }
+_SUBSTITUTED = (("helm", "parameters"), ("helm", "valueFiles"), ("kustomize", "images"))
+_BUILD_VARIABLE = re.compile(r"\$\{?(?:ARGOCD|KUBE)_")
 _NO_EFFECT = ("version", "forceCommonAnnotations")
 """Options of Kustomize that have no effect on the result."""
 
@@ -108,6 +112,8 @@ def _convert_content(content: SourceContent, values: ValuesSources) -> Converted
     elif content.type == "oci" and content.path != ".":
         reason = "only a part of the artifact is used"
         return content.report(("path",), reason, "Publish the folder as an artifact of its own.")
+    elif kind == "manifests" and (problem := _find_folder_problem(content)):
+        return problem
     upstream = content.build_upstream(package)
     if isinstance(upstream, NotImported):
         return upstream
@@ -122,12 +128,33 @@ def _find_problem(content: SourceContent) -> NotImported | None:
     for path, (reason, suggestion) in _UNSUPPORTED.items():
         if get_mapping(content.data, *path[:-1]).get(path[-1]):
             return content.report(path, reason, suggestion)
+    for path in _SUBSTITUTED:
+        if _BUILD_VARIABLE.search(str(get_mapping(content.data, path[0]).get(path[1]))):
+            reason = "the field contains variables that Argo CD replaces"
+            return content.report(path, reason, "Write the values instead of the variables.")
     if not content.url:
         return content.report(("repoURL",), "repoURL is missing", "Correct the Application.")
     if has_credentials(content.url):
         return content.report(("repoURL",), "the URL contains credentials", "Move them to the settings.")
     if content.type == "git" and (content.path == "." or content.path.startswith("..")):
         return content.report(("path",), "the package must be in a folder of the repository", "Move the files.")
+    return None
+
+
+def _find_folder_problem(content: SourceContent) -> NotImported | None:
+    """Return the reason if Argo CD does not use exactly the YAML files of a folder, or if they are Applications."""
+    files = content.files.subtree(content.path)
+    is_recursive = bool(get_mapping(content.data, "directory").get("recurse"))
+    if not is_recursive and any("/" in path and path.endswith(YAML_SUFFIXES) for path in files):
+        reason = "the folder has files in subfolders, which directory.recurse does not include"
+        return content.report(("path",), reason, "Set directory.recurse, or move the subfolders.")
+    if any(path.endswith(".jsonnet") and (is_recursive or "/" not in path) for path in files):
+        reason, suggestion = _UNSUPPORTED["directory", "jsonnet"]
+        return content.report(("path",), reason, suggestion)
+    documents, _ = read_documents(files, GROUP)
+    if any(has_kind(document, GROUP, ("Application", "ApplicationSet")) for document in documents):
+        reason = "the folder contains Applications, which are imported themselves"
+        return content.report(("path",), reason, "Move other resources to a folder of their own.")
     return None
 
 

@@ -6,12 +6,18 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-_PLACEHOLDER = re.compile(r"\{\{-?\s*(?P<expression>.*?)\s*-?\}\}", re.DOTALL)
+_PLACEHOLDER = re.compile(r"\{\{\s*(?P<expression>.*?)\s*\}\}", re.DOTALL)
+# In Go, `{{- ` and ` -}}` also remove the white space outside of the braces.
+_GO_PLACEHOLDER = re.compile(
+    r"(?:\s*\{\{-\s+|\{\{(?!-\s)\s*)(?P<expression>.*?)(?:\s+-\}\}\s*|\s*(?<!\s-)\}\})", re.DOTALL
+)
 _REFERENCE = re.compile(r"\.(?P<path>[A-Za-z_][\w-]*(?:\.[A-Za-z_][\w-]*)*)")
 _INDEX = re.compile(r'index\s+(?P<base>\.[\w.-]+)\s+(?:"(?P<key>[^"]*)"|(?P<number>\d+))')
 _DEFAULT = re.compile(r'default\s+"(?P<value>[^"]*)"')
-_NOT_IN_NAME = re.compile(r"[^-a-z0-9.]+")
+_NOT_IN_NAME = re.compile(r"[^-a-z0-9.]")
 MAX_NAME_CHARACTERS = 253
+MIN_NUMBER, MAX_NUMBER = 0.0001, 1_000_000
+"""The range of numbers that Go writes without an exponent. Argo CD reads all numbers as floating point."""
 
 
 class TemplateError(Exception):
@@ -54,8 +60,8 @@ def render_template(value: Any, parameters: Mapping[str, Any], *, is_go_template
 
 
 def _render_text(text: str, parameters: Mapping[str, Any], is_go_template: bool) -> str:
-    evaluate = _evaluate if is_go_template else _look_up
-    return _PLACEHOLDER.sub(lambda match: evaluate(match["expression"], parameters), text)
+    evaluate, pattern = (_evaluate, _GO_PLACEHOLDER) if is_go_template else (_look_up, _PLACEHOLDER)
+    return pattern.sub(lambda match: evaluate(match["expression"], parameters), text)
 
 
 def _look_up(name: str, parameters: Mapping[str, Any]) -> str:
@@ -99,6 +105,11 @@ def _to_text(value: Any, expression: str) -> str:
         raise TemplateError(f"the template {{{{{expression}}}}} names a missing parameter")
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str | int | float):
-        return str(value)
+    if isinstance(value, int | float):
+        if not (value == 0 or MIN_NUMBER <= abs(value) < MAX_NUMBER):
+            reason = "returns a number that Go can write with an exponent: write it as text in quotes"
+            raise TemplateError(f"the template {{{{{expression}}}}} {reason}")
+        return str(int(value) if value == int(value) else value)
+    if isinstance(value, str):
+        return value
     raise TemplateError(f"the template {{{{{expression}}}}} returns no text")

@@ -21,6 +21,8 @@ REPOSITORY = FileTree(
             **CHART, "plain/app.yaml": b"a: 1\n", "k/kustomization.yaml": b"a: 1\n",
             "wide/kustomization.yaml": b"resources: [../k]\n", "o/base/kustomization.yaml": b"a: 1\n",
             "o/prod/kustomization.yaml": b"resources: [../base]\n",
+            "nested/app.yaml": b"a: 1\n", "nested/tests/app.yaml": b"a: 1\n", "jsonnet/app.jsonnet": b"{}",
+            "root/app.yaml": b"apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\n",
         }.items()
     }
 )  # fmt: skip
@@ -314,6 +316,13 @@ def test_values_files_of_several_revisions_are_copied_to_several_folders() -> No
          "spec.source.helm", "the name 'a..b' of a parameter is invalid"),
         (application({"path": "plain"}, destination={"name": ""}), "spec.destination", "is invalid"),
         (application(sourceHydrator={}), "spec.sourceHydrator", "has no equivalent"),
+        (application({"path": "nested"}), "spec.source.path", "has files in subfolders"),
+        (application({"path": "jsonnet"}), "spec.source.path", "Jsonnet"),
+        (application({"path": "root"}), "spec.source.path", "contains Applications"),
+        (application({"path": "charts/web", "helm": {"parameters": [{"name": "a", "value": "$ARGOCD_APP_NAME"}]}}),
+         "spec.source.helm.parameters", "contains variables that Argo CD replaces"),
+        (application({"path": "o/prod", "kustomize": {"images": ["web:${ARGOCD_APP_REVISION}"]}}),
+         "spec.source.kustomize.images", "contains variables"),
     ],
 )  # fmt: skip
 def test_an_application_that_cannot_be_imported_is_reported(document: dict[str, Any], field: str, reason: str) -> None:
@@ -391,6 +400,49 @@ def test_parts_of_an_application_set_that_cannot_be_imported(
 
     assert len(result.requests) == count
     assert [entry.field for entry in result.not_imported] == [field]
+
+
+def test_the_subfolders_of_a_folder_are_included_by_an_option() -> None:
+    (request,) = read(application({"path": "nested", "directory": {"recurse": True}})).requests
+
+    assert request.upstream.package == "nested"
+
+
+@pytest.mark.parametrize("kind", ["List", "ApplicationList"])
+def test_the_items_of_a_list_are_read_with_their_lines(kind: str) -> None:
+    items = [application({"path": "plain"}), application({"path": "."}, "db-berlin"), "text"]
+    listed = {"apiVersion": "argoproj.io/v1alpha1", "kind": kind, "items": items}
+    files = FileTree({"a.yaml": File(emit(listed).encode())})
+    result = read_argocd(files, read_repository)
+
+    assert [request.package for request in result.requests] == ["web"]
+    (entry,) = result.not_imported
+    assert entry.field == "items[1].spec.source.path"
+    assert files["a.yaml"].data.splitlines()[entry.line - 1].split() == [b"path:", b'"."']
+
+
+def test_different_applications_with_one_name_are_reported() -> None:
+    generator = {"list": {"elements": [{"c": "berlin"}, {"c": "ohio"}, {"c": "berlin"}]}}
+    template = application({"path": "plain"}, "web", destination={"name": "{{.c}}"})
+    result = read(application_set([generator], template))
+
+    assert [request.cluster for request in result.requests] == ["berlin"]
+    assert [(entry.field, entry.reason) for entry in result.not_imported] == [
+        ("spec.template.metadata.name", "several different Applications have the name 'web'")
+    ]
+
+
+@pytest.mark.parametrize(
+    "destinations",
+    [({"name": "prod_eu"}, {"name": "prod-eu"}), ({"server": "https://a:1"}, {"server": "https://a:2"})],
+    ids=["names", "ports"],
+)
+def test_clusters_with_one_name_in_the_config_are_reported(destinations: tuple[dict[str, Any], ...]) -> None:
+    documents = [application({"path": "plain"}, f"app-{n}", destination=place) for n, place in enumerate(destinations)]
+    result = read(*documents)
+
+    assert [request.name for request in result.requests] == ["app-0"]
+    assert ["have the same name" in entry.reason for entry in result.not_imported] == [True]
 
 
 def test_a_template_of_a_generator_overrides_the_template_of_the_set() -> None:

@@ -9,7 +9,7 @@ import pytest
 from reconciler.adopt.argocd.templates import TemplateError, render_template
 
 NESTED = {
-    "name": "Berlin_1", "path": {"basename": "web", "segments": ["apps", "web"]}, "n": 3, "on": True, "empty": "",
+    "name": "Berlin__1", "half": 0.5, "whole": 2.0, "large": 123456789012, "path": {"basename": "web", "segments": ["apps", "web"]}, "n": 3, "on": True, "empty": "",
     "metadata": {"labels": {"a/b": "x"}},
 }  # fmt: skip
 FLAT = {"name": "berlin", "path": "apps/web", "path[1]": "web", "metadata.labels.region": "eu"}
@@ -20,9 +20,12 @@ FLAT = {"name": "berlin", "path": "apps/web", "path[1]": "web", "metadata.labels
     [
         ("{{.path.basename}}-{{ .n }}", NESTED, "web-3"),
         ("{{- .on -}}", NESTED, "true"),
+        ("a {{- .n }} {{ .n -}} b {{.n}}", NESTED, "a3 3b 3"),
+        ("{{-3}}", {"-3": "x"}, "x"),
+        ("{{ .half }}{{ .whole }}", NESTED, "0.52"),
         ('{{ index .metadata.labels "a/b" }}', NESTED, "x"),
         ("{{ index .path.segments 0 }}", NESTED, "apps"),
-        ("{{ .name | normalize }}", NESTED, "berlin-1"),
+        ("{{ .name | normalize }}", NESTED, "berlin--1"),
         ('{{ .empty | default "none" | upper }}', NESTED, "NONE"),
         ('{{ .absent | default "none" }}', NESTED, "none"),
         ({"a{{.n}}": ["{{.n}}", 1, None]}, NESTED, {"a3": ["3", 1, None]}),
@@ -44,6 +47,7 @@ def test_references_are_replaced(template: Any, parameters: dict[str, Any], expe
         ("{{ .name.first }}", NESTED, "names a missing parameter"),
         ('{{ index .metadata.labels "x" }}', NESTED, "names a missing parameter"),
         ("{{ .path }}", NESTED, "returns no text"),
+        ("{{ .large }}", NESTED, "returns a number that Go can write with an exponent"),
         ("{{absent}}", FLAT, "the parameter {{absent}} does not exist"),
     ],
 )
