@@ -109,3 +109,15 @@ def get_text(data: Any, name: str) -> str:
     """Return a text of a mapping. Return "" if it does not exist. Numbers are converted to text."""
     value = data.get(name) if isinstance(data, Mapping) else None
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+
+
+def find_wrong_type(data: Mapping[str, Any], types: Mapping[str, type]) -> tuple[str, str] | None:
+    """Return the name of the first field with a value of another type, and the reason. Empty values are ignored."""
+    for name, expected in types.items():
+        value = data.get(name)
+        if value and not isinstance(value, expected):
+            return name, f"{name} must be {_TYPE_NAMES[expected]}, not {type(value).__name__}"
+    return None
+
+
+_TYPE_NAMES: Mapping[type, str] = {list: "a list", dict: "a mapping", str: "a text"}

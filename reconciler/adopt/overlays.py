@@ -6,8 +6,9 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from reconciler.adopt.documents import get_list, get_mapping, get_text
+from reconciler.adopt.documents import find_wrong_type, get_list, get_mapping, get_text
 from reconciler.adopt.requests import KustomizeRequest
+from reconciler.adopt.resources import is_plaintext_secret
 from reconciler.api.base import read_model
 from reconciler.api.kustomize_options import KustomizeOptions
 from reconciler.api.porch.messages import PORCH_TEMPLATES
@@ -18,6 +19,10 @@ from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _TEXT_FIELDS = ("namespace", "namePrefix", "nameSuffix")
+_TYPES: Mapping[str, type] = {
+    **dict.fromkeys(_TEXT_FIELDS, str), "commonAnnotations": dict,
+    **dict.fromkeys(("images", "replicas", "patches", "components"), list),
+}  # fmt: skip
 SUPPORTED_FIELDS = frozenset(
     {*_TEXT_FIELDS, "images", "replicas", "commonAnnotations", "patches", "components", "ignoreMissingComponents"}
 )
@@ -111,6 +116,8 @@ class OverlaySource:
         for name in options:
             if options[name] and name not in SUPPORTED_FIELDS:
                 raise OverlayError(name, f"the option {name} of Kustomize has no equivalent")
+        if wrong := find_wrong_type(options, _TYPES):
+            raise OverlayError(*wrong)
         fields: dict[str, Any] = {name: get_text(options, name) for name in _TEXT_FIELDS if get_text(options, name)}
         readers: Mapping[str, Callable[[Any], Any]] = {
             "images": _read_image, "replicas": _read_replicas, "components": self._read_component,
@@ -150,6 +157,8 @@ class OverlaySource:
                 fields["patch"] = file.data.decode()
             except UnicodeDecodeError:
                 raise OverlayError("patches", f"the patch file {path!r} is not UTF-8 text") from None
+        if _changes_secret(fields):
+            raise OverlayError("patches", "a patch contains plaintext values of a Secret, which are not copied")
         return fields
 
     def _get_files(self, field: str) -> FileTree:
@@ -176,6 +185,16 @@ class OverlaySource:
         if "commonAnnotations" in fields:
             edited["commonAnnotations"] = {**get_mapping(data, "commonAnnotations"), **fields["commonAnnotations"]}
         return self.files.with_files({path: emit(edited).encode()})
+
+
+def _changes_secret(patch: Mapping[str, Any]) -> bool:
+    """Return whether a patch can contain values of a Secret. The kind of its target is a regular expression."""
+    parsed = parse_cached(get_text(patch, "patch").encode())
+    documents = () if isinstance(parsed, ParseFailure) else parsed.documents
+    if any(is_plaintext_secret(document.data) for document in documents):
+        return True
+    kind = get_text(get_mapping(patch, "target"), "kind")
+    return "Secret" in kind and "SealedSecret" not in kind and "ExternalSecret" not in kind
 
 
 def read_kustomization(files: FileTree, path: str) -> Mapping[str, Any] | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reconciler.adopt.argocd.contents import SourceContent
 from reconciler.adopt.argocd.values_files import ValuesFile, ValuesFileError, ValuesSources
-from reconciler.adopt.documents import get_list, get_mapping, get_text
+from reconciler.adopt.documents import find_wrong_type, get_list, get_mapping, get_text
 from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
 from reconciler.adopt.requests import HelmRequest
 from reconciler.adopt.units import NotImported
@@ -15,6 +15,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.values import ValuesLayer, merge_layers
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
+_TYPES: Mapping[str, type] = {"valueFiles": list, "parameters": list, "valuesObject": dict, "values": str}
 _HELM_FLAGS = {
     "skipTests": "skipTests", "skipSchemaValidation": "skipSchemaValidation",
     "ignoreMissingValueFiles": "ignoreMissingValuesFiles", "kubeVersion": "kubeVersion", "apiVersions": "apiVersions",
@@ -36,6 +37,8 @@ def convert_chart(content: SourceContent, sources: ValuesSources) -> ConvertedCh
         sources: The sources with values files.
     """
     helm = get_mapping(content.data, "helm")
+    if wrong := find_wrong_type(helm, _TYPES):
+        return content.report(("helm", wrong[0]), wrong[1], "Correct the Application.")
     try:
         values = _read_values(helm)
     except ParameterError as error:

@@ -20,6 +20,7 @@ from reconciler.adopt.revisions import (
 from reconciler.adopt.units import NotImported
 from reconciler.api.package_sources import RepositoryType
 from reconciler.catalog.files import FileTree
+from reconciler.krm.names import validate_package_path
 from reconciler.lazy_dataclasses import dataclass
 
 GROUP = "argoproj.io"
@@ -107,7 +108,12 @@ class SourceContent:
             return UpstreamReference(repository, get_text(self.data, "chart"), (("version", version or "*"),))
         if self.type == "oci":
             registry, _, name = url.rpartition("/")
+            if reason := validate_package_path(name):
+                suggestion = "Publish the artifact with another name."
+                return self.report(("repoURL",), f"the artifact {name!r} cannot be a package: {reason}", suggestion)
             return UpstreamReference(RepositoryReference("oci", registry), name, (_read_artifact_version(version),))
+        if reason := validate_package_path(package):
+            return self.report(("path",), f"the folder {package!r} cannot be a package: {reason}", "Rename the folder.")
         upstream = build_git_upstream(self.url, self.revision, package, self.read_repository)
         if isinstance(upstream, UnusableRevision):
             return self.report(("targetRevision",), upstream.reason, upstream.suggestion)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reconciler.adopt.documents import SourceDocument, get_list, get_mapping, get_text
+from reconciler.adopt.documents import SourceDocument, find_wrong_type, get_list, get_mapping, get_text
 from reconciler.adopt.flux.objects import ClusterObjects, get_namespace
 from reconciler.adopt.flux.sources import build_chart_upstream
 from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
@@ -98,6 +98,8 @@ def _read_upstream(
 
 def _read_values(document: SourceDocument, objects: ClusterObjects, namespace: str) -> Mapping[str, Any] | NotImported:
     """Return the merged values. In Flux, `values` has precedence over `valuesFrom`."""
+    if wrong := find_wrong_type(document.spec, {"valuesFrom": list, "values": dict}):
+        return document.report(("spec", wrong[0]), wrong[1], "Correct the HelmRelease.")
     layers: list[ValuesLayer] = []
     for index, reference in enumerate(get_list(document.spec, "valuesFrom")):
         try:

@@ -9,6 +9,7 @@ from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
 from reconciler.adopt.requests import RepositoryReader, RepositoryReference, UpstreamReference
 from reconciler.adopt.revisions import GitRevision, UnusableRevision, build_git_upstream, parse_full_ref
 from reconciler.adopt.units import NotImported
+from reconciler.krm.names import validate_package_path
 from reconciler.krm.version_ranges import is_exact_version
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.redaction import has_credentials
@@ -32,6 +33,9 @@ class GitSource:
 
     def build_upstream(self, package: str, read_repository: RepositoryReader) -> UpstreamReference | NotImported:
         """Return the upstream for a folder."""
+        if reason := validate_package_path(package):
+            text = f"the folder {package!r} cannot be a package: {reason}"
+            return self.document.report(("spec", "url"), text, "Rename the folder.")
         upstream = build_git_upstream(self.url, self.revision, package, read_repository)
         if isinstance(upstream, UnusableRevision):
             path = ("spec", "ref", self.field)

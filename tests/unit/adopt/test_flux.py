@@ -197,6 +197,8 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
     [
         ([release(valuesFrom=[SECRET_VALUES])], {}, "spec.valuesFrom[0]", "values of Secret s are not copied"),
         ([release(valuesFrom=[{"kind": "ConfigMap", "name": "x"}])], {}, "spec.valuesFrom[0]", "is not in the source"),
+        ([release(valuesFrom={"kind": "ConfigMap"})], {}, "spec.valuesFrom", "valuesFrom must be a list, not dict"),
+        ([release(values="a: 1")], {}, "spec.values", "values must be a mapping, not str"),
         ([release(postRenderers=[{}])], {}, "spec.postRenderers", "have no equivalent"),
         ([release(suspend=True)], {}, "spec.suspend", "is suspended"),
         ([release({"sourceRef": {"kind": "HelmRepository", "name": "x"}})], {}, "spec.chart.spec",
@@ -229,6 +231,7 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
           )),
         ([kustomization("./releases", postBuild={"substitute": {"a": "b"}})],
          {"releases/ksm.yaml": emit(release(values={"a": "${a}"})).encode()}, "spec.postBuild", "variables that Flux"),
+        ([kustomization("./My_App")], {"My_App/app.yaml": MANIFEST}, "spec.url", "the folder 'My_App' cannot be a"),
         ([CONFIG_MAP], {}, "", "ConfigMap defaults is in a folder with objects of Flux"),
         ([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}], {}, "", "Namespace shop is in a"),
         ([flux_object("notification", "Alert", "a", {})], {}, "", "Alert a of Flux has no equivalent"),

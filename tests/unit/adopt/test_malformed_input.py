@@ -79,11 +79,31 @@ ARGOCD = [
                 "path": "overlays/prod",
                 "kustomize": {
                     "images": ["a=b:1", {"name": "c"}], "replicas": [{"name": "a", "count": 1}], "patches": [{"patch": "x"}],
-                    "namePrefix": "a", "commonAnnotations": {"a": "b"},
+                    "namePrefix": "a", "commonAnnotations": {"a": "b"}, "components": ["../component"],
                 },
             },
             "destination": {"name": "c"},
         },
+    },
+    {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "ApplicationList",
+        "items": [
+            {
+                "apiVersion": "argoproj.io/v1alpha1",
+                "kind": "Application",
+                "metadata": {"name": "several"},
+                "spec": {
+                    "sources": [
+                        {"repoURL": URL, "path": "apps/web", "helm": {"valueFiles": ["$v/b.yaml"]}},
+                        {"repoURL": URL, "path": "overlays/prod", "kustomize": {"patches": [{"path": "p.yaml"}]}},
+                        {"repoURL": "oci://example.com/app", "targetRevision": "1.*"},
+                        {"repoURL": URL, "targetRevision": "v1", "ref": "v"},
+                    ],
+                    "destination": {"server": "https://d"},
+                },
+            }
+        ],
     },
     {
         "apiVersion": "v1",
@@ -107,6 +127,8 @@ FLUX = [
             "path": "./overlays/prod",
             "images": [{"name": "a", "newTag": "1"}],
             "targetNamespace": "n",
+            "components": ["../component"],
+            "patches": [{"patch": "a: 1\n", "target": {"kind": "A"}}],
             "sourceRef": {"kind": "GitRepository", "name": "g"},
             "postBuild": {"substitute": {"a": "b"}},
         },
@@ -123,6 +145,18 @@ FLUX = [
             "valuesFrom": [{"kind": "ConfigMap", "name": "m", "targetPath": "a.c"}],
             "install": {"crds": "Skip"},
         },
+    },
+    {
+        "apiVersion": "helm.toolkit.fluxcd.io/v2",
+        "kind": "HelmRelease",
+        "metadata": {"name": "o"},
+        "spec": {"chartRef": {"kind": "OCIRepository", "name": "o"}},
+    },
+    {
+        "apiVersion": "source.toolkit.fluxcd.io/v1",
+        "kind": "OCIRepository",
+        "metadata": {"name": "o"},
+        "spec": {"url": "oci://example.com/app", "ref": {"tag": "1.0.0"}, "insecure": True},
     },
     {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"values.yaml": "a: 1\n"}},
 ]
@@ -150,6 +184,7 @@ def build_files(documents: list[Any], folder: str) -> FileTree:
     text = "---\n".join(emit(document) for document in documents)
     others = {"apps/web/c.yaml": b"name: web\n", "apps/web/Chart.yaml": b"name: web\n", "b.yaml": b"a: 1\n",
         "overlays/prod/kustomization.yaml": b"resources: [../base]\n", "overlays/base/kustomization.yaml": b"a: b\n",
+        "overlays/component/kustomization.yaml": b"kind: Component\n", "overlays/prod/p.yaml": b"a: 1\n",
     }  # fmt: skip
     return FileTree({f"{folder}/all.yaml": File(text.encode()), **{path: File(data) for path, data in others.items()}})
 

@@ -10,6 +10,7 @@ from reconciler.adopt.overlays import OverlayError, OverlaySource, find_build_ro
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import parse_yaml
 
+SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter22}\n"
 FILES = FileTree(
     {
         path: File(text.encode())
@@ -23,6 +24,7 @@ FILES = FileTree(
             "loop/a/kustomization.yaml": "resources: [../b]\n", "loop/b/kustomization.yaml": "resources: [../a]\n",
             "broken/kustomization.yaml": "a: [\n",
             "web/components/tls/kustomization.yaml": "kind: Component\n", "web/base/patch.yaml": "p: 1\n",
+            "web/base/secret.yaml": SECRET,
             "web/own/kustomization.yaml": (
                 "namePrefix: own-\nimages: [{name: web, newTag: '1'}, {name: db, newTag: '1'}]\n"
                 "commonAnnotations: {a: own, c: own}\npatches: [{patch: own}]\n"
@@ -119,8 +121,15 @@ def test_the_original_has_the_options_in_the_overlay() -> None:
         ({"commonLabels": {"a": "b"}}, "commonLabels"),
         ({"patches": [{"path": "absent.yaml"}]}, "patches"),
         ({"patches": ["text"]}, "patches"),
+        ({"patches": {"patch": CHANGE}}, "patches"),
+        ({"components": "../../components/tls"}, "components"),
+        ({"namePrefix": ["a"]}, "namePrefix"),
+        ({"commonAnnotations": ["a"]}, "commonAnnotations"),
         ({"patches": [{"target": {"kind": "Service"}}]}, "patches"),
         ({"patches": [{"patch": CHANGE, "target": {"unknown": "x"}}]}, "patches"),
+        ({"patches": [{"patch": SECRET}]}, "patches"),
+        ({"patches": [{"path": "../../base/secret.yaml"}]}, "patches"),
+        ({"patches": [{"patch": "[{op: add, path: /data/a, value: x}]", "target": {"kind": "Secret"}}]}, "patches"),
         ({"components": ["https://example.com/x"]}, "components"),
         ({"components": ["../absent"]}, "components"),
         ({"images": ["web"]}, "images"),
@@ -133,6 +142,7 @@ def test_options_without_an_equivalent(options: dict[str, Any], field: str) -> N
         OverlaySource(FILES, "web/overlays/prod", options).convert()
 
     assert refused.value.field == field
+    assert "hunter22" not in str(refused.value)
 
 
 @pytest.mark.parametrize("options", [{"components": ["x"]}, {"patches": [{"path": "x.yaml"}]}])
