@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
+
 from reconciler.bootstrap.catalog_reader import CatalogReader
 from reconciler.bootstrap.controllers import CatalogServices
 from reconciler.bootstrap.fleet_services import FleetServices
@@ -9,9 +12,10 @@ from reconciler.bootstrap.inputs import SettingsInputs
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.renderer_factory import build_executor
 from reconciler.catalog.catalog import Catalog
-from reconciler.catalog.files import FileTree
+from reconciler.catalog.files import CommitId, FileTree
 from reconciler.catalog.known_kinds import PORCH_GROUP
 from reconciler.cel import load_parser
+from reconciler.git.object_reader import Commit
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.commit_messages import DryCommit, format_draft_message, format_removal_message
 from reconciler.output.status.package_status import build_package_status
@@ -27,6 +31,8 @@ from reconciler.reconcile.remotes.scheduling import Backoff
 from reconciler.reconcile.services import PassServices
 from reconciler.settings import Settings
 from reconciler.settings.deprecations import list_deprecated_settings
+
+_MAX_CONFIG_COMMITS = 1_000
 
 
 def build_pass_services(
@@ -81,6 +87,7 @@ def build_pass_services(
         input_verifier=inputs.input_verifier,
         has_annotation_approvals=settings.approvals.by_annotation,
         should_date_actions=settings.review.clock == "real",
+        read_config_commit=_build_commit_reader(inputs) if settings.review.require_other_person else None,
         executor=build_executor(settings, inputs.search_path),
         shard=parse_shard(settings.shard),
         max_pushes=settings.git.max_pushes,
@@ -89,6 +96,12 @@ def build_pass_services(
         deprecated_settings=tuple(list_deprecated_settings(settings)),
         report_progress=inputs.report_progress,
     )
+
+
+def _build_commit_reader(inputs: SettingsInputs) -> Callable[[CommitId], Commit]:
+    """Return a function that reads commits of the config. It opens the history at the first call."""
+    open_history = lru_cache(1)(inputs.open_history)
+    return lru_cache(_MAX_CONFIG_COMMITS)(lambda commit: open_history().read_commit(commit))
 
 
 def _preload(catalog: Catalog) -> None:

@@ -7,12 +7,13 @@ from typing import Protocol
 
 from reconciler.catalog.catalog import Catalog, ConfigObject
 from reconciler.catalog.definition_conflicts import DefinitionConflict
-from reconciler.catalog.files import FileTree, TreeId
+from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.controllers.clusters.inventory import KnownClusters
 from reconciler.controllers.components.component_types import GeneratedKind
 from reconciler.controllers.results import ControllerResult, Variant
 from reconciler.executors.executor import Executor
 from reconciler.git.errors import GitError
+from reconciler.git.object_reader import Commit
 from reconciler.git.push_outcomes import PushOutcome
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.objects import ObjectKey
@@ -153,6 +154,8 @@ class PassServices:
         draft_times: Stores when a pass first found each open draft.
         input_verifier: Checks the signatures of config commits and upstream commits.
         should_date_actions: Whether commits of review actions have the current time as their date.
+        read_config_commit: Reads a commit of the config, to find its author. Raises GitError. None if people may
+            approve their own changes.
         should_treat_missing_as_empty: Whether a missing target repository is handled like an empty repository.
         deprecated_settings: The names of the deprecated settings that are set, each with its replacement.
         report_progress: Receives a stage, the number of completed steps, and the total number of steps.
@@ -192,6 +195,7 @@ class PassServices:
     executor: Executor | None = None
     has_annotation_approvals: bool = False
     should_date_actions: bool = True
+    read_config_commit: Callable[[CommitId], Commit] | None = None
     shard: Shard = field(default_factory=Shard)
     max_pushes: int = 8
     max_delete_percent: int = 30

@@ -269,6 +269,8 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
     result = replace(result, packages=tuple(package.package for package in packages))
     if action.verb in ("propose", "approve"):
         result = replace(result, conflicts=format_draft_conflicts(packages))
+    if action.verb == "approve" and (reason := review.find_own_change(draft, task.packages, action.person)):
+        return replace(result, outcome="refused", reasons=(reason,)), None
     match decision := action.decide(draft, task.packages):
         case lifecycle.RefusedTransition(reasons):
             return replace(result, outcome="refused", reasons=reasons), None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,11 +11,13 @@ from reconciler.catalog.files import CommitId
 from reconciler.controllers.clusters.inventory import read_inventory
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.repositories import read_repositories
-from reconciler.git.errors import InternalGitError
+from reconciler.git.errors import GitError, InternalGitError
+from reconciler.git.object_reader import Commit
 from reconciler.git.push_outcomes import PushReport, PushUnit
 from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.output.status.package_sections import read_inputs, read_text
 from reconciler.planning.decide.deletion_safety import check_repository_reset
-from reconciler.planning.lifecycle.open_drafts import OpenDraft
+from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage, OpenDraft
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
@@ -32,6 +34,8 @@ from reconciler.reconcile.remotes.targets import (
 from reconciler.reconcile.services import PassServices
 from reconciler.reconcile.snapshot import resolve_definition_conflicts
 
+OTHER_PERSON_REQUIRED = "OtherPersonRequired"
+_ID_LENGTH = 12
 _MAX_NAMES_IN_MESSAGE = 20
 
 
@@ -152,6 +156,30 @@ class DraftReview(DraftReader):
         if self._services.pull_requests.options.merge_method:
             self._services.pull_requests.cache.refresh(unique)
 
+    def find_own_change(
+        self, draft: OpenDraft, packages: Collection[str], person: tuple[str, str] | None
+    ) -> BlockingReason | None:
+        """Return the reason why another person must approve a draft. Return None if this person may approve it.
+
+        Args:
+            packages: The names of the packages to approve. If empty, the whole draft is approved.
+        """
+        read_commit = self._services.read_config_commit
+        if read_commit is None or person is None:
+            return None
+        editors = [(author.email, f"a commit on {draft.branch}") for author in self.list_editors(draft)]
+        try:
+            authors = [*editors, *_list_config_authors(draft.select_packages(packages), read_commit)]
+        except GitError as error:
+            return BlockingReason(
+                OTHER_PERSON_REQUIRED, f"the author of the config commit cannot be determined: {error.full_message}"
+            )
+        own = [change for email, change in authors if email.casefold() == person[1].casefold()]
+        if not own:
+            return None
+        message = f"{person[1]} is the author of {own[0]}; another person must approve the draft"
+        return BlockingReason(OTHER_PERSON_REQUIRED, message)
+
     def can_merge(self, draft: OpenDraft) -> bool:
         """Return whether an approval publishes the draft by merging its pull request, and not by a push."""
         return self._services.pull_requests.can_merge(draft.target)
@@ -173,6 +201,16 @@ class DraftReview(DraftReader):
     def list_branches(self, target: Target) -> Mapping[str, CommitId] | None:
         """Return the current branches of a target's remote. Return None if the remote does not respond."""
         return self._remotes.list_branches(target.url)
+
+
+def _list_config_authors(
+    packages: Iterable[DraftedPackage], read_commit: Callable[[CommitId], Commit]
+) -> Iterator[tuple[str, str]]:
+    """Yield the mail address of the author, and a description, of the config commit of each package."""
+    for config in dict.fromkeys(read_text(read_inputs(package.status), "config") for package in packages):
+        # A config folder without Git has no author.
+        if config and not config.startswith("tree:"):
+            yield read_commit(CommitId(config)).author.email, f"the config commit {config[:_ID_LENGTH]}"
 
 
 def _read_labels(target: Target, catalog: Catalog, clusters: Mapping[str, Cluster]) -> Mapping[str, str]:

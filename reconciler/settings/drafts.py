@@ -88,6 +88,12 @@ class ReviewSettings(SettingsGroup):
         "the date of a parent commit if that date is later. `commits`: the latest date of the parent commits, so that "
         "the commit ID does not depend on the time of the command. The revision tag has the date of its commit.",
     )
+    require_other_person: bool = declare(
+        False,
+        "Whether `approve` and the console refuse an approval by the author of the config commit, or of a commit on "
+        "the draft branch. Authors are compared by their mail addresses. The option --author and merges with Git or on "
+        "a forge are not checked.",
+    )
 
 
 class GuardSettings(SettingsGroup):

@@ -345,7 +345,7 @@ class World:
             more.pop("selector", ""),
             more.pop("removals", False),
         )
-        act = ReviewAction(verb, ("Grace", "grace@example.com"), **more)
+        act = ReviewAction(verb, **{"person": ("Grace", "grace@example.com"), **more})
         with self.open_review([meddle] if meddle else []) as review:
             return apply_review_action(review, review_selection, act)
 

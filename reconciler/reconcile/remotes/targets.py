@@ -13,7 +13,7 @@ from typing import Protocol
 
 from reconciler.catalog.files import EMPTY_TREE, FALLBACK_COMMIT_SECONDS, CommitId, FileTree, TreeId
 from reconciler.git.errors import GitError, InternalGitError
-from reconciler.git.object_reader import Commit
+from reconciler.git.object_reader import Commit, GitIdentity
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.git_formats import PACKAGE_TRAILER
 from reconciler.krm.internal_errors import ExpectedError
@@ -440,7 +440,7 @@ class DraftReader:
         remote = self.get_remote(draft.target)
         repository = TargetRepository(remote, draft.target)
         commits = [remote.read_commit(commit) for commit in repository.list_first_parents(draft.base, draft.head) or ()]
-        editors = [commit.author.name for commit in commits if _is_local_change(commit, draft.target)]
+        editors = [author.name for author in _list_editors(commits, draft.target)]
         contents, base = draft.select_packages(packages) if should_read_files else (), remote.read_commit(draft.base)
         date = base.seconds if base.tree != EMPTY_TREE else None
         behind_count = len(repository.list_first_parents(draft.base, draft.published_head) or ())
@@ -469,6 +469,12 @@ class DraftReader:
         for remote, members in _group_by_remote(pairs):
             with _optional(remote):
                 remote.prefetch_files(_list_draft_files(remote, members, states))
+
+    def list_editors(self, draft: OpenDraft) -> tuple[GitIdentity, ...]:
+        """Return the authors of the commits on the draft branch, without the reconciler."""
+        remote = self.get_remote(draft.target)
+        commits = TargetRepository(remote, draft.target).list_first_parents(draft.base, draft.head) or ()
+        return tuple(_list_editors(map(remote.read_commit, commits), draft.target))
 
     def get_remote(self, target: Target) -> Remote:
         """Return the remote from which `read_target` has read the target."""
@@ -500,6 +506,10 @@ def _check_unrecorded_draft(target: Target, remote: Remote, branch: str) -> str:
     return (
         f"{target.title}: the branch {branch} exists, but no state records it; run `reconciler sync` to record it again"
     )
+
+
+def _list_editors(commits: Iterable[Commit], target: Target) -> Iterator[GitIdentity]:
+    return (commit.author for commit in commits if _is_local_change(commit, target))
 
 
 def _is_local_change(commit: Commit, target: Target) -> bool:
