@@ -6,7 +6,7 @@ Only this module decides which part of a URL is the user information. It reads n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from typing import Any, NoReturn
 
@@ -328,6 +328,43 @@ def _find_child(data: object, step: str | int) -> object:
     if isinstance(data, Mapping):
         return data.get(step)
     return data[step] if isinstance(data, list) and isinstance(step, int) and 0 <= step < len(data) else None
+
+
+_PLUGIN_GROUP = "greenhouse.sap/"
+_OPTION_VALUES = ("spec", "optionValues")
+
+
+def list_secret_options(*manifests: object) -> frozenset[str]:
+    """Return the names of the options that refer to a Secret in any of these versions of a Plugin of Greenhouse.
+
+    A person can replace the reference with the secret value. The other version then shows that the value is secret.
+    """
+    return frozenset(
+        str(option.get("name"))
+        for manifest in manifests
+        for option in _list_options(manifest)
+        if isinstance(option, Mapping) and isinstance(option.get("valueFrom"), Mapping)
+    )
+
+
+def _list_options(manifest: object) -> Sequence[object]:
+    if not isinstance(manifest, Mapping) or manifest.get("kind") != "Plugin":
+        return ()
+    value: object = manifest if str(manifest.get("apiVersion", "")).startswith(_PLUGIN_GROUP) else {}
+    for name in _OPTION_VALUES:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value if isinstance(value, list) else ()
+
+
+def is_option_path(path: Sequence[str], options: Collection[str]) -> bool:
+    """Return whether a field of a Plugin can contain the value of one of these options.
+
+    Args:
+        path: The field, in which `[name]` is the option with this name.
+    """
+    if not options or tuple(path[:2]) != _OPTION_VALUES:
+        return False
+    return len(path) == 2 or (path[2][1:-1] in options and path[3:4] != ("valueFrom",))
 
 
 def is_secret_manifest_text(text: str) -> bool:

@@ -21,7 +21,16 @@ from reconciler.packages.package import is_krm_file, parse_documents
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import KrmResource
 from reconciler.packages.sops import SOPS, is_sops_document
-from reconciler.redaction import MASK, contains_secret, hide_ciphertexts, is_ciphertext, is_sealed_path, is_secret_path
+from reconciler.redaction import (
+    MASK,
+    contains_secret,
+    hide_ciphertexts,
+    is_ciphertext,
+    is_option_path,
+    is_sealed_path,
+    is_secret_path,
+    list_secret_options,
+)
 
 # Cache parsed objects, because most files are equal on all clusters. The size equals the size of the cache of parsed
 # files, because the objects share the parsed data.
@@ -210,12 +219,16 @@ def _compare_versions(before: FileObject, after: FileObject) -> ObjectChange | N
         return None
     # The metadata of SOPS changes with each encryption. Show it only if nothing else has changed.
     shown = [change for change in changes if change.path[:1] != (SOPS,)] if is_sops_document(after.data) else ()
-    visible = tuple(_mask_change(change, is_secret=_is_secret_change(change, after)) for change in shown or changes)
+    visible = tuple(
+        _mask_change(change, is_secret=_is_secret_change(change, before, after)) for change in shown or changes
+    )
     files = frozenset({before.file, after.file})
     return ObjectChange(after.key, "changed", files, visible, after.is_local_config, _compute_digest(changes))
 
 
-def _is_secret_change(change: FieldChange, after: FileObject) -> bool:
+def _is_secret_change(change: FieldChange, before: FileObject, after: FileObject) -> bool:
+    if is_option_path(change.path, list_secret_options(before.data, after.data)):
+        return True
     is_secret_field = (after.group, after.kind) == ("", "Secret") and is_secret_path(change.path)
     is_sealed_field = (after.group, after.kind) == ("bitnami.com", "SealedSecret") and is_sealed_path(change.path)
     # A List can contain Secrets. A field path does not show whether a list item is a Secret, so a field is secret if

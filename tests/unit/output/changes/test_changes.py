@@ -6,6 +6,7 @@ import pytest
 
 from reconciler.catalog.files import File
 from reconciler.output.changes.package_changes import compare_packages
+from reconciler.redaction import MASK
 from tests.support.sops import ciphertext, seal_text
 from tests.unit.output.builders import (
     COMMIT,
@@ -370,3 +371,40 @@ def test_digests_are_equal_only_for_equal_changes() -> None:
 def test_changes_are_false_only_for_equal_packages() -> None:
     assert not compare_packages(build_tree({"a": "x"}), build_tree({"a": "x"}))
     assert compare_packages(build_tree({"a": "x"}), build_tree({"a": "y"}))
+
+
+OPTION = """\
+apiVersion: greenhouse.sap/v1alpha1
+kind: Plugin
+metadata: {name: logs}
+spec:
+  optionValues:
+  - {name: size, value: 1}
+"""
+REFERENCE = "  - {name: token, valueFrom: {secret: {name: a, key: b}}}\n"
+PLAIN = "  - {name: token, value: hunter2}\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(REFERENCE, PLAIN, id="reference-to-value"),
+        pytest.param(PLAIN, REFERENCE, id="value-to-reference"),
+        pytest.param(REFERENCE, PLAIN * 2, id="option-twice"),
+    ],
+)
+def test_value_of_an_option_with_a_reference_to_a_secret_is_masked(before: str, after: str) -> None:
+    old, new = (build_tree({"plugin.yaml": OPTION + text}) for text in (before, after))
+
+    (change,) = compare_packages(old, new).objects
+
+    assert "hunter2" not in repr(change)
+    assert MASK in repr(change)
+
+
+def test_values_of_other_options_are_shown() -> None:
+    old, new = (build_tree({"plugin.yaml": OPTION.replace("1}", f"{size}}}") + REFERENCE}) for size in (1, 2))
+
+    (change,) = compare_packages(old, new).objects
+
+    assert change.format_line() == "Plugin logs: optionValues[size].value 1 → 2"
