@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
+from reconciler.server.console.events import EVENTS_PATH
 from reconciler.server.limits import ServerLimits
 from reconciler.server.request_limits import ConcurrencyLimit, SizeLimit
 from reconciler.server.request_metrics import RequestMetrics, get_known_method
@@ -20,6 +21,7 @@ from reconciler.server.request_origin import OriginCheck, OriginRules
 from reconciler.telemetry.event_log import log
 
 _MAX_LOGGED_CHARACTERS = 200
+_LONG_REQUESTS = frozenset({EVENTS_PATH})
 
 
 def create_app(
@@ -30,7 +32,7 @@ def create_app(
         routes=routes,
         middleware=[
             Middleware(RequestMetrics, routes, get_origin_rules),
-            Middleware(ConcurrencyLimit, limits.requests),
+            Middleware(ConcurrencyLimit, limits.requests, _LONG_REQUESTS),
             Middleware(OriginCheck, get_origin_rules),
             Middleware(SizeLimit, limits),
         ],

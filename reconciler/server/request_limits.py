@@ -20,14 +20,22 @@ CLOSE = {"Connection": "close"}
 
 
 class ConcurrencyLimit:
-    """Responds with the status 503 if the server processes too many requests."""
+    """Responds with the status 503 if the server processes too many requests.
 
-    def __init__(self, app: ASGIApp, requests: int) -> None:
+    Args:
+        unlimited_paths: Paths with their own limit, whose requests stay open for a long time.
+    """
+
+    def __init__(self, app: ASGIApp, requests: int, unlimited_paths: frozenset[str] = frozenset()) -> None:
         self._app = app
         self._free_requests = requests
+        self._unlimited_paths = unlimited_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Process a request."""
+        if scope["path"] in self._unlimited_paths:
+            await self._app(scope, receive, send)
+            return
         if not self._free_requests:
             headers = {"Retry-After": str(RETRY_SECONDS), **CLOSE}
             await Response(status_code=HTTPStatus.SERVICE_UNAVAILABLE, headers=headers)(scope, receive, send)

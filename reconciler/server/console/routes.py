@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from reconciler.server.console.context import ConsoleContext
+from reconciler.server.console.events import EVENTS_PATH, EventStreams
 from reconciler.server.console.forms import Form, read_form
 from reconciler.server.console.page import Page, PageAction, PageContent, PageRequest, Redirect
 from reconciler.server.console.pages import (
@@ -88,9 +89,24 @@ def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> l
         headers = {"Cache-Control": f"public, max-age={_STATIC_SECONDS}, immutable"}
         return Response(content[0], headers=headers, media_type=content[1])
 
+    streams = EventStreams()
+
+    async def open_events(request: Request) -> Response:
+        context = _require_context(get_context)
+        session = context.authenticator.authenticate(request)
+        if session is None:
+            raise HTTPException(HTTPStatus.UNAUTHORIZED)
+        permissions = session.permissions
+        return streams.open(request, lambda: context.indexes.find(permissions))
+
     pages = [create_page_route(path, page) for path, page in _PAGES.items()]
     actions = [create_action_route(path, action) for path, action in _ACTIONS.items()]
-    return [*actions, *pages, Route("/static/{name}", send_static_file, middleware=middleware)]
+    return [
+        *actions,
+        *pages,
+        Route("/static/{name}", send_static_file, middleware=middleware),
+        Route(EVENTS_PATH, open_events, middleware=middleware),
+    ]
 
 
 def _require_context(get_context: Callable[[], ConsoleContext | None]) -> ConsoleContext:

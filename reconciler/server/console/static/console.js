@@ -1,0 +1,152 @@
+// The scripts of the console. Every page and action works without them.
+
+const main = () => document.getElementById("content");
+const isTyping = (element) => element.matches("input, textarea, select, [contenteditable]");
+const store = {
+  get(key) { try { return localStorage.getItem(key) } catch { return null } },
+  set(key, value) { try { localStorage.setItem(key, value) } catch { /* The browser stores nothing. */ } },
+};
+
+// New data: replace the content, unless a person is selecting or typing.
+
+let seenView = Number(document.body.dataset.view);
+let stream = null;
+let hiddenSince = 0;
+
+function isBusy() {
+  const active = document.activeElement;
+  return (active && main().contains(active) && isTyping(active)) || main().querySelector("form.confirm") ||
+    main().querySelector("input[data-changed]") || String(getSelection()) !== "";
+}
+
+function refresh() {
+  document.getElementById("news").hidden = true;
+  htmx.ajax("GET", location.pathname + location.search, { target: "#content", select: "#content", swap: "outerHTML" });
+}
+
+function announce(view) {
+  if (view === seenView) return;
+  seenView = view;
+  if (isBusy()) document.getElementById("news").hidden = false;
+  else refresh();
+}
+
+function openStream() {
+  stream = new EventSource("/events");
+  stream.addEventListener("view", (event) => {
+    document.getElementById("offline").hidden = true;
+    announce(JSON.parse(event.data).view);
+  });
+  stream.onerror = () => { document.getElementById("offline").hidden = false };
+  stream.onopen = () => { document.getElementById("offline").hidden = true };
+}
+
+// Browsers open at most six connections to a host, so a hidden tab closes its stream.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    hiddenSince = Date.now();
+    setTimeout(() => {
+      if (document.hidden && stream && Date.now() - hiddenSince >= 9000) { stream.close(); stream = null }
+    }, 10000);
+  } else if (!stream) {
+    openStream();
+  }
+});
+addEventListener("pagehide", () => stream?.close());
+document.getElementById("news").querySelector("button").addEventListener("click", refresh);
+document.addEventListener("change", (event) => {
+  if (event.target.matches("form.review input")) event.target.dataset.changed = "";
+});
+
+// Times: the server writes the age at the time of the page.
+
+const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+function updateTimes() {
+  for (const element of document.querySelectorAll("time[datetime]")) {
+    const age = Math.max(Math.floor((Date.now() - Date.parse(element.dateTime)) / 1000), 0);
+    const [size, unit] = units.find(([size]) => age >= size) ?? units.at(-1);
+    element.textContent = `${Math.floor(age / size)} ${unit} ago`;
+  }
+}
+setInterval(updateTimes, 30000);
+
+// Marks of viewed resources. A mark is lost when the content of the resource changes.
+
+function addViewedMarks() {
+  for (const resource of main().querySelectorAll("details.resource[data-content]")) {
+    if (resource.querySelector(".viewed")) continue;
+    const key = `viewed:${resource.dataset.content}`;
+    const label = document.createElement("label");
+    const box = document.createElement("input");
+    label.className = "viewed";
+    box.type = "checkbox";
+    box.checked = store.get(key) === "yes";
+    label.append(box, " viewed");
+    box.addEventListener("change", () => {
+      store.set(key, box.checked ? "yes" : "no");
+      resource.open = !box.checked;
+    });
+    if (box.checked) resource.open = false;
+    resource.querySelector("summary").append(label);
+  }
+}
+
+// Keys.
+
+const pages = { f: "/", c: "/changes", t: "/targets", i: "/findings", a: "/activity", s: "/system" };
+let isAfterG = false;
+
+function move(selector, step) {
+  const items = [...main().querySelectorAll(selector)];
+  if (!items.length) return;
+  const current = items.findIndex((item) => item.contains(document.activeElement));
+  const next = items[Math.min(Math.max(current + step, 0), items.length - 1)];
+  const focusable = next.matches("a, summary, button") ? next : next.querySelector("a, summary, button, input");
+  focusable?.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+function press(selector) {
+  main().querySelector(selector)?.click();
+}
+
+const commands = {
+  "/": () => document.querySelector(".search input").focus(),
+  j: () => move(".rows > li, .cards tbody tr", 1),
+  k: () => move(".rows > li, .cards tbody tr", -1),
+  n: () => move("details.resource", 1),
+  p: () => move("details.resource", -1),
+  "]": () => press("a[data-next-target]"),
+  "[": () => press("a[data-previous-target]"),
+  u: () => press("a[data-other-view]"),
+  v: () => { document.activeElement.closest("details.resource")?.querySelector(".viewed input")?.click(); move("details.resource", 1) },
+  x: () => document.activeElement.closest("li, tr, details, label")?.querySelector("input[type=checkbox]")?.click(),
+  a: () => press("button[value=approve]"),
+  r: () => press("button[value=reject]"),
+  o: () => press("button[value=propose]"),
+  "?": () => document.getElementById("keys").showModal(),
+};
+
+document.addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+    event.preventDefault();
+    commands["/"]();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || store.get("keys") === "off") return;
+  const command = isAfterG && pages[event.key] ? () => { location.href = pages[event.key] } : commands[event.key];
+  isAfterG = event.key === "g";
+  if (command) {
+    event.preventDefault();
+    command();
+  }
+});
+
+const keysSwitch = document.getElementById("keys-off");
+keysSwitch.checked = store.get("keys") === "off";
+keysSwitch.addEventListener("change", () => store.set("keys", keysSwitch.checked ? "off" : "on"));
+
+document.body.addEventListener("htmx:afterSwap", () => { addViewedMarks(); updateTimes() });
+addViewedMarks();
+updateTimes();
+openStream();
