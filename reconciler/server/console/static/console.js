@@ -87,7 +87,7 @@ function addViewedMarks() {
       resource.open = !box.checked;
     });
     if (box.checked) resource.open = false;
-    resource.querySelector("summary").append(label);
+    resource.querySelector("summary").after(label);
   }
 }
 
