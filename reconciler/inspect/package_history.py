@@ -297,9 +297,9 @@ class PackageHistory:
             if remote := self._remotes.get(url):
                 yield url, remote
 
-    def find_upstream(self, recorded: RecordedRender) -> Remote | None:
-        """Return the repository of the recorded upstream, or None if the current config has no such repository."""
-        remotes = self._list_upstream_remotes(recorded.upstream["repo"], self.catalog)
+    def find_upstream(self, repo: str) -> Remote | None:
+        """Return the repository with a recorded URL, or None if the current config has no such repository in Git."""
+        remotes = self._list_upstream_remotes(repo, self.catalog)
         return next((remote for _, remote in remotes), None)
 
     def re_render_recorded(

@@ -11,8 +11,9 @@ The module `reconciler.output.explain.why` formats the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Any
 
 from reconciler.catalog.files import CommitId, FileTree, TreeId
 from reconciler.git.errors import GitError
@@ -21,6 +22,7 @@ from reconciler.inspect.package_history import PackageHistory, PastReader
 from reconciler.inspect.recorded_inputs import read_related_packages
 from reconciler.inspect.value_history import NO_VALUE, ValueChangeCommit, ValueHistory, find_change_point
 from reconciler.inspect.verify import build_commit_info, is_reconciler_commit
+from reconciler.krm.json_text import DIGEST_PATTERN
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.changes.config_changes import ConfigChangeAttribution, compare_configs
@@ -102,7 +104,7 @@ class _CauseSearch:
         self._change = change
         self._render_count = 0
         self._commit_count = 0
-        self._alternatives: dict[tuple[str, str], FoundValue | None] = {}
+        self._alternatives: dict[tuple[str, tuple[str, ...]], FoundValue | None] = {}
         self._package = self._read_package_at(change.commit)
         self._packages = [self._package] if self._package else []
         self._previous = self._read_package_at(change.parent) if change.parent else None
@@ -331,28 +333,47 @@ class _CauseSearch:
         return ChangeReason(kind="config", message=message, objects=self._find_changed_objects(old_config, new_config))
 
     def _find_upstream_reason(self, package: CommittedPackage) -> ChangeReason | None:
-        """Return a reason with the upstream commit that set the value. Return None if the upstream did not set the
-        value.
+        """Return a reason with the upstream commit that set the value, or with the version of a chart or artifact.
+
+        Return None if the upstream did not set the value.
         """
-        commit = self._find_upstream_commit(package.recorded.config)
-        return (
-            ChangeReason(kind="upstream", message="an upstream commit set the value", commits=(commit,))
-            if commit
-            else None
-        )
+        config = package.recorded.config
+        if commit := self._find_upstream_commit(config):
+            return ChangeReason(kind="upstream", message="an upstream commit set the value", commits=(commit,))
+        for new, old in self._list_changed_upstreams():
+            if DIGEST_PATTERN.fullmatch(new["commit"]) and self._has_new_value(config, self._restore(old)) is False:
+                message = (
+                    f"version {new['ref']} of {new['directory']} set the value; the version before was {old['ref']}"
+                )
+                return ChangeReason(kind="upstream", message=message)
+        return None
+
+    def _list_changed_upstreams(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        """Yield the new and the old version of each upstream that has changed, if both are from one repository."""
+        if not (self._package and self._previous):
+            return
+        by_name = {upstream.get("name"): upstream for upstream in self._previous.recorded.upstreams}
+        for new in self._package.recorded.upstreams:
+            old = by_name.get(new.get("name"))
+            if old and new["commit"] != old["commit"] and new["repo"] == old["repo"]:
+                yield new, old
+
+    def _restore(self, upstream: Mapping[str, Any]) -> RecordedRender:
+        """Return the recorded render with another version of one upstream."""
+        assert self._package, "a package without a status file has no upstreams"
+        return self._package.recorded.with_upstream(upstream)
 
     def _find_upstream_commit(self, config: str) -> CommitInfo | None:
         """Return the upstream commit that set the value. The search renders the package with `config`."""
-        if not (self._package and self._previous):
-            return None
-        recorded = self._package.recorded
-        new, old = recorded.upstream, self._previous.recorded.upstream
-        if not new or not old or new["commit"] == old["commit"] or new["repo"] != old["repo"]:
-            return None
-        remote = self._history.find_upstream(recorded)
+        found = (self._find_source_commit(config, new, old) for new, old in self._list_changed_upstreams())
+        return next(filter(None, found), None)
+
+    def _find_source_commit(self, config: str, new: Mapping[str, Any], old: Mapping[str, Any]) -> CommitInfo | None:
+        """Return the commit between two versions of one upstream that set the value."""
+        remote = self._history.find_upstream(new["repo"])
         if remote is None:
             return None
-        old_commit, directory = CommitId(old["commit"]), new["directory"]
+        old_commit, directory = CommitId(old["commit"]), new.get("directory", "")
         try:
             commits = remote.mirror.list_commits_changing(CommitId(new["commit"]), directory, old_commit)[::-1]
         except GitError:
@@ -363,7 +384,7 @@ class _CauseSearch:
             tree = remote.find_tree_at(commit, directory)
             if tree is None:
                 return self._change.after.value is ABSENT
-            return self._has_new_value(config, replace(recorded, upstream={**new, "commit": commit, "tree": tree}))
+            return self._has_new_value(config, self._restore({**new, "commit": commit, "tree": tree}))
 
         if not commits or has_new_value(old_commit) is not False:
             return None
@@ -418,7 +439,7 @@ class _CauseSearch:
         """
         if not config:
             return self._change.after.value is ABSENT
-        key = (config, upstream.upstream["commit"] if upstream else "")
+        key = (config, tuple(entry["commit"] for entry in upstream.upstreams) if upstream else ())
         if key not in self._alternatives:
             try:
                 self._alternatives[key] = self._find_value(self._render_alternative(config, upstream))

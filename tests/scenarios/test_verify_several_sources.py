@@ -1,4 +1,4 @@
-"""Tests of `reconciler verify` for packages with several sources, after the sources or their refs have changed."""
+"""Tests of `reconciler verify` and `why` for packages with several sources, after the sources or their refs have changed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from tests.scenarios.test_artifacts import describe_repository, pack_web
 from tests.scenarios.test_charts import chart
 from tests.scenarios.test_several_sources import ALERT, CHART, EXTRAS, OUTPUT, RENDER, VALUES, request
+from tests.support.artifact_servers import ArtifactServer, serve
 from tests.support.charts import FakeHelm
 from tests.support.command_line import run_in
 from tests.support.git_repositories import commit_files, git, make_bare
@@ -43,6 +45,18 @@ class SeveralSources:
 
     def verify(self) -> dict[str, Any]:
         """Return the result of `verify` for the package."""
+        (item,) = self.run("verify", "berlin/web")["items"]
+        found: dict[str, Any] = item
+        return found
+
+    def find_reason(self, *arguments: str) -> dict[str, Any]:
+        """Return the reason that `why` finds for a value of the package."""
+        (item,) = self.run("why", "berlin/web", *arguments)["items"]
+        reason: dict[str, Any] = item["reason"]
+        return reason
+
+    def run(self, *arguments: str) -> dict[str, Any]:
+        """Return the output of a command."""
         world = self.world
         settings = {
             "cache": str(world.folder / "cache"), "fleet": {"url": str(world.fleet)},
@@ -51,9 +65,7 @@ class SeveralSources:
         (world.folder / "settings.yaml").write_text(json.dumps(settings))
         options = ("--config", world.source, "--settings", "settings.yaml", "-o", "json")
         environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent"}
-        result = run_in(world.folder, environment, "verify", "berlin/web", *options)
-        (item,) = json.loads(result.stdout)["items"]
-        found: dict[str, Any] = item
+        found: dict[str, Any] = json.loads(run_in(world.folder, environment, *arguments, *options).stdout)
         return found
 
     def read_verdict(self) -> tuple[str, str]:
@@ -140,3 +152,48 @@ def test_invalid_source_in_a_status_file_is_reported(fleet: SeveralSources, old:
 
     assert verdict == "unknowable"
     assert message in reason
+
+
+def test_why_finds_the_commit_of_a_values_file(fleet: SeveralSources) -> None:
+    fleet.write_values(5)
+    fleet.write_values(7)
+    commit = git(fleet.world.folder / "team.git", "rev-parse", "main")
+    fleet.world.publish()
+
+    reason = fleet.find_reason("Deployment/web", "/spec/replicas")
+
+    assert (reason["kind"], [entry["commit"] for entry in reason["commits"]]) == ("upstream", [commit])
+
+
+def test_why_finds_the_commit_of_a_folder(fleet: SeveralSources) -> None:
+    fleet.write_values(7)
+    commit = fleet.world.release("alerts", "v1", {"alert.yaml": ALERT.replace("high", "low")})
+    fleet.world.publish()
+
+    reason = fleet.find_reason("ConfigMap/alerts", "/data/level")
+
+    assert (reason["kind"], [entry["commit"] for entry in reason["commits"]]) == ("upstream", [commit])
+
+
+def test_why_names_the_version_of_a_chart(fleet: SeveralSources) -> None:
+    with serve(ArtifactServer()) as server:
+        server.add_chart("web", "1.0.0", pack_web("1.0.0"))
+        source = '{name: chart, repo: charts, chart: web, version: "~1.0"}'
+        text = request(source, EXTRAS, extra="helm: {namespace: shop}")
+        code = (
+            'version = pathlib.Path("chart/Chart.yaml").read_text().splitlines()[2].split()[1]\n'
+            'behavior["output"] = behavior["output"].replace("1.0.0", version)'
+        )
+        fleet.helm.behave(output=OUTPUT.replace("REPLICAS", "1"), code=code)
+        repository_text = describe_repository("helm", f"{{url: {server.url}/charts}}")
+        fleet.world.change({"charts.yaml": repository_text, "web.yaml": text})
+        fleet.world.publish()
+        server.add_chart("web", "1.0.1", pack_web("1.0.1"))
+        fleet.world.now += 600
+        fleet.world.publish()
+
+        reason = fleet.find_reason("Deployment/web", "/spec/template/spec/containers/0/image")
+
+    assert (reason["kind"], reason["message"]) == (
+        "upstream", "version 1.0.1 of web set the value; the version before was 1.0.0",
+    )  # fmt: skip

@@ -126,6 +126,14 @@ class RecordedRender:
         """The upstream of each source. A package with one upstream has one entry, and generated files have none."""
         return self.upstream.get("sources") or ([self.upstream] if self.upstream else [])
 
+    def with_upstream(self, upstream: Mapping[str, Any]) -> RecordedRender:
+        """Return a record in which an entry of `upstreams` has another version."""
+        sources = self.upstream.get("sources")
+        if not sources:
+            return replace(self, upstream=upstream)
+        changed = [upstream if source["name"] == upstream["name"] else source for source in sources]
+        return replace(self, upstream={**self.upstream, "sources": changed})
+
     @property
     def is_edited(self) -> bool:
         """Whether the source contained local changes."""
