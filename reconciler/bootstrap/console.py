@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler.bootstrap.console_reviews import build_console_reviews
 from reconciler.bootstrap.options import build_git_options
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
@@ -15,9 +16,6 @@ from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.reconcile.remotes.targets import DraftReader
-from reconciler.review.confirmations import ConfirmationStore
-from reconciler.review.drafts import DraftReview
-from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.console.context import ConsoleContext
@@ -62,16 +60,16 @@ class Console:
         indexer = build_fleet_indexer(settings, config)
         self._index_thread = index_thread = IndexThread(indexer)
         self._clock = clock
-        confirmations = ConfirmationStore(clock)
-        self._jobs = ReviewJobs(confirmations, partial(_open_review, settings, config), wake_pass, clock)
+        reviews = build_console_reviews(settings, config, wake_pass, clock)
+        self._jobs = reviews.jobs
         self.context = ConsoleContext(
             state=state,
             index_thread=index_thread,
             authenticator=LocalAuthenticator(Reviewer(*build_git_options(settings).author)),
             contents=build_content_reader(settings, config, indexer),
             packages=build_package_reader(settings, config, indexer),
-            confirmations=confirmations,
-            jobs=self._jobs,
+            confirmations=reviews.confirmations,
+            jobs=reviews.jobs,
             wake_pass=wake_pass,
             csrf=CsrfTokens(),
             indexes=RestrictedIndexes(lambda: index_thread.index),
@@ -123,13 +121,6 @@ def build_content_reader(settings: Settings, config: str, indexer: FleetIndexer)
 def build_package_reader(settings: Settings, config: str, indexer: FleetIndexer) -> PackageContentReader:
     """Build the reader of published packages. It reads only the mirrors in the cache, and contacts no remote."""
     return PackageContentReader(partial(_open_reader, settings, config), indexer.find_target)
-
-
-@contextmanager
-def _open_review(settings: Settings, config: str) -> Iterator[DraftReview]:
-    services = build_services(settings, config, should_sign=True)
-    with services.remotes as remotes:
-        yield DraftReview(services.source, remotes, services.pass_services)
 
 
 @contextmanager
