@@ -67,7 +67,10 @@ PENDING: Final = object()
 
 @dataclass
 class CelCompiler:
-    """Compiler for one syntax tree. After compilation, `variables` contains the frame index of each variable."""
+    """Compiler for one syntax tree. After compilation, `variables` contains the frame index of each variable.
+
+    Without a static check, the evaluation of an undeclared variable or of an unknown function is an error.
+    """
 
     names: NameResolver
     functions: FunctionTable
@@ -184,7 +187,7 @@ class CelCompiler:
         slots = tuple(self._allocate_slot() for _ in step.variables)
         inner = {**scope, **{name: _read_slot(slot) for name, slot in zip(step.variables, slots, strict=True)}}
         condition = None if step.condition is None else self.compile(step.condition, inner)
-        iteration = LoopIteration(step.name, slots, step.size, step.offset)
+        iteration = LoopIteration(step.name, slots, step.size)
         return _add_offset(
             compile_loop_step(step.kind, iteration, condition, self.compile(step.body, inner)), step.offset
         )

@@ -31,13 +31,11 @@ class LoopIteration:
         name: Name of the macro, for messages.
         slots: Indexes of the one or two variables of the macro in the frame.
         cost: Number of steps of one iteration.
-        offset: Offset of the macro in the expression, for messages.
     """
 
     name: str
     slots: tuple[int, ...]
     cost: int
-    offset: int
 
     def iterate(self, frame: Frame, value: Any) -> Iterator[Any]:
         """Set the variables of the macro for each list element, or for each map key in sorted order.

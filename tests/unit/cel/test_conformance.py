@@ -12,11 +12,8 @@ from typing import Any
 import pytest
 
 from reconciler.cel import CelEnvironment, CelProgram, CelType, ExpressionError, ExpressionLimits, Uint
-from reconciler.cel.check import NameResolver
-from reconciler.cel.compile import CelCompiler
 from reconciler.cel.errors import EvaluationError
-from reconciler.cel.library import FUNCTIONS, METHODS
-from reconciler.cel.parser import parse_expression
+from tests.support.cel_programs import compile_without_check
 
 TESTS = Path(__file__).resolve().parents[3] / "../shared/data/cel/tests.json"
 
@@ -80,11 +77,7 @@ def _compile_program(test: dict[str, Any]) -> CelProgram:
     declared = {*test["env"], *test["binds"]}
     if not test["disable_check"]:
         return CelEnvironment(declared, limits=LIMITS, container=test["container"]).compile(test["expr"])
-    compiler = CelCompiler(NameResolver(declared, FUNCTIONS, test["container"]), FUNCTIONS, METHODS)
-    code = compiler.compile(parse_expression(test["expr"]), {})
-    return CelProgram(
-        test["expr"], frozenset(), frozenset(), (), frozenset(), LIMITS, code, compiler.variables, compiler.slots, 1
-    )
+    return compile_without_check(test["expr"], declared, LIMITS, test["container"])
 
 
 def _read_value(typed: list[Any]) -> Any:

@@ -101,6 +101,30 @@ def test_result_that_is_no_string_is_an_error() -> None:
         ),
         pytest.param("int('x')", "CelConversion", "'x' cannot be converted to int", 1, id="conversion"),
         pytest.param(
+            "has(repoDefault.x)", "CelNoOverload", "a value of type string has no field 'x'", 17, id="test-of-no-map"
+        ),
+        pytest.param(
+            "repoDefault.?x", "CelNoOverload", "a value of type string has no field 'x'", 14, id="optional-of-no-map"
+        ),
+        pytest.param("['a']['a']", "CelNoOverload", "a list index must be an integer", 6, id="string-as-index"),
+        pytest.param(
+            "1 + 9223372036854775808", "CelSyntax", "9223372036854775808 is outside of the range", 5, id="range-of-int"
+        ),
+        *(
+            pytest.param(
+                text, "CelNoOverload", f"{name} requires an optional, not a value of type int", column, id=text
+            )
+            for text, name, column in (
+                ("1.orValue(2)", "orValue()", 3),
+                ("1.or(optional.none())", "or()", 3),
+                ("optional.none().or(1)", "or()", 17),
+                ("1.optMap(x, x)", "optMap()", 3),
+                ("1.optFlatMap(x, x)", "optFlatMap()", 3),
+                ("optional.of(1).optFlatMap(x, x)", "optFlatMap()", 16),
+                ("{'a': 1, ?'b': 2}", "{?…}", 11),
+            )
+        ),
+        pytest.param(
             "cel.bind(x, 1 / 0, 1 + x)", "CelArithmetic", "division by zero", 15, id="inside-of-a-bound-variable"
         ),
     ],
@@ -295,12 +319,20 @@ def test_extensions_that_a_program_uses(text: str, extensions: set[str]) -> None
     assert SHAPES.compile(text).extensions == extensions
 
 
-def test_declared_variable_can_be_unbound_until_it_is_used() -> None:
-    program = SHAPES.compile("env == null || spec.ports == 1")
+@pytest.mark.parametrize(
+    ("text", "column"),
+    [
+        pytest.param("env == null || spec.ports == 1", 16, id="read"),
+        pytest.param("env == null || has(spec.ports)", 20, id="test"),
+    ],
+)
+def test_declared_variable_can_be_unbound_until_it_is_used(text: str, column: int) -> None:
+    program = SHAPES.compile(text)
 
     assert program.evaluate({"env": None}) is True
-    with pytest.raises(ExpressionError, match="the variable 'spec' has no value in this expression"):
+    with pytest.raises(ExpressionError, match="the variable 'spec' has no value in this expression") as caught:
         program.evaluate({"env": 1})
+    assert (caught.value.code, caught.value.column) == ("CelUndeclared", column)
 
 
 def test_programs_are_cached_by_the_value_of_their_environment() -> None:

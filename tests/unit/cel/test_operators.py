@@ -73,6 +73,12 @@ def test_equality_is_reflexive_and_symmetric(x: Any, y: Any) -> None:
         pytest.param("1.0 / 0.0 > 1.0 && -1.0 / 0.0 < 1.0", True, id="infinities"),
         pytest.param("type(1) == int && type(1u) != int && type(type(1)) == type", True, id="types"),
         pytest.param("optional.of([1]) == optional.of([1.0])", True, id="optionals"),
+        pytest.param("1 / 0 == 1 || true", True, id="true-overrides-an-earlier-error"),
+        pytest.param("1 / 0 == 1 && false", False, id="false-overrides-an-earlier-error"),
+        pytest.param(
+            "{?'a': optional.none(), ?'b': optional.of(1), 'c': 2} == {'b': 1, 'c': 2}", True, id="optional-entries"
+        ),
+        pytest.param("[?optional.none(), ?optional.of(1), 2] == [1, 2]", True, id="optional-items"),
         pytest.param("optional.none() == optional.of(null)", False, id="empty-optional"),
         pytest.param("timestamp(0) + duration('1h') - duration('30m') < timestamp(3600)", True, id="times"),
     ],
