@@ -6,10 +6,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from reconciler.cel.values import INT_MAX, INT_MIN
 from reconciler.krm.helm_paths import check_option_name, parse_option_name
 from reconciler.packages.charts.values import ValuesLayer
 
-_INTEGER = re.compile(r"0|-?[1-9][0-9]*")
+_INTEGER = re.compile(r"0|[1-9][0-9]{0,18}|[+-][0-9]{1,30}", re.ASCII)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_COMMA = re.compile(r"(?<!\\),")
 _WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
 
 
@@ -20,14 +23,35 @@ class ParameterError(Exception):
 def parse_set_value(text: str) -> Any:
     """Return the value that `helm --set name=text` sets: a list for `{a,b}`, or a scalar."""
     if text.startswith("{") and text.endswith("}"):
-        return [_parse_scalar(item) for item in text[1:-1].split(",")] if len(text) > 2 else []
+        # For Helm, the list `{}` has one empty text.
+        return [_parse_scalar(item) for item in _COMMA.split(text[1:-1])]
     return _parse_scalar(text)
 
 
+def parse_set_text(text: str) -> str:
+    """Return the value that `helm --set-string name=text` sets. A backslash escapes the next character."""
+    return _ESCAPE.sub(r"\1", text)
+
+
+def parse_target_value(text: str) -> Any:
+    """Return the value that Flux sets for `targetPath`. A value in quotes is a text.
+
+    Raises:
+        ParameterError: Helm reads the text as several parameters.
+    """
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return parse_set_text(text[1:-1])
+    if not text.startswith("{") and _COMMA.search(text):
+        raise ParameterError("a value with targetPath contains a comma, which separates parameters")
+    return parse_set_value(text)
+
+
 def _parse_scalar(text: str) -> Any:
-    if text in _WORDS:
-        return _WORDS[text]
-    return int(text) if _INTEGER.fullmatch(text) else text
+    value = parse_set_text(text)
+    if value.lower() in _WORDS:
+        return _WORDS[value.lower()]
+    is_integer = _INTEGER.fullmatch(value) and INT_MIN <= int(value) <= INT_MAX
+    return int(value) if is_integer else value
 
 
 def build_parameter_layers(parameters: Iterable[tuple[str, Any]]) -> tuple[ValuesLayer, ...]:

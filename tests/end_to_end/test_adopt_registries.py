@@ -105,9 +105,9 @@ class Fleet:
         for cluster, size in CLUSTERS.items():
             outputs = {package: self._render(package, size) for package in packages}
             for package, text in outputs.items():
-                path = self.folder / "rendered" / cluster / f"{package}.yaml"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
+                file = self.folder / "rendered" / cluster / f"{package}.yaml"
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
             existing = {f"{package}/configmap-{package}.yaml": text.encode() for package, text in outputs.items()}
             commit_files(fleet, f"refs/heads/clusters/{cluster}", existing)
 

@@ -8,7 +8,7 @@ from typing import Any
 from reconciler.adopt.argocd.contents import SourceContent
 from reconciler.adopt.argocd.values_files import ValuesFile, ValuesFileError, ValuesSources
 from reconciler.adopt.documents import find_wrong_type, get_list, get_mapping, get_text
-from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
+from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_text, parse_set_value
 from reconciler.adopt.requests import HelmRequest
 from reconciler.adopt.units import NotImported
 from reconciler.lazy_dataclasses import dataclass
@@ -83,5 +83,5 @@ def _iterate(helm: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         value = get_text(entry, "value")
         yield (
             get_text(entry, "name"),
-            value if get_mapping(entry).get("forceString") else parse_set_value(value),
+            parse_set_text(value) if get_mapping(entry).get("forceString") else parse_set_value(value),
         )

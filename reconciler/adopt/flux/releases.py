@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.adopt.documents import SourceDocument, find_wrong_type, get_list, get_mapping, get_text
 from reconciler.adopt.flux.objects import ClusterObjects, get_namespace
 from reconciler.adopt.flux.sources import build_chart_upstream
-from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_set_value
+from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_target_value
 from reconciler.adopt.requests import HelmRequest, PackageRequest, RepositoryReader, UpstreamReference
 from reconciler.adopt.units import AGENT_SUGGESTION, CLUSTER_IN_SECRET, NotImported
+from reconciler.packages.charts.chart_defaults import VALUES_FILE
 from reconciler.packages.charts.values import ValuesLayer, merge_layers
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
@@ -20,6 +22,7 @@ _REPORTED = {
 }
 _REFUSED = {
     "postRenderers": ("post-renderers have no equivalent", "Use pipeline.mutators or override policies."),
+    "commonMetadata": ("commonMetadata has no equivalent", "Use pipeline.mutators or override policies."),
     "kubeConfig": CLUSTER_IN_SECRET,
 }
 
@@ -51,10 +54,11 @@ def convert_release(
     values = _read_values(document, objects, namespace)
     if isinstance(values, NotImported):
         return values
+    files = _read_values_files(document, objects, namespace, upstream)
+    if isinstance(files, NotImported):
+        return files
     target = get_text(spec, "targetNamespace")
     release = get_text(spec, "releaseName") or (f"{target}-{document.name}" if target else document.name)
-    chart = get_mapping(spec, "chart", "spec")
-    files = tuple(str(file).removeprefix("./") for file in get_list(chart, "valuesFiles"))
     request = HelmRequest(release, target or namespace, files, values, _read_flags(spec))
     return PackageRequest(
         document.name, document.name, objects.cluster, document.name, upstream, request, request.namespace, {},
@@ -77,23 +81,54 @@ def _read_flags(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 def _read_upstream(
     document: SourceDocument, objects: ClusterObjects, namespace: str, read_repository: RepositoryReader
 ) -> UpstreamReference | NotImported:
-    path: tuple[str, ...] = ("spec", "chartRef")
     reference = get_mapping(document.spec, "chartRef")
-    chart: Mapping[str, Any] = {}
-    if not reference:
-        path = ("spec", "chart", "spec")
-        chart = get_mapping(document.spec, "chart", "spec")
-        reference = get_mapping(chart, "sourceRef")
-    source = objects.find(reference, namespace)
-    if source is not None and source.data["kind"] == "HelmChart":
-        chart = source.spec
-        source = objects.find(get_mapping(chart, "sourceRef"), get_namespace(source))
+    path: tuple[str, ...] = ("spec", "chartRef") if reference else ("spec", "chart", "spec")
+    reference = reference or get_mapping(document.spec, *path[1:], "sourceRef")
+    chart, source = _find_chart(document, objects, namespace)
     if source is None:
         name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
         suggestion = "Add the source object to the folder of the cluster."
         return document.report(path, f"HelmRelease {document.name}: the source {name} is not in the source", suggestion)
     name, version = get_text(chart, "chart").removeprefix("./"), get_text(chart, "version")
     return build_chart_upstream(source, name, version, read_repository)
+
+
+def _find_chart(
+    document: SourceDocument, objects: ClusterObjects, namespace: str
+) -> tuple[Mapping[str, Any], SourceDocument | None]:
+    """Return the fields of the chart, and its source object."""
+    chart: Mapping[str, Any] = {}
+    reference = get_mapping(document.spec, "chartRef")
+    if not reference:
+        chart = get_mapping(document.spec, "chart", "spec")
+        reference = get_mapping(chart, "sourceRef")
+    source = objects.find(reference, namespace)
+    if source is not None and source.data["kind"] == "HelmChart":
+        chart = source.spec
+        source = objects.find(get_mapping(chart, "sourceRef"), get_namespace(source))
+    return chart, source
+
+
+def _read_values_files(
+    document: SourceDocument, objects: ClusterObjects, namespace: str, upstream: UpstreamReference
+) -> tuple[str, ...] | NotImported:
+    """Return the values files, relative to the chart.
+
+    In Flux, the files replace the file values.yaml of the chart, and the path of a file in Git starts at the root of
+    the repository.
+    """
+    chart, _ = _find_chart(document, objects, namespace)
+    names = [posixpath.normpath(str(name)) for name in get_list(chart, "valuesFiles")]
+    start = f"{upstream.package}/" if upstream.repository.type == "git" else ""
+    path = ("spec", "chart", "spec", "valuesFiles")
+    if other := next((name for name in names if not name.startswith(start)), ""):
+        reason = f"HelmRelease {document.name}: the values file {other} is not in the chart"
+        return document.report(path, reason, "Move the file to the folder of the chart.")
+    files = tuple(name.removeprefix(start) for name in names)
+    if files and VALUES_FILE not in files:
+        reason = f"HelmRelease {document.name}: the values files replace the file {VALUES_FILE} of the chart"
+        return document.report(path, reason, f"Add the {VALUES_FILE} of the chart to the list if its values are used.")
+    return files
 
 
 def _read_values(document: SourceDocument, objects: ClusterObjects, namespace: str) -> Mapping[str, Any] | NotImported:
@@ -127,7 +162,7 @@ def _read_reference(reference: Any, objects: ClusterObjects, namespace: str) -> 
             return
         raise ParameterError(f"ConfigMap {name} with the key {key} is not in the source")
     if target := get_text(reference, "targetPath"):
-        yield from build_parameter_layers([(target, parse_set_value(text.strip()))])
+        yield from build_parameter_layers([(target, parse_target_value(text.strip()))])
         return
     parsed = parse_cached(text.encode())
     data = parsed.documents[0].data if not isinstance(parsed, ParseFailure) and parsed.documents else {}

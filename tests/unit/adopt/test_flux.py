@@ -177,11 +177,15 @@ def test_the_chart_of_a_release(
         ({"valuesFrom": [{"kind": "ConfigMap", "name": "defaults", "valuesKey": "size", "targetPath": "n.size"}]},
          {"values": {"n": {"size": 3}}}),
         ({"valuesFrom": [{"kind": "ConfigMap", "name": "absent", "optional": True}]}, {"values": {}}),
+        ({"chart": {"valuesFiles": ["values.yaml", "./eu.yaml"]}}, {"values_files": ("values.yaml", "eu.yaml")}),
+        ({"chart": {"chart": "./charts/ksm", "valuesFiles": ["./charts/ksm/values.yaml", "charts/ksm/eu.yaml"],
+                    "sourceRef": {"kind": "GitRepository", "name": "flux-system", "namespace": "flux-system"}}},
+         {"values_files": ("values.yaml", "eu.yaml")}),
     ],
 )  # fmt: skip
 def test_the_options_of_a_release(spec: dict[str, Any], expected: dict[str, Any]) -> None:
     config_maps = [CONFIG_MAP] if "defaults" in str(spec) else []
-    result = read(HELM_REPOSITORY, *config_maps, release(**spec))
+    result = read(git_repository(), HELM_REPOSITORY, *config_maps, release(**spec))
 
     assert result.not_imported == ()
     helm = result.requests[0].helm
@@ -199,6 +203,12 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
         ([release(valuesFrom=[{"kind": "ConfigMap", "name": "x"}])], {}, "spec.valuesFrom[0]", "is not in the source"),
         ([release(valuesFrom={"kind": "ConfigMap"})], {}, "spec.valuesFrom", "valuesFrom must be a list, not dict"),
         ([release(values="a: 1")], {}, "spec.values", "values must be a mapping, not str"),
+        ([release({"valuesFiles": ["eu.yaml"]})], {}, "spec.chart.spec.valuesFiles",
+         "replace the file values.yaml of the chart"),
+        ([release({"chart": "charts/ksm", "valuesFiles": ["values/eu.yaml"],
+                   "sourceRef": {"kind": "GitRepository", "name": "flux-system", "namespace": "flux-system"}})], {},
+         "spec.chart.spec.valuesFiles", "the values file values/eu.yaml is not in the chart"),
+        ([release(commonMetadata={"labels": {"a": "b"}})], {}, "spec.commonMetadata", "has no equivalent"),
         ([release(postRenderers=[{}])], {}, "spec.postRenderers", "have no equivalent"),
         ([release(suspend=True)], {}, "spec.suspend", "is suspended"),
         ([release({"sourceRef": {"kind": "HelmRepository", "name": "x"}})], {}, "spec.chart.spec",
@@ -258,7 +268,11 @@ def test_an_overlay_becomes_an_upstream_with_its_bases(prefix: bytes) -> None:
         "apps/web/base/app.yaml": MANIFEST,
         "apps/web/prod/kustomization.yaml": b"resources: [../base]\n" + prefix,
     }
-    options = {"targetNamespace": "shop", "components": ["../../tls"], "images": [{"name": "web", "newTag": "2"}]}
+    options: dict[str, Any] = {
+        "targetNamespace": "shop",
+        "components": ["../../tls"],
+        "images": [{"name": "web", "newTag": "2"}],
+    }
     files["apps/tls/kustomization.yaml"] = b"kind: Component\n"
     result = read(git_repository(), kustomization("./apps/web/prod", **options), files=files)
 
