@@ -20,7 +20,7 @@ class SourceCodes(CodeTable):
     CHART_ENTRY_INVALID = info("An entry in the index of a chart repository is invalid, and is ignored.")
     CHART_KUBE_VERSION = error("A chart does not support the Kubernetes version of the cluster.", PACKAGE)
     CHART_NOT_INSTALLABLE = error("A library chart cannot be rendered.", PACKAGE)
-    CHART_NOT_LOCKED = error("The version of a missing dependency of a chart is not fixed.", PACKAGE)
+    CHART_NOT_LOCKED = error("The version of a chart that a chart or an overlay requires is not exact.", PACKAGE)
     CHART_RENDER_FAILED = error("The program helm could not render a chart.", PACKAGE)
     CRD_IN_TWO_PACKAGES = warning(
         "Two packages of a cluster contain the same CustomResourceDefinition, and at least one of them is a chart.",
@@ -37,7 +37,7 @@ class SourceCodes(CodeTable):
         "The Docker config of the settings names a credential helper. The reconciler does not start it."
     )
     DEPENDENCY_REPOSITORY_MISSING = error(
-        "A chart requires another chart that it does not contain and that no Repository provides.", PACKAGE
+        "A chart or an overlay requires a chart that it does not contain and that no Repository provides.", PACKAGE
     )
     DIGEST_MISMATCH = error("A download does not have the digest that the package or the repository names.", PACKAGE)
     DIGEST_UNAVAILABLE = error("A repository or registry no longer has the content that a package names.", PACKAGE)

@@ -147,6 +147,19 @@ def test_function_of_a_package_variant_uses_its_chart(tmp_path: Path, server: Ar
     assert_rendered(world, "deployment_web.yaml")
 
 
+def test_package_can_be_one_of_several_sources(tmp_path: Path, server: ArtifactServer) -> None:
+    world = create_world(tmp_path, server)
+    world.release("extra", "v1", {"extra.yaml": format_config_map("extra")})
+    sources = (
+        "  sources:\n    - {name: shop, repo: catalog, package: shop, revision: v1}\n"
+        "    - {name: extra, repo: catalog, package: extra, revision: v1}\n"
+    )
+    start, _, end = variant("shop", "berlin", "shop").partition("  upstream:")
+    world.write({"shop.yaml": start + sources + end.partition("\n")[2]})
+
+    assert_rendered(world, "deployment_web.yaml", "extra.yaml")
+
+
 def test_chart_of_a_registry(tmp_path: Path) -> None:
     with serve(RegistryServer()) as server:
         assert isinstance(server, RegistryServer)

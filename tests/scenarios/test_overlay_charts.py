@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.krm.yaml import parse_yaml
-from tests.scenarios.test_artifacts import describe_repository, pack_web
+from tests.scenarios.test_artifacts import describe_repository, pack_web, read_verdicts
 from tests.support.archives import pack_chart, pack_files
 from tests.support.artifact_servers import ArtifactServer, compute_digest, serve
 from tests.support.charts import FakeKustomize, format_config_map
@@ -73,6 +73,36 @@ def test_overlay_contains_the_resources_of_the_chart(tmp_path: Path, server: Art
     server.requests.clear()
     assert world.sync_until_unchanged().report.render_count == 0
     assert not [path for path in server.paths if path.endswith(".tgz")]
+
+
+def test_published_package_can_be_verified(tmp_path: Path, server: ArtifactServer) -> None:
+    world = create_world(tmp_path, server)
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+
+    assert read_verdicts(world)["berlin/web"] == ("reproduced", "")
+
+
+def test_overlay_can_be_one_of_several_sources(tmp_path: Path, server: ArtifactServer) -> None:
+    world = create_world(tmp_path, server)
+    world.release("extra", "v1", {"extra.yaml": format_config_map("extra")})
+    sources = (
+        f"  sources:\n    - {{name: overlay, repo: catalog, package: apps/web, revision: v1, {OPTIONS}}}\n"
+        "    - {name: extra, repo: catalog, package: extra, revision: v1}\n"
+    )
+    request = variant("web", "berlin", "web", upstream="apps/web")
+    start, _, end = request.partition("  upstream:")
+    world.write({"web.yaml": start + sources + end.partition("\n")[2], "charts.yaml": None})
+
+    (finding,) = (finding for finding in world.sync().findings if finding.code == "DependencyRepositoryMissing")
+
+    assert finding.message.startswith("source overlay: prod/kustomization.yaml:3: helmCharts[0] requires")
+    add_repository(world, server)
+    assert world.sync().outcomes["berlin/web"] == "draft"
+    paths = world.paths(world.fleet, "drafts/berlin", "web")
+    assert {"deployment-shop.yaml", "extra.yaml"} <= set(paths)
+    assert world.sync_until_unchanged().report.render_count == 0
 
 
 def test_chart_with_new_content_is_a_draft(tmp_path: Path, server: ArtifactServer) -> None:
