@@ -174,6 +174,17 @@ class FleetServices:
         urls = {"fleet.url": self._settings.fleet.url, "status.url": self._settings.status.url}
         return {setting: self._resolve_settings_url(url) for setting, url in urls.items() if url}
 
+    def find_recorded_file(self, key: ObjectKey, remotes: Remotes) -> str:
+        """Return the config file that the status branch records for an object. Return "" if there is none."""
+        # Import the module here, because most configs have no conflicting definitions.
+        from reconciler.reconcile.recorded_files import find_recorded_file
+
+        text = self._settings.status.url or self._settings.fleet.url
+        url = self._resolve_settings_url(text) if text else ""
+        return (
+            find_recorded_file(key, remotes, url, self._settings.status.branch) if url and isinstance(url, str) else ""
+        )
+
     def _resolve_settings_url(self, text: str) -> str | GitError:
         try:
             url = parse_url(text)

@@ -60,6 +60,7 @@ def build_pass_services(
         find_target_conflicts=fleets.find_target_conflicts,
         find_rival_claims=fleets.find_rival_claims,
         find_claimed_targets=fleets.find_claimed_targets,
+        find_recorded_file=fleets.find_recorded_file,
         list_urls=fleets.list_urls,
         list_settings_urls=fleets.list_settings_urls,
         run_controllers=catalogs.run_controllers,

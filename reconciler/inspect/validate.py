@@ -125,7 +125,7 @@ def validate(source: ConfigSource, remotes: Remotes, services: PassServices) -> 
     )
     catalog = snapshot.catalog
     plan = FleetPlan(
-        snapshot.config.id, 0, result, (), config_findings, catalog.is_complete, objects=catalog.objects,
+        snapshot.config.id, 0, result, (), config_findings, catalog.uncertain_tenants, objects=catalog.objects,
         tenants=catalog.tenants,
     )  # fmt: skip
     findings = plan.list_findings()

@@ -411,7 +411,7 @@ def _build_fleet_plan(
     )
     return FleetPlan(
         snapshot.config.id, context.latest_commit_seconds(), prepared.controller_result, tuple(plans), findings,
-        catalog.is_complete, proposal, catalog.objects, context.policies, context.rollouts.gates,
+        catalog.uncertain_tenants, proposal, catalog.objects, context.policies, context.rollouts.gates,
         tenants=catalog.tenants,
     )  # fmt: skip
 

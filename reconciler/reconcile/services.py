@@ -145,6 +145,7 @@ class PassServices:
             without recorded states and without the caches of the controllers. The arguments are the catalog, the
             remotes, and the time in seconds since 1970.
         find_rival_claims: Finds definition conflicts: different objects that define the same cluster, name or target.
+        find_recorded_file: Returns the config file that the status file of an object records, or "".
         find_claimed_targets: Returns the targets that the objects in definition conflicts define, by object.
         create_text_writer: Creates the writer of commit messages and status files for a config ID.
         state_ref: The template of state refs, which contains `{repository}`.
@@ -173,6 +174,7 @@ class PassServices:
     find_target_conflicts: Callable[[Catalog], Mapping[ObjectKey, Finding]]
     find_rival_claims: Callable[[Catalog], Sequence[DefinitionConflict]]
     find_claimed_targets: Callable[[Catalog, Sequence[DefinitionConflict]], Mapping[ConfigObject, Target]]
+    find_recorded_file: Callable[[ObjectKey, Remotes], str]
     create_renderer: Callable[[Catalog], PackageRenderer]
     functions: FunctionIdentities
     sources: SourceRenderer

@@ -151,8 +151,8 @@ def resolve_definition_conflicts(
     """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
 
     The earlier definition is searched in this order: the recorded packages of the targets, the other records of the
-    targets, and the config history. If the earlier definition is not found, the tenants of the definitions decide. If
-    there are conflicts, `fetch` is called with the URLs of all targets.
+    targets, the status files, and the config history. If the earlier definition is not found, the tenants of the
+    definitions decide. If there are conflicts, `fetch` is called with the URLs of all targets.
     """
     for find in (find_duplicates, services.find_rival_claims):
         conflicts = find(catalog)
@@ -180,6 +180,7 @@ def _resolve(
                 _find_by_package(conflict, states.values())
                 or _find_by_source(conflict, config, recorded)
                 or _find_by_target(conflict, targets, states, remotes)
+                or _find_by_status(conflict, remotes, services)
                 or _find_by_history(conflict, config)
             )
             resolution |= conflict.resolve(holder) if holder else conflict.resolve_by_tenant(catalog.tenants)
@@ -260,6 +261,20 @@ def _select_only(claims: Iterable[ConfigObject]) -> ConfigObject | None:
 
 def _is_recorded(target: Target, state: TargetState | None) -> bool:
     return state is not None and (state.branch, state.directory) == (target.branch, target.directory)
+
+
+def _find_by_status(conflict: DefinitionConflict, remotes: Remotes, services: PassServices) -> ConfigObject | None:
+    """Return the definition whose file the status file of its object records.
+
+    Return None if there is no such definition, or more than one.
+    """
+    try:
+        return _select_only(
+            claim for claim in conflict.claims if services.find_recorded_file(claim.key, remotes) == claim.file
+        )
+    except GitError as error:
+        log.warning("conflict_lookup_failed", object=str(conflict.claims[0].key), message=error.message)
+        return None
 
 
 def _find_by_history(conflict: DefinitionConflict, config: ConfigSnapshot) -> ConfigObject | None:

@@ -149,7 +149,11 @@ def test_status_files_do_not_depend_on_the_cache(
         controller_result = pass_result.generated.build() if pass_result.generated else controller_result
         as_of = 1_700_000_000 + number
         whole = build_fleet_plan(*plans.values(), controller_result=controller_result, as_of=as_of)
-        plan = replace(whole, is_complete=pass_result.complete, awaited_owners=frozenset(map(_key, pass_result.awaits)))
+        plan = replace(
+            whole,
+            uncertain_tenants=frozenset() if pass_result.complete else frozenset({""}),
+            awaited_owners=frozenset(map(_key, pass_result.awaits)),
+        )
 
         status_files = build_status_files(plan, standing, limit, memory)
 

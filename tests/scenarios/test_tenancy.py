@@ -9,7 +9,7 @@ from reconciler.notifications.pass_observer import PassObserver
 from reconciler.planning.model.shard import Shard
 from tests.support.command_line import run_in
 from tests.support.git_repositories import commit_files, git, make_bare
-from tests.support.policies import placements_published, propagation, resource
+from tests.support.policies import placements_published, policy, propagation, replicas, resource
 from tests.support.prepared_worlds import begin, berlin_published
 from tests.support.templates import template_world
 from tests.support.world import PassResult, World, catalog, config_map, package, repository, small_world, variant
@@ -408,6 +408,7 @@ SHOP = {
     "teams/shop/api.yaml": variant("shop", "berlin", "shop/api", upstream="metrics"),
 }
 BROKEN = "a: [\n"
+BROKEN_SHOP = {"teams/shop/api.yaml": BROKEN}
 
 
 @pytest.mark.parametrize(
@@ -441,6 +442,27 @@ def test_unreadable_file_holds_only_the_deletions_of_its_tenant(
 
     assert ("refs/heads/removals/berlin" in result.after) is not is_held
     assert ("DeletionHeld" in result.codes) is is_held
+
+
+def test_unreadable_file_keeps_only_the_status_of_its_tenant(world: World) -> None:
+    unused = policy("unused", [replicas(3)], "default")
+    world.write({**SHOP, "teams/payments/api.yaml": REQUEST, "tenants/payments.yaml": tenant(kinds="['**']")})
+    world.sync()
+    assert world.status("PackageVariant", "pay")["tenant"] == "payments"
+
+    world.write({"teams/payments/api.yaml": None, "teams/payments/policy.yaml": unused, **BROKEN_SHOP})
+    result = world.sync()
+
+    paths = world.paths(world.fleet, "reconciler/status")
+    assert "objects/default/PackageVariant/pay.yaml" not in paths
+    assert "objects/default/PackageVariant/shop.yaml" in paths
+    # No package that cannot be read may use the policy.
+    assert "PolicyUnused" in result.codes
+    assert world.sync_until_unchanged().report.render_count == 0
+    # An unreadable file of the platform team can contain any object.
+    world.write({"platform.yaml": BROKEN, "teams/payments/policy.yaml": None})
+    assert "PolicyUnused" not in world.sync().codes
+    assert "objects/default/OverridePolicy/unused.yaml" in world.paths(world.fleet, "reconciler/status")
 
 
 class TestPlacedResources:
@@ -609,3 +631,39 @@ def test_templates_are_merged_only_between_packages_of_one_tenant(tmp_path: Path
     assert {name: world.tree("drafts/lisbon", name) for name in trees} == trees
     assert result.outcomes["lisbon/payments/kafka"] == "draft"
     assert world.sync_until_unchanged().report.render_count == 0
+
+
+SHARED_POLICY = policy("shared", [replicas(3)], "default")
+BOTH_TENANTS = {
+    "tenants/a.yaml": tenant("a", "['teams/a/**']", kinds="['**']"),
+    "tenants/b.yaml": tenant("b", "['teams/b/**']", kinds="['**']"),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "b"), ("b", "a")])
+def test_recorded_file_decides_in_a_folder_without_history(tmp_path: Path, first: str, second: str) -> None:
+    """Two tenants define one policy, which owns no package. The status branch contains the file of the first tenant."""
+    world = small_world(tmp_path)
+    world.write({**BOTH_TENANTS, f"teams/{first}/policy.yaml": SHARED_POLICY})
+    world.sync()
+    assert world.status("OverridePolicy", "shared")["source"] == {"file": f"teams/{first}/policy.yaml"}
+    world.write({f"teams/{second}/policy.yaml": SHARED_POLICY})
+
+    for _ in range(2):
+        result = world.sync()
+        rejected = [finding.location.file for finding in result.findings if finding.code == "ClaimConflict"]
+        assert rejected == [f"teams/{second}/policy.yaml"]
+    # To hand over the policy, the first definition is deleted.
+    world.write({f"teams/{first}/policy.yaml": None})
+    assert "ClaimConflict" not in world.sync().codes
+    assert world.status("OverridePolicy", "shared")["source"] == {"file": f"teams/{second}/policy.yaml"}
+
+
+def test_no_definition_applies_without_a_record(tmp_path: Path) -> None:
+    world = small_world(tmp_path)
+    world.write({**BOTH_TENANTS, **{f"teams/{name}/policy.yaml": SHARED_POLICY for name in "ab"}})
+
+    result = world.sync()
+
+    assert "ClaimConflict" not in result.codes
+    assert "DuplicateObject" in result.codes

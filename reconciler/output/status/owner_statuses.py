@@ -85,7 +85,7 @@ def build_owner_statuses(plan: FleetPlan, cache: OwnerStatusCache | None = None)
     not_ready = {key for target in targets for key in target.not_ready_owners if not owners[key].is_ready}
     not_ready |= {key for key, status in other_owners.items() if not status.is_ready}
     parents = [
-        _build_cached_parent(config, owners, not_ready, cache)
+        _build_cached_parent(config, _find_file(plan, config.key), owners, not_ready, cache)
         for config in configs.statuses
         if config.key not in owners
     ]
@@ -125,14 +125,27 @@ def _add_config_status(status: ObjectStatus, configs: ConfigStatuses, cache: Own
     return cache.configured.get_or_create((status, config), partial(merge_config_status, status, config))
 
 
+def _find_file(plan: FleetPlan, key: ObjectKey) -> str:
+    """Return the config file that defines an object. Return "" for an object that another object generated.
+
+    In a config without tenants, return "" too, because the file is recorded only to separate tenants.
+    """
+    definition = plan.objects.get(key) if plan.tenants else None
+    return definition.file if definition else ""
+
+
 def _build_cached_parent(
-    config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus], not_ready: Set[ObjectKey], cache: OwnerStatusCache
+    config: ConfigStatus,
+    file: str,
+    owners: Mapping[ObjectKey, ObjectStatus],
+    not_ready: Set[ObjectKey],
+    cache: OwnerStatusCache,
 ) -> ObjectStatus:
     """Return the status of a parent. Use the cached status if all children are ready."""
     children = cache.children.get_or_create((config,), lambda: frozenset(config.children))
     if not_ready.isdisjoint(children) and children <= owners.keys():
-        return cache.parents.get_or_create((config,), lambda: _build_parent(config, owners))
-    return _build_parent(config, owners)
+        return cache.parents.get_or_create((config, file), lambda: _build_parent(config, file, owners))
+    return _build_parent(config, file, owners)
 
 
 def merge_statuses(statuses: Sequence[ObjectStatus]) -> ObjectStatus:
@@ -173,7 +186,8 @@ def _build_stalled(plan: FleetPlan) -> Iterator[ObjectStatus]:
     targets = _find_recorded_targets(plan, {stalled.owner.key for stalled in plan.controller_result.stalled})
     for stalled in plan.controller_result.stalled:
         key = stalled.owner.key
-        fields = {"downstreamTargets": targets[key]} if key in targets else {}
+        tenant = {"tenant": stalled.tenant} if stalled.tenant else {}
+        fields = {**({"downstreamTargets": targets[key]} if key in targets else {}), **tenant}
         yield ObjectStatus(key, stalled.owner.api_version, stalled.conditions, fields)
 
 
@@ -212,11 +226,13 @@ def _build_unavailable(plan: FleetPlan) -> Iterator[ObjectStatus]:
         yield build_owner_status(variant, (VALID_CONDITION, Condition("Ready", "False", "Error", message)), fields)
 
 
-def _build_parent(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
-    """Return the status of a parent. For an object without children, return the status that its controller reports."""
-    status = ObjectStatus(
-        config.key, config.api_version, config.conditions, config.fields, config.spec, config.metadata
-    )
+def _build_parent(config: ConfigStatus, file: str, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
+    """Return the status of a parent. For an object without children, return the status that its controller reports.
+
+    The status contains the config file, because no package records it. It decides conflicts with later definitions.
+    """
+    own_fields = {**config.fields, **({"source": {"file": file}} if file else {})}
+    status = ObjectStatus(config.key, config.api_version, config.conditions, own_fields, config.spec, config.metadata)
     if not config.children or is_preset(config.key):
         return status
     ready = {child for child in config.children if child in owners and owners[child].is_ready}
@@ -224,7 +240,7 @@ def _build_parent(config: ConfigStatus, owners: Mapping[ObjectKey, ObjectStatus]
     conditions = upsert_conditions(config.conditions, build_variants_ready_condition(not_ready))
     counts = {"desired": len(config.children), "ready": len(ready), "failed": len(config.children) - len(ready)}
     ready_names = {child.name for child in ready}
-    fields = {**config.fields, **counts, **_add_target_readiness(config.fields.get("targets"), ready_names)}
+    fields = {**own_fields, **counts, **_add_target_readiness(config.fields.get("targets"), ready_names)}
     return replace(status, conditions=conditions, fields=fields)
 
 

@@ -130,6 +130,11 @@ def read_document(content: bytes) -> Mapping[str, Any]:
     return documents[0].data if documents and isinstance(documents[0].data, dict) else {}
 
 
+def read_recorded_file(content: bytes) -> str:
+    """Return the config file that a status file records as the source of its object. Return "" if there is none."""
+    return _read_source(content)[1]
+
+
 def _build_if_unchanged(status: ObjectStatus, content: bytes) -> dict[str, Any] | None:
     """Return the document of a status file if the file already contains the status. Return None if this is not certain.
 
@@ -395,16 +400,31 @@ def _add_kept_files(
 def _find_kept_paths(plan: FleetPlan, configs: ConfigStatuses, previous: Mapping[str, bytes]) -> set[str]:
     """Return the paths of previous files to keep: variants of failed sets, and additional files that do not change.
 
-    Return all previous paths if a config file cannot be read, because this file can contain any object.
+    If a config file cannot be read, the result also contains the paths of all objects that this file can contain.
     """
-    if not plan.is_complete:
+    if plan.can_contain_unreadable(""):
         return set(previous)
+    hidden = {path for path in previous if not plan.is_complete and _can_be_hidden(plan, previous[path])}
     kept_owners = {(key.kind, key.namespace, key.name) for key in plan.controller_result.kept_owners}
     if not (configs.unchanged_folders or kept_owners):
-        return set()
+        return hidden
     own_files = {path for path in previous if path.startswith(configs.unchanged_folders)}
     variants = [path for path in previous if path.startswith("objects/") and "/PackageVariant/" in path]
-    return own_files | {path for path in variants if kept_owners and _read_owners(previous[path]) & kept_owners}
+    kept = {path for path in variants if kept_owners and _read_owners(previous[path]) & kept_owners}
+    return hidden | own_files | kept
+
+
+def _can_be_hidden(plan: FleetPlan, content: bytes) -> bool:
+    """Return whether a config file that cannot be read may contain the object of a status file."""
+    tenant, file = _read_source(content)
+    return plan.can_contain_unreadable(tenant or (plan.tenants.find_owner(file) if file else None))
+
+
+@cached(_CACHED_FILES)
+def _read_source(content: bytes) -> tuple[str, str]:
+    """Return the recorded tenant and the recorded config file of an object. Each of them can be ""."""
+    status = read_mapping(read_document(content), "status")
+    return str(status.get("tenant") or ""), str(read_mapping(status, "source").get("file") or "")
 
 
 @cached(_CACHED_FILES)

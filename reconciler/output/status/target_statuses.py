@@ -254,7 +254,8 @@ def build_owner_status(
     variant: Variant, conditions: tuple[Condition, ...], fields: Mapping[str, Any] | None = None
 ) -> ObjectStatus:
     """Return the status of the owner of a variant. The status that the controller reports is not included."""
-    return ObjectStatus(variant.owner.key, variant.owner.api_version, conditions, fields or {})
+    tenant = {"tenant": variant.tenant} if variant.tenant else {}
+    return ObjectStatus(variant.owner.key, variant.owner.api_version, conditions, {**(fields or {}), **tenant})
 
 
 def _build_outcome_targets(outcome: PackageOutcome, record: PackageRecord | None) -> list[dict[str, Any]]:

@@ -172,8 +172,8 @@ class FleetPlan:
     Attributes:
         config_id: The commit ID of the config, or `tree:<id>` for a plain folder.
         latest_commit_seconds: The latest committer date of the commits that were read, in seconds since 1970.
-        is_complete: Whether all config files and objects can be read. If not, a missing object is not evidence of a
-            deletion.
+        uncertain_tenants: The tenants with config files or objects that cannot be read. A missing object of these
+            tenants is not evidence of a deletion. The name "" means that objects of any tenant may exist.
         rollout_gates: The progress of the override rules with a rollout.
         is_partial: Whether other shards plan some targets of the fleet.
         awaited_owners: The owners with a package that another shard must render first. Until then, their last status is
@@ -185,7 +185,7 @@ class FleetPlan:
     controller_result: ControllerResult
     targets: tuple[TargetPlan, ...]
     findings: tuple[Finding, ...] = ()
-    is_complete: bool = True
+    uncertain_tenants: frozenset[str] = frozenset()
     proposal: ConfigProposal = field(default_factory=ConfigProposal)
     objects: Mapping[ObjectKey, ConfigObject] = field(default_factory=dict)
     policies: OverridePolicies = field(default_factory=OverridePolicies)
@@ -218,15 +218,41 @@ class FleetPlan:
         findings += chain.from_iterable(stalled.findings for stalled in self.controller_result.stalled)
         findings += chain.from_iterable(plan.target_findings for plan in self.targets)
         findings += chain.from_iterable(plan.package_findings for plan in self.targets)
-        if not self.is_complete:
-            findings = [finding for finding in findings if finding.code not in ABSENCE_CODES]
-        return tuple(dict.fromkeys(self._add_locations(findings)))
+        located = self._add_locations(findings)
+        if self.uncertain_tenants:
+            located = (value for value in located if value.code not in ABSENCE_CODES or self._is_absence_known(value))
+        return tuple(dict.fromkeys(located))
+
+    def _is_absence_known(self, finding: Finding) -> bool:
+        """Return whether no object that cannot be read has an effect on a finding about a missing object."""
+        tenant = self.tenants.by_name.get(self.find_finding_tenant(finding))
+        uncertain = [self.tenants.by_name.get(name) for name in self.uncertain_tenants]
+        # The objects of the platform team can be used by each tenant.
+        return tenant is not None and all(
+            other is not None
+            and other is not tenant
+            and not tenant.may_reference_tenant(other.name)
+            and not other.may_reference_tenant(tenant.name)
+            for other in uncertain
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all config files and objects can be read."""
+        return not self.uncertain_tenants
+
+    def can_contain_unreadable(self, tenant: str | None) -> bool:
+        """Return whether objects of a tenant may exist that cannot be read. None is an unknown tenant."""
+        return self.uncertain_tenants != frozenset() and (
+            tenant is None or "" in self.uncertain_tenants or tenant in self.uncertain_tenants
+        )
 
     def list_findings(self) -> tuple[Finding, ...]:
         """Return all findings about files, objects, targets and packages, without duplicates.
 
         A finding about an object contains the file and line of the object, or of the set that creates the object. If a
-        config file cannot be read, findings that only report a missing object are omitted.
+        config file cannot be read, findings that only report a missing object are omitted. If the file belongs to a
+        tenant, only findings are omitted that its objects can affect.
         """
         return self._all_findings
 

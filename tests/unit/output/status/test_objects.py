@@ -328,7 +328,7 @@ def test_status_of_a_deleted_object_is_removed() -> None:
 def test_status_of_an_object_in_an_unreadable_file_stays() -> None:
     before = build_status_files(build_fleet_plan(build_target_plan(build_clone_draft())), {})
 
-    assert build_status_files(replace(build_fleet_plan(), is_complete=False), before)[GW] == before[GW]
+    assert build_status_files(replace(build_fleet_plan(), uncertain_tenants=frozenset({""})), before)[GW] == before[GW]
 
 
 @pytest.mark.parametrize(
@@ -570,6 +570,8 @@ def test_extra_files_of_an_object_in_an_unreadable_file_stay() -> None:
     before = {"types/default/web/crd.yaml": b"old"}
 
     assert (
-        build_status_files(replace(build_fleet_plan(), is_complete=False), before)["types/default/web/crd.yaml"]
+        build_status_files(replace(build_fleet_plan(), uncertain_tenants=frozenset({""})), before)[
+            "types/default/web/crd.yaml"
+        ]
         == b"old"
     )
