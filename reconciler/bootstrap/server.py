@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.server.address import ListenError
+from reconciler.server.api.routes import create_api_routes
 from reconciler.server.application import create_app
 from reconciler.server.console.routes import create_console_routes
 from reconciler.server.deliveries import SecretFile, WebhookDeliveries
@@ -51,6 +52,7 @@ class ServiceServer:
             *create_health_routes(state, lambda: self._origin_rules),
             create_metrics_route(self._metrics_access),
             create_webhook_route(self._deliveries, webhook_limit),
+            *create_api_routes(lambda: self._console),
             *create_console_routes(lambda: self._console),
         ]
         app = create_app(routes, limits, lambda: self._origin_rules)

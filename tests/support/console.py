@@ -12,6 +12,7 @@ from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.restricted_index import RestrictedIndexes
+from reconciler.server.api.routes import create_api_routes
 from reconciler.server.application import create_app
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.forms import CsrfTokens
@@ -59,7 +60,7 @@ class ConsoleClient:
             indexes=RestrictedIndexes(lambda: index_thread.index),
             clock=self._read_clock,
         )
-        routes = create_console_routes(lambda: self.context)
+        routes = [*create_api_routes(lambda: self.context), *create_console_routes(lambda: self.context)]
         self._app = create_app(routes, ServerLimits(), lambda: _RULES)
 
     def _read_clock(self) -> float:

@@ -1,0 +1,8 @@
+"""The read API of the service below `/api/v1`. Its results have the envelope of `-o json`."""
+
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_modules import import_submodules_lazily
+
+if not TYPE_CHECKING:
+    __getattr__ = import_submodules_lazily(__name__)

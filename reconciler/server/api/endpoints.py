@@ -1,0 +1,219 @@
+"""The endpoints of the read API: their paths, parameters and results. The OpenAPI document has the same source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from http import HTTPStatus
+
+from starlette.datastructures import QueryParams
+
+from reconciler.krm.findings import Severity
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.envelope import CommandResult
+from reconciler.output.findings.entries import build_finding_entries
+from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, TargetEntry
+from reconciler.output.fleet.results import (
+    ChangeListResult,
+    FindingListResult,
+    FleetResult,
+    PackageListResult,
+    PublicationListResult,
+    TargetListResult,
+    build_change_list,
+    build_finding_list,
+    build_fleet_result,
+    build_package_list,
+    build_publication_list,
+    build_target_list,
+)
+from reconciler.output.fleet.risk import RISK_LEVELS
+from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
+from reconciler.server.api.paging import read_page
+from reconciler.server.api.problems import ApiError
+from reconciler.server.console.listing import check_selector
+from reconciler.server.console.pages.activity import filter_activity
+from reconciler.server.console.pages.changes import filter_changes
+from reconciler.server.console.pages.findings import SEVERITIES, filter_findings
+from reconciler.server.console.pages.targets import filter_targets
+
+PREFIX = "/api/v1"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A query parameter.
+
+    Attributes:
+        choices: The allowed values. If empty, all texts are allowed.
+    """
+
+    name: str
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class ApiRequest:
+    """A request to an endpoint. `index` contains only what the person may read."""
+
+    index: FleetIndex
+    query: QueryParams
+    path: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """An endpoint that returns a result.
+
+    Attributes:
+        path: The path below `PREFIX`, with parameters such as `{target}`.
+        is_list: Whether the endpoint has the parameters `limit` and `cursor`.
+    """
+
+    path: str
+    summary: str
+    result: type[CommandResult]
+    build: Callable[[ApiRequest], CommandResult]
+    parameters: tuple[Parameter, ...] = ()
+    is_list: bool = False
+
+
+def _get_status(request: ApiRequest) -> CommandResult:
+    counts = Counter(finding.severity.value for finding in request.index.findings)
+    return build_fleet_result(request.index, {severity.value: counts[severity.value] for severity in Severity})
+
+
+def _list_changes(request: ApiRequest) -> CommandResult:
+    selector = _read_selector(request.query, "target")
+    page = read_page(tuple(filter_changes(request.index, request.query, selector)), request.query)
+    return build_change_list(request.index, page.items, page.total, page.cursor)
+
+
+def _get_change(request: ApiRequest) -> CommandResult:
+    change = request.index.by_change.get(request.path["key"])
+    if change is None:
+        raise _missing("change", request.path["key"], HTTPStatus.GONE)
+    return build_change_list(request.index, (change,), 1, has_details=True)
+
+
+def _list_targets(request: ApiRequest) -> CommandResult:
+    selector = _read_selector(request.query, "labels")
+    page = read_page(tuple(filter_targets(request.index, request.query, selector)), request.query)
+    return build_target_list(request.index, page.items, page.total, page.cursor)
+
+
+def _list_packages(request: ApiRequest) -> CommandResult:
+    target = _find_target(request)
+    page = read_page(target.packages, request.query)
+    return build_package_list(request.index, target, page.items, page.cursor)
+
+
+def _get_package(request: ApiRequest) -> CommandResult:
+    target, name = _find_target(request), request.path["package"]
+    row = target.by_package.get(name)
+    if row is None:
+        raise _missing("package", f"{target.name}/{name}")
+    return build_package_list(request.index, target, (row,))
+
+
+def _list_findings(request: ApiRequest) -> CommandResult:
+    entries = build_finding_entries(filter_findings(request.index.findings, request.query))
+    page = read_page(entries, request.query)
+    return build_finding_list(request.index, page.items, page.total, page.cursor)
+
+
+def _list_activity(request: ApiRequest) -> CommandResult:
+    rows = [(row.package, row.publication) for row in filter_activity(request.index, request.query)]
+    page = read_page(sorted(rows, key=lambda row: -row[1].seconds), request.query)
+    return build_publication_list(request.index, page.items, page.total, page.cursor)
+
+
+def _find_target(request: ApiRequest) -> TargetEntry:
+    target = request.index.by_target.get(request.path["target"])
+    if target is None:
+        raise _missing("target", request.path["target"])
+    return target
+
+
+def _missing(kind: str, name: str, status: HTTPStatus = HTTPStatus.NOT_FOUND) -> ApiError:
+    return ApiError(f"Unknown{kind.capitalize()}", f"there is no {kind} {name[:200]}", status)
+
+
+def _read_selector(query: QueryParams, name: str) -> str:
+    selector = query.get(name, "")
+    if error := check_selector(selector):
+        raise ApiError("InvalidParameter", f"{name}: {error}")
+    return selector
+
+
+def check_parameters(endpoint: Endpoint, query: QueryParams) -> None:
+    """Check the names and values of the parameters.
+
+    Raises:
+        ApiError: A parameter is unknown or has a value that is not allowed.
+    """
+    allowed = {parameter.name: parameter for parameter in list_parameters(endpoint)}
+    for name, value in query.multi_items():
+        parameter = allowed.get(name)
+        if parameter is None:
+            names = ", ".join(sorted(allowed)) or "none"
+            raise ApiError("UnknownParameter", f"{name[:40]}: unknown parameter; allowed parameters: {names}")
+        if parameter.choices and value not in parameter.choices:
+            choices = ", ".join(parameter.choices)
+            raise ApiError("InvalidParameter", f"{name}: must be one of {choices}, not {value[:40]!r}")
+
+
+def list_parameters(endpoint: Endpoint) -> Iterable[Parameter]:
+    """Return all query parameters of an endpoint."""
+    return (*endpoint.parameters, *(_PAGING if endpoint.is_list else ()))
+
+
+_PAGING = (
+    Parameter("limit", "The number of items on a page, at most 500. The default is 100."),
+    Parameter("cursor", "The field `next` of the previous page."),
+)
+_TEXT = Parameter("q", "A part of the names.")
+
+ENDPOINTS = (
+    Endpoint("/status", "The state of the fleet", FleetResult, _get_status),
+    Endpoint(
+        "/changes", "The changes of open drafts, the highest risk first", ChangeListResult, _list_changes,
+        (
+            Parameter("state", "The state of a draft of the change.", CHANGE_STATES),
+            Parameter("risk", "The risk.", RISK_LEVELS),
+            Parameter("target", "A label selector for the targets of the change."),
+            _TEXT,
+        ),
+        is_list=True,
+    ),
+    Endpoint("/changes/{key}", "One change with its differences", ChangeListResult, _get_change),
+    Endpoint(
+        "/targets", "The targets", TargetListResult, _list_targets,
+        (
+            Parameter("labels", "A label selector."),
+            Parameter("state", "The state of a package of the target.", PACKAGE_STATES),
+            _TEXT,
+        ),
+        is_list=True,
+    ),
+    Endpoint("/targets/{target}", "The packages of a target", PackageListResult, _list_packages, is_list=True),
+    Endpoint("/targets/{target}/packages/{package}", "One package", PackageListResult, _get_package),
+    Endpoint(
+        "/findings", "The findings of the last pass", FindingListResult, _list_findings,
+        (
+            Parameter("severity", "The severity.", tuple(SEVERITIES)), Parameter("code", "The code of the finding."),
+            Parameter("q", "A part of the message or of the location."),
+        ),
+        is_list=True,
+    ),
+    Endpoint(
+        "/activity", "The last publication of each package, the newest first", PublicationListResult, _list_activity,
+        (
+            Parameter("actor", "A part of the name of the person."), Parameter("target", "A part of the name."),
+            Parameter("q", "A part of the package, the message or the reason."),
+        ),
+        is_list=True,
+    ),
+)  # fmt: skip
+"""All endpoints."""

@@ -1,0 +1,35 @@
+"""Errors of the API in the format of RFC 9457."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.responses import JSONResponse, Response
+
+from reconciler.output.fleet.results import build_problem
+
+PROBLEM_TYPE = "application/problem+json"
+
+
+class ApiError(Exception):
+    """A request that the API refuses.
+
+    Attributes:
+        code: The reason as an identifier, such as `InvalidParameter`.
+        next_step: What the client can do. "" if the message contains it.
+    """
+
+    def __init__(
+        self, code: str, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST, next_step: str = ""
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.next_step = next_step
+
+
+def respond_with_problem(error: ApiError) -> Response:
+    """Return the response to a refused request."""
+    problem = build_problem(error.status, error.status.phrase, error.code, str(error), error.next_step)
+    headers = {"WWW-Authenticate": "Bearer"} if error.status == HTTPStatus.UNAUTHORIZED else {}
+    return JSONResponse(problem, error.status, headers, media_type=PROBLEM_TYPE)

@@ -1,0 +1,179 @@
+"""Tests of the read API: results have the schemas of the OpenAPI document, and lists have pages and filters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import jsonschema
+import pytest
+
+from reconciler.krm.selectors import LabelSelector
+from reconciler.review.permissions import Permissions, RoleRule
+from reconciler.server.api.endpoints import ENDPOINTS, PREFIX
+from reconciler.server.api.openapi import build_openapi_document
+from reconciler.server.console.people import Session
+from tests.support.console import ADA, ConsoleClient, open_console
+from tests.support.prepared_worlds import begin, published
+from tests.support.world import config_map, variant
+
+
+@pytest.fixture(scope="module")
+def console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
+    """Packages are published, one draft is open, and one object has an error."""
+    world = begin(tmp_path_factory.mktemp("fleet"), published)
+    world.write(
+        {
+            "regions/north.yaml": config_map("region-north", api="other"),
+            "broken.yaml": variant("broken", "berlin", "missing"),
+        }
+    )
+    client = open_console(world)
+    client.update()
+    return client
+
+
+def read(console: ConsoleClient, path: str) -> dict[str, Any]:
+    response = console.get(f"{PREFIX}{path}")
+    assert response.status_code == 200, response.text
+    data: dict[str, Any] = response.json()
+    return data
+
+
+def list_paths(console: ConsoleClient) -> dict[str, str]:
+    """Return an existing path for each endpoint."""
+    key = read(console, "/changes")["items"][0]["key"]
+    values = {"{key}": key, "{target}": "berlin", "{package}": "gateway"}
+    paths = {}
+    for endpoint in ENDPOINTS:
+        path = endpoint.path
+        for name, value in values.items():
+            path = path.replace(name, value)
+        paths[endpoint.path] = path
+    return paths
+
+
+def test_every_result_has_the_schema_of_the_openapi_document(console: ConsoleClient) -> None:
+    document = read(console, "/openapi.json")
+    for path, real_path in list_paths(console).items():
+        operation = document["paths"][PREFIX + path]["get"]
+        schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
+        jsonschema.validate(read(console, real_path), {**schema, "components": document["components"]})
+
+
+def test_the_openapi_document_describes_every_endpoint(console: ConsoleClient) -> None:
+    document = build_openapi_document()
+    operations = [path["get"]["operationId"] for path in document["paths"].values()]
+
+    assert document == read(console, "/openapi.json")
+    assert len(operations) == len(set(operations)) == len(ENDPOINTS)
+    assert all(f"#/components/schemas/{name}" in str(document) for name in ("ChangeListResult", "Problem"))
+
+
+def test_results_contain_the_fleet(console: ConsoleClient) -> None:
+    change = read(console, "/changes")["items"][0]
+    draft = change["variants"][0]["drafts"][0]
+
+    assert read(console, "/status")["summary"]["packages"] == {"draft": 1, "published": 2}
+    assert change["title"] == "re-render gateway v1"
+    assert (draft["target"], draft["package"], draft["state"]) == ("berlin", "gateway", "waiting")
+    assert draft["draftHead"] == console.world.head("drafts/berlin")
+    assert draft["branchHead"] == console.world.head("clusters/berlin")
+    assert [item["name"] for item in read(console, "/targets?labels=region%3Dsouth")["items"]] == ["lisbon"]
+    assert [item["package"] for item in read(console, "/targets/berlin")["items"]] == ["gateway", "metrics"]
+    assert {item["code"] for item in read(console, "/findings?severity=error")["items"]} == {"UpstreamNotFound"}
+    assert {item["by"] for item in read(console, "/activity")["items"]} == {"Ada"}
+
+
+def test_one_change_contains_its_differences(console: ConsoleClient) -> None:
+    key = read(console, "/changes")["items"][0]["key"]
+    changes = read(console, f"/changes/{key}")["items"][0]["variants"][0]["changes"]
+
+    assert changes["objects"][0]["object"]["kind"] == "ConfigMap"
+
+
+def test_the_pages_of_a_list_contain_each_item_once(console: ConsoleClient) -> None:
+    first = read(console, "/activity?limit=2")
+    second = read(console, f"/activity?limit=2&cursor={first['next']}")
+
+    packages = [f"{item['target']}/{item['package']}" for item in [*first["items"], *second["items"]]]
+    assert sorted(packages) == ["berlin/gateway", "berlin/metrics", "lisbon/gateway"]
+    assert second["next"] is None
+    assert first["summary"] == second["summary"] == {"publications": 3}
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code", "detail"),
+    [
+        pytest.param("/changes?limit=0", 400, "InvalidParameter", "limit: must be a number from 1 to 500", id="limit"),
+        pytest.param("/changes?limit=501", 400, "InvalidParameter", "limit:", id="limit-too-large"),
+        pytest.param("/changes?cursor=%FF", 400, "InvalidParameter", "cursor:", id="cursor"),
+        pytest.param("/changes?state=new", 400, "InvalidParameter", "state: must be one of waiting", id="choice"),
+        pytest.param("/changes?page=2", 400, "UnknownParameter", "allowed parameters: cursor, limit", id="unknown"),
+        pytest.param("/targets?labels=a+in+(", 400, "InvalidParameter", "labels:", id="selector"),
+        pytest.param("/changes/0123456789ab", 410, "UnknownChange", "there is no change", id="change"),
+        pytest.param("/targets/nowhere", 404, "UnknownTarget", "there is no target nowhere", id="target"),
+        pytest.param("/targets/berlin/packages/x/y", 404, "UnknownPackage", "berlin/x/y", id="package"),
+    ],
+)
+def test_a_wrong_request_has_a_problem(path: str, status: int, code: str, detail: str, console: ConsoleClient) -> None:
+    response = console.get(f"{PREFIX}{path}")
+    problem = response.json()
+
+    assert response.headers["content-type"] == "application/problem+json"
+    assert (response.status_code, problem["status"], problem["code"]) == (status, status, code)
+    assert detail in problem["detail"]
+
+
+def test_a_result_that_has_not_changed_is_not_sent_again(console: ConsoleClient) -> None:
+    first = console.get(f"{PREFIX}/changes")
+    again = console.get(f"{PREFIX}/changes", if_none_match=first.headers["etag"])
+    other = console.get(f"{PREFIX}/changes?limit=1", if_none_match=first.headers["etag"])
+
+    assert (again.status_code, again.content) == (304, b"")
+    assert other.status_code == 200
+    assert first.headers["x-view"] == "1"
+
+
+class FixedSession:
+    """Identifies each request as a request of one session."""
+
+    def __init__(self, session: Session | None) -> None:
+        self._session = session
+
+    def authenticate(self, _request: object) -> Session | None:
+        return self._session
+
+
+def request_as(console: ConsoleClient, session: Session | None, path: str) -> httpx.Response:
+    context = console.context
+    console.context = replace(context, authenticator=FixedSession(session))
+    try:
+        return console.get(f"{PREFIX}{path}")
+    finally:
+        console.context = context
+
+
+def test_a_person_reads_only_permitted_targets(console: ConsoleClient) -> None:
+    rule = RoleRule("viewer", targets=LabelSelector((("region", "south"),)))
+    session = Session(ADA, Permissions((rule,)))
+    texts = [request_as(console, session, endpoint.path).text for endpoint in ENDPOINTS if "{" not in endpoint.path]
+
+    assert [text for text in texts if "berlin" in text] == []
+    assert request_as(console, session, "/targets/berlin").status_code == 404
+
+
+def test_a_request_without_a_session_is_refused(console: ConsoleClient) -> None:
+    response = request_as(console, None, "/status")
+
+    assert response.status_code == 401
+    assert response.headers["www-authenticate"] == "Bearer"
+    assert response.json()["nextStep"] == "Send a token in the header Authorization."
+
+
+def test_before_the_first_pass_the_client_must_wait(tmp_path: Path) -> None:
+    response = open_console(begin(tmp_path, published)).get(f"{PREFIX}/status")
+
+    assert (response.status_code, response.json()["code"]) == (503, "NoView")
