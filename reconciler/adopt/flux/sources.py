@@ -14,6 +14,12 @@ from reconciler.krm.version_ranges import is_exact_version
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.redaction import has_credentials
 
+_CHANGED_FILES = {
+    "include": "Copy the files of the other repository to the folder.",
+    "ignore": "Move the other files to another folder.",
+    "layerSelector": "Adopt the output of flux build, or write the Repository by hand.",
+}
+"""The fields of sources that change their files, with suggestions."""
 FLUX_BRANCH = "master"
 """The branch of a GitRepository without a reference."""
 
@@ -67,6 +73,9 @@ def find_source_problem(source: SourceDocument, path: str) -> NotImported | None
     """Return the reason if a folder of a source cannot be a package."""
     if has_credentials(get_text(source.spec, "url")):
         return source.report(("spec", "url"), "the URL contains credentials", "Move them to the settings.")
+    for name, suggestion in _CHANGED_FILES.items():
+        if source.spec.get(name):
+            return source.report(("spec", name), f"{name} changes the files of the source", suggestion)
     folder = normalize_folder(path)
     match source.data["kind"]:
         case "GitRepository":

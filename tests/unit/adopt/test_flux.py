@@ -241,6 +241,10 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
           )),
         ([kustomization("./releases", postBuild={"substitute": {"a": "b"}})],
          {"releases/ksm.yaml": emit(release(values={"a": "${a}"})).encode()}, "spec.postBuild", "variables that Flux"),
+        *(([{**git_repository(name="t"), "spec": {"url": URL, field: "x", "ref": {"branch": "main"}}},
+            kustomization("./apps/web", sourceRef={"kind": "GitRepository", "name": "t"})],
+           {"apps/web/app.yaml": MANIFEST}, f"spec.{field}", "changes the files of the source")
+          for field in ("include", "ignore")),
         ([kustomization("./My_App")], {"My_App/app.yaml": MANIFEST}, "spec.url", "the folder 'My_App' cannot be a"),
         ([CONFIG_MAP], {}, "", "ConfigMap defaults is in a folder with objects of Flux"),
         ([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}], {}, "", "Namespace shop is in a"),
