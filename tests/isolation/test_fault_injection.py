@@ -229,6 +229,7 @@ PORTS = {
 NOT_CALLED = {
     "find_claimed_targets": "only called for conflicting definitions; find_rival_claims raises at the same place",
     "list_requested_variants": "only after a lost state; test_lost_state_of_several_sources.py raises exceptions in it",
+    "read_config_commit": "only a review calls it",
     "find_recorded_file": "only called for conflicting definitions; find_rival_claims raises at the same place",
     "lint": "only `validate` calls it",
     "read_cluster_versions": "only `validate` calls it",
