@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -126,6 +127,18 @@ def test_only_the_same_person_and_admins_read_a_job(console: Console) -> None:
 def test_an_unknown_confirmation_must_be_repeated(console: Console) -> None:
     with pytest.raises(ReviewRequestError, match="the confirmation has expired"):
         console.submit(confirmation_id="unknown")
+
+
+def test_simultaneous_submissions_make_one_job(console: Console) -> None:
+    confirmation = console.confirmations.create(
+        INDEX, ANA, ADMIN_PERMISSIONS, ReviewRequest("approve", (ChangeSelection("update"),))
+    )
+    submission = Submission(confirmation.id, "", None, "key", "request")
+    with ThreadPoolExecutor(8) as pool:
+        jobs = list(pool.map(lambda _: console.jobs.submit(submission, INDEX, ANA, ADMIN_PERMISSIONS), range(40)))
+
+    assert len({job.id for job in jobs}) == 1
+    assert len(console.jobs.list_jobs(ANA, READER)) == 1
 
 
 @pytest.mark.parametrize("key", ["", "x" * 201], ids=["empty", "long"])

@@ -12,10 +12,11 @@ from pydantic import TypeAdapter
 
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.selectors import LabelSelector
-from reconciler.output.fleet.model import FleetIndex, TargetEntry
+from reconciler.output.fleet.model import FleetIndex
 from reconciler.review.permissions import ADMIN_PERMISSIONS, PackageScope, Permissions, RoleRule
 from reconciler.review.restricted_index import RestrictedIndexes, mentions_any, restrict_index
-from tests.support.fleet_index import create_index, create_refusal, create_row, create_target
+from tests.support.fleet_index import create_index, create_row, create_target
+from tests.support.fleet_strategies import FLEETS, NAMES, RULES
 
 ADAPTER = TypeAdapter(FleetIndex)
 NORTH = LabelSelector((("region", "north"),))
@@ -109,52 +110,6 @@ def test_an_index_is_restricted_once_for_equal_permissions() -> None:
 
 def test_there_is_no_restricted_index_before_the_first_pass() -> None:
     assert RestrictedIndexes(lambda: None).find(Permissions(())) is None
-
-
-NAMES = ("berlin", "lisbon", "porto", "eu-west-1", "eu-west-10")
-ROLES = st.sampled_from(["viewer", "reviewer"])
-SELECTORS = st.sampled_from([LabelSelector(), NORTH, SOUTH])
-RULES = st.builds(
-    RoleRule,
-    role=ROLES,
-    targets=SELECTORS,
-    packages=st.sampled_from([(), ("web",), ("d*",), ("**",)]),
-    tenants=st.sampled_from([(), ("payments",), ("shop",)]),
-)
-
-
-@st.composite
-def build_targets(draw: st.DrawFn, name: str) -> TargetEntry:
-    """Return a target with packages whose reasons name other targets."""
-    rows = [
-        create_row(
-            name,
-            package,
-            change=draw(st.sampled_from(["", "update", "other"])),
-            tenant=draw(st.sampled_from(["", "payments", "shop"])),
-            refusals=(create_refusal(f"waits for {draw(st.sampled_from(NAMES))}"),),
-        )
-        for package in draw(st.sets(st.sampled_from(["web", "db"])))
-    ]
-    return create_target(name, {"region": draw(st.sampled_from(["north", "south"]))}, *rows)
-
-
-FLEETS = st.builds(
-    create_index,
-    st.tuples(*map(build_targets, NAMES)),
-    st.lists(
-        st.builds(
-            Finding,
-            code=st.just("A"),
-            message=st.sampled_from([f"see {name}" for name in NAMES]),
-            location=st.builds(
-                SourceLocation,
-                object=st.sampled_from([f"Repository/default/{name}" for name in NAMES]),
-                package=st.sampled_from([f"{name}/web" for name in NAMES]),
-            ),
-        )
-    ),
-)
 
 
 @settings(max_examples=100, deadline=None)
