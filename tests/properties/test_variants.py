@@ -73,11 +73,14 @@ def describe_effects(name: str, versions: Any) -> list[Any]:
     before, after = ({data["metadata"]["name"]: data for data in fill(files, name).values()} for files in versions)
     keys = sorted({*before, *after})
     effects = [(key, before.get(key), after.get(key)) for key in keys if before.get(key) != after.get(key)]
-    return sorted(replace_name(json.dumps(effect, sort_keys=True), name) for effect in effects)
+    return sorted(replace_name(json.dumps(effect), name) for effect in effects)
 
 
 def replace_name(text: str, name: str) -> str:
-    return text if name in VALUES else re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", TARGET, text)
+    """Return the JSON text with sorted keys and without the name of the target."""
+    if name not in VALUES:
+        text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", TARGET, text)
+    return json.dumps(json.loads(text), sort_keys=True)
 
 
 def has_unique_objects(name: str, versions: Any) -> bool:

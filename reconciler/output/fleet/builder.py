@@ -117,4 +117,4 @@ def _index_draft(
         package.record.tenant,
     )  # fmt: skip
     title = intern(str(replace(change, package=names.replace_cluster(package.package, ANY_TARGET))))
-    return IndexedDraft(member, shorten_digest(key), title, intern(change.owner), digest, content)
+    return IndexedDraft(member, intern(shorten_digest(key)), title, intern(change.owner), digest, content)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Container
 from functools import cached_property
 from sys import intern
-from typing import Any, TypeVar
+from typing import Any
 from weakref import WeakValueDictionary
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.changes.objects import read_file_objects
+from reconciler.output.changes.objects import ObjectChange, read_file_objects
 from reconciler.output.changes.package_changes import KptfileChange, PackageChanges, compare_packages
 from reconciler.output.entries import ConflictEntry
 from reconciler.output.fleet.model import VariantContent
@@ -20,8 +20,6 @@ from reconciler.output.plan.overview import build_comparison_key
 from reconciler.output.report.model import TargetNames
 from reconciler.output.review.open_drafts import DraftPackageDetails
 from reconciler.output.status.package_sections import format_task, read_inputs, read_text
-
-_Part = TypeVar("_Part")
 
 
 @dataclass(frozen=True)
@@ -122,23 +120,36 @@ class VariantPool:
         self._digests = {source: digest for source, digest in self._digests.items() if digest in digests}
 
     def share(self, content: VariantContent) -> VariantContent:
-        """Return an equal content whose parts are shared with other contents."""
+        """Return the content for the index. Its parts are shared with other contents."""
         changes = content.changes
-        objects = (
-            self._find_part((change.key, change.change_type, change.digest, change.files), change)
-            for change in changes.objects
-        )
-        kptfiles = (self._find_part(compute_digest([repr(change)]), change) for change in changes.kptfiles)
         return replace(
             content,
             action=intern(content.action),
-            changes=PackageChanges(tuple(objects), tuple(kptfiles), changes.files),
+            changes=PackageChanges(
+                tuple(map(self._share_object, changes.objects)),
+                tuple(map(self._share_kptfile, changes.kptfiles)),
+                changes.files,
+            ),
             causes=tuple(map(intern, content.causes)),
             config=intern(content.config),
         )
 
-    def _find_part(self, key: Hashable, part: _Part) -> _Part:
-        shared: _Part = self._parts.setdefault(key, part)
+    def _share_object(self, change: ObjectChange) -> ObjectChange:
+        # Without changed fields, only the digest differs between targets. The index contains no digests, because they
+        # are computed from values of Secrets.
+        key = (change.key, change.change_type, change.files, change.digest if change.fields else "")
+        shared: ObjectChange | None = self._parts.get(key)
+        if shared is None:
+            shared = self._parts[key] = replace(change, digest="")
+        return shared
+
+    def _share_kptfile(self, kptfile: KptfileChange) -> KptfileChange:
+        if kptfile.change_type != "changed":
+            # The name of a function contains the name of the target. Omit the fields, because all of them are new, or
+            # all of them are removed.
+            kptfile = KptfileChange(kptfile.path, kptfile.change_type, kptfile.upstream)
+        key = compute_digest([repr(kptfile)])
+        shared: KptfileChange = self._parts.setdefault(key, kptfile)
         return shared
 
 

@@ -222,6 +222,30 @@ def test_equal_drafts_share_the_parts_of_their_contents() -> None:
     assert first is second
 
 
+def test_index_contains_no_digests_of_objects() -> None:
+    # A short value of a Secret can be guessed from a digest.
+    for entry in index_targets(build_draft("eu"), build_draft("us", {}, AFTER)):
+        assert {change.digest for change in entry.drafts[0].content.changes.objects} == {""}
+
+
+def test_objects_with_different_changes_are_not_shared() -> None:
+    other = {"d.yaml": format_deployment(image="web:3")}
+    one, two = index_targets(build_draft("eu"), build_draft("us", after=other))
+
+    lines = [entry.drafts[0].content.changes.format_summary_lines() for entry in (one, two)]
+    assert ["web:2" in lines[0][0], "web:3" in lines[1][0]] == [True, True]
+
+
+def test_fields_of_a_new_kptfile_are_omitted() -> None:
+    kptfile = {"Kptfile": "kind: Kptfile\npipeline: {mutators: [{image: a}]}\n"}
+    new, changed = index_targets(
+        build_draft("eu", {}, kptfile), build_draft("us", {"Kptfile": "kind: Kptfile\n"}, kptfile)
+    )
+
+    fields = [entry.drafts[0].content.changes.kptfiles[0].fields for entry in (new, changed)]
+    assert [len(found) for found in fields] == [0, 1]
+
+
 def test_content_has_the_names_of_its_own_target() -> None:
     drafts = [build_draft(name, {}, plugin(name)) for name in ("eu", "us")]
     one, two = index_targets(*drafts)
