@@ -16,8 +16,10 @@ from reconciler.output.fleet.model import DraftMember, FleetIndex, TargetEntry
 from reconciler.output.fleet.variants import VariantPool
 from reconciler.output.report.model import ReportCluster
 from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
+from tests.support.components import components_drafted
 from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.presets import presets_drafted, presets_published
+from tests.support.templates import templates_drafted
 from tests.support.world import CLUSTERS, World, config_map, injected_set, package, repository
 
 
@@ -265,3 +267,27 @@ def test_removals_of_one_preset_are_one_change(tmp_path: Path) -> None:
 
     assert list_members(index) == {"delete plugins/metrics-*": [["berlin", "oslo"]]}
     assert index.changes[0].risk.risk_class == "deletion"
+
+
+def test_components_of_equal_environments_are_one_variant(tmp_path: Path) -> None:
+    index = update(world := begin(tmp_path, components_drafted), world.create_indexer())
+
+    assert list_members(index) == {
+        "install components/production/shop/cart": [["lisbon", "oslo"]],
+        "install components/production/shop/feed": [["lisbon", "oslo"]],
+        "install components/production/shop/till": [["lisbon", "oslo"]],
+        "install components/staging/shop/cart": [["berlin"]],
+        "install components/staging/shop/till": [["berlin"]],
+    }
+
+
+def test_packages_with_kafka_templates_are_one_variant(tmp_path: Path) -> None:
+    index = update(world := begin(tmp_path, templates_drafted), world.create_indexer())
+
+    # Each PackageVariant has the name of its cluster in its own name.
+    assert list_members(index) == {
+        "install brokers v1": [["berlin", "lisbon"]],
+        "install kafka v1": [["berlin", "lisbon"]],
+        "install readers v1": [["berlin", "lisbon"]],
+        "install metrics v1": [["lisbon"]],
+    }
