@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.inspect.package_content import PackageContentReader
+from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.reconcile.remotes.targets import DraftReader
 from reconciler.review.people import Reviewer
 from reconciler.review.restricted_index import RestrictedIndexes
@@ -50,6 +51,7 @@ class Console:
         config: str,
         state: ServiceState,
         wake_pass: Callable[[], None],
+        command_options: Sequence[str],
         clock: Callable[[], float],
     ) -> None:
         if not is_loopback(settings.listen_address):
@@ -68,6 +70,7 @@ class Console:
             authenticator=LocalAuthenticator(Reviewer(*build_git_options(settings).author)),
             contents=build_content_reader(settings, config, indexer),
             packages=build_package_reader(settings, config, indexer),
+            explainer=ValueExplainer(command_options),
             confirmations=reviews.confirmations,
             jobs=reviews.jobs,
             wake_pass=wake_pass,
@@ -93,19 +96,21 @@ def build_console(
     config: str,
     state: ServiceState,
     wake_pass: Callable[[], None],
+    command_options: Sequence[str] = (),
     clock: Callable[[], float] = time.time,
 ) -> Console | None:
     """Build the console. Return None if it is disabled, or if the service has no HTTP server.
 
     Args:
         wake_pass: Requests a pass.
+        command_options: The options with which other commands use the same config, settings and repositories.
 
     Raises:
         SettingsError: The settings of the console are not safe.
     """
     if not (settings.console.enabled and settings.listen_address):
         return None
-    return Console(settings, config, state, wake_pass, clock)
+    return Console(settings, config, state, wake_pass, command_options, clock)
 
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:

@@ -95,7 +95,9 @@ def _serve(folder: Path) -> int:
     def announce(port: int) -> None:
         click.echo(_CONSOLE_TEXT.format(port=port), nl=False)
 
-    return run.run_service(lambda: _add_console(_read_settings(folder)), announce=announce)
+    names = {"--config": "config", "--fleet": "fleet.git", "--cache": ".cache"}
+    options = tuple(text for option, name in names.items() for text in (option, str(folder / name)))
+    return run.run_service(lambda: _add_console(_read_settings(folder)), None, options, announce=announce)
 
 
 def _add_console(settings: Settings) -> Settings:

@@ -80,12 +80,15 @@ def command(
     def load_settings() -> Settings:
         return read_settings(settings_file, config=config, fleet=fleet, cache=cache, shard=shard)
 
-    return run_service(load_settings, settings_file, is_read_only=is_read_only)
+    options = {"--config": config, "--fleet": fleet, "--settings": settings_file, "--cache": cache}
+    command_options = tuple(text for name, value in options.items() if value for text in (name, value))
+    return run_service(load_settings, settings_file, command_options, is_read_only=is_read_only)
 
 
 def run_service(
     load_settings: Callable[[], Settings],
     settings_file: str | None = None,
+    command_options: tuple[str, ...] = (),
     *,
     is_read_only: bool = False,
     announce: Callable[[int], None] | None = None,
@@ -95,6 +98,7 @@ def run_service(
     Args:
         load_settings: Loads the settings at the start and at each reload.
         settings_file: The settings file, for the log.
+        command_options: The options with which other commands use the same config, settings and repositories.
         announce: Receives the port on which the server listens. It is 0 if the service has no server.
 
     Raises:
@@ -110,7 +114,7 @@ def run_service(
             server = bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK))
             stack.enter_context(server)
             traces = stack.enter_context(bootstrap_tracing.TraceExport())
-            parts = _Parts(server, state, wakeups, pass_reporter.PassReporter(), notifier, traces)
+            parts = _Parts(server, state, wakeups, pass_reporter.PassReporter(), notifier, traces, command_options)
             settings = load_settings()
             set_up_logs(settings, service=True)
             # Invalid settings end the command. If settings become invalid later, the service continues with the
@@ -136,6 +140,7 @@ class _Parts:
     reporter: PassReporter
     notifier: SystemdNotifier
     traces: TraceExport
+    command_options: tuple[str, ...] = ()
     settings: Settings | None = None
 
 
@@ -172,7 +177,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)
     heartbeat = bootstrap_heartbeat.build_heartbeat(settings, services.inputs, is_read_only=state.is_read_only)
     console = bootstrap_console.build_console(
-        settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW)
+        settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW), parts.command_options
     )
 
     def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:

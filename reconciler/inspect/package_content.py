@@ -11,7 +11,9 @@ from reconciler.inspect.publications import read_publication
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.diffs import mask_file_documents
+from reconciler.output.fleet.field_rows import FieldRow, list_field_rows
 from reconciler.output.fleet.publications import Publication
+from reconciler.output.json_data import mask_secrets
 from reconciler.output.text import format_object
 from reconciler.packages.package import is_krm_file
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages, parse_package_status
@@ -22,15 +24,18 @@ from reconciler.reconcile.remotes.targets import DraftReader
 
 @dataclass(frozen=True)
 class PublishedResource:
-    """A resource of a package. Secrets in the text are masked.
+    """A resource of a package. Secrets in the text and in the fields are masked.
 
     Attributes:
         title: The resource as `Kind namespace/name`.
+        reference: The resource as `Kind/namespace/name`, or as `Kind/name` if it has no namespace.
     """
 
     title: str
+    reference: str
     file: str
     text: str
+    fields: tuple[FieldRow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -103,4 +108,7 @@ def _read_package(package: TargetPackage, remote: Remote) -> PublishedPackage:
 def _list_resources(files: FileTree) -> Iterator[PublishedResource]:
     for path, file in files.items():
         for document in mask_file_documents(path, file.data) if is_krm_file(path) else ():
-            yield PublishedResource(format_object(document.object_key), path, document.text)
+            key = document.object_key
+            reference = "/".join(filter(None, (key.kind, key.namespace, key.name)))
+            fields = list_field_rows(mask_secrets(document.data))
+            yield PublishedResource(format_object(key), reference, path, document.text, fields)

@@ -48,7 +48,9 @@ def crawl(console: ConsoleClient) -> dict[str, str]:
         pages[path] = response.text
         if response.headers["content-type"].startswith("text/html"):
             base = path.partition("?")[0]
-            waiting += [base + link if link.startswith("?") else link for link in sorted(parse(response.text).links)]
+            links = [base + link if link.startswith("?") else link for link in sorted(parse(response.text).links)]
+            # Each explanation of a value starts a process.
+            waiting += [link for link in links if "pointer=" not in link]
     return pages
 
 
@@ -95,6 +97,7 @@ def test_every_link_leads_to_a_page_without_forbidden_elements(console: ConsoleC
         pytest.param("/targets/berlin", ["clusters/berlin", "PackageVariantSet default/gateway"], id="target"),
         pytest.param("/targets/berlin/packages/gateway", ["Deployment gateway", "kind: Deployment"], id="package"),
         pytest.param("/targets/berlin/packages/gateway?view=history", ["v1", "Ada"], id="history"),
+        pytest.param("/targets/berlin/packages/gateway?view=fields", ["replicas", "[0]"], id="fields"),
         pytest.param("/targets/berlin/packages/gateway?view=files", ["deployment.yaml", "Kptfile"], id="files"),
         pytest.param("/findings?severity=error", ["UpstreamNotFound"], id="errors"),
         pytest.param("/findings?q=nothing-like-this", ["No finding matches 1 filter"], id="findings-without-match"),
@@ -129,6 +132,31 @@ def test_unknown_names_have_the_status_404(path: str, console: ConsoleClient) ->
 
     assert response.status_code == 404
     assert "There is no" in response.text
+
+
+def test_a_value_has_the_steps_that_set_it(console: ConsoleClient) -> None:
+    path = "/targets/berlin/packages/gateway?resource=Deployment/gateway&pointer=/spec/replicas"
+    text = console.get(path).text
+
+    assert "gateway/deployment.yaml:6" in text
+    assert "upstream" in text
+    assert "effective" in text
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        pytest.param("resource=Deployment/none&pointer=/spec", "Deployment/none", id="unknown-resource"),
+        pytest.param("resource=--help&pointer=/spec", "--help", id="option-as-resource"),
+        pytest.param("resource=Deployment/gateway&pointer=/spec/none", "/spec/none", id="unknown-value"),
+    ],
+)
+def test_a_value_that_cannot_be_explained_has_a_reason(query: str, message: str, console: ConsoleClient) -> None:
+    response = console.get(f"/targets/berlin/packages/gateway?{query}")
+
+    assert response.status_code == 200
+    assert 'class="banner error"' in response.text
+    assert message in response.text
 
 
 def test_a_target_that_cannot_be_read_keeps_its_packages(tmp_path: Path) -> None:

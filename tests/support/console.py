@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import httpx
 
+from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
@@ -53,6 +54,7 @@ class ConsoleClient:
             authenticator=LocalAuthenticator(ADA),
             contents=world.create_content_reader(indexer),
             packages=world.create_package_reader(indexer),
+            explainer=ValueExplainer(world.command_options),
             confirmations=confirmations,
             jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),
             wake_pass=self._request_pass,

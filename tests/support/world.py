@@ -406,6 +406,12 @@ class World:
         return build_console_reviews(self._read_settings(), self.source, wake_pass, lambda: self.now)
 
     @property
+    def command_options(self) -> tuple[str, ...]:
+        """The options with which a command uses this fleet."""
+        places = {"--config": self.config, "--fleet": self.fleet, "--cache": self.folder / "cache"}
+        return tuple(text for option, path in places.items() for text in (option, str(path)))
+
+    @property
     def source(self) -> str:
         """The location of the config for passes."""
         return str(self.config)

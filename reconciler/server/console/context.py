@@ -12,6 +12,7 @@ from reconciler.server.console.people import Authenticator
 if TYPE_CHECKING:
     from reconciler.inspect.draft_content import DraftContentReader
     from reconciler.inspect.package_content import PackageContentReader
+    from reconciler.inspect.value_explainer import ValueExplainer
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.review.confirmations import ConfirmationStore
     from reconciler.review.jobs import ReviewJobs
@@ -29,6 +30,7 @@ class ConsoleContext:
         index_thread: Builds the index of the fleet.
         contents: Reads the contents of drafts.
         packages: Reads published packages.
+        explainer: Explains values of packages.
         confirmations: The actions that people have not confirmed yet.
         jobs: Applies confirmed actions.
         wake_pass: Requests a pass.
@@ -42,6 +44,7 @@ class ConsoleContext:
     authenticator: Authenticator
     contents: DraftContentReader
     packages: PackageContentReader
+    explainer: ValueExplainer
     confirmations: ConfirmationStore
     jobs: ReviewJobs
     wake_pass: Callable[[], None]

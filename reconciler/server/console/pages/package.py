@@ -7,11 +7,11 @@ from reconciler.inspect.package_content import PackageMissingError, PublishedPac
 from reconciler.output.report.explanations import build_explanation
 from reconciler.output.report.model import ReportTarget
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
-from reconciler.server.console.listing import read_choice
+from reconciler.server.console.listing import read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.missing import build_missing_page
 
-_VIEWS = ("resources", "values", "history", "files")
+_VIEWS = ("resources", "fields", "values", "history", "files")
 
 
 def build_page(page: PageRequest) -> PageContent:
@@ -21,6 +21,14 @@ def build_page(page: PageRequest) -> PageContent:
     row = target.by_package.get(package) if target else None
     if target is None or row is None:
         return build_missing_page("package", f"{name}/{package}")
+    query = page.request.query_params
+    resource, pointer = read_text(query, "resource"), read_text(query, "pointer")
+    if resource and pointer:
+        explanation = page.context.explainer.explain(name, package, resource, pointer)
+        return PageContent(
+            "value.html",
+            {"target": target, "row": row, "resource": resource, "pointer": pointer, "explanation": explanation},
+        )
     content, error = _read(page, name, package)
     return PageContent(
         "package.html",
@@ -30,7 +38,7 @@ def build_page(page: PageRequest) -> PageContent:
             "content": content,
             "error": error,
             "explanation": build_explanation(ReportTarget(name, package), content.status),
-            "view": read_choice(page.request.query_params, "view", _VIEWS, "resources"),
+            "view": read_choice(query, "view", _VIEWS, "resources"),
             "views": _VIEWS,
             "findings": [finding for finding in page.index.findings if finding.location.package == f"{name}/{package}"],
         },

@@ -1,0 +1,75 @@
+"""Explains a value of a package with the command `reconciler explain` in a process of its own.
+
+A process can be stopped after a time limit, and its work does not delay the passes of the service.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from shlex import quote
+from threading import BoundedSemaphore
+from typing import Any
+
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.processes.process import ProcessLimits, ProcessSpec, ProcessTimeoutError, run_process
+
+_MAX_PROCESSES = 2
+_LIMITS = ProcessLimits(seconds=10.0, memory_bytes=0, output_bytes=8 * 1024 * 1024)
+
+
+@dataclass(frozen=True)
+class ValueExplanation:
+    """The result of `reconciler explain -o json`, or the reason why there is none.
+
+    Attributes:
+        values: The explained values, in the form of the JSON output.
+        command: The command that prints the explanation.
+        error: The reason why the value cannot be explained. "" if it was explained.
+    """
+
+    command: str
+    values: tuple[Mapping[str, Any], ...] = ()
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    error: str = ""
+
+
+class ValueExplainer:
+    """Runs the command for several threads. At most two processes run at the same time.
+
+    Args:
+        options: The command-line options that locate the config, the settings and the repositories.
+    """
+
+    def __init__(self, options: Sequence[str], limits: ProcessLimits = _LIMITS) -> None:
+        self._options = tuple(options)
+        self._limits = limits
+        self._processes = BoundedSemaphore(_MAX_PROCESSES)
+
+    def explain(self, target: str, package: str, resource: str, pointer: str) -> ValueExplanation:
+        """Return the explanation of a value.
+
+        Args:
+            resource: The resource as `Kind/name` or `Kind/namespace/name`.
+            pointer: The JSON pointer of the value.
+        """
+        arguments = (f"{target}/{package}", resource, pointer)
+        command = " ".join(("reconciler explain", *map(quote, (*self._options, *arguments))))
+        options = ("explain", "--offline", "-o", "json", *self._options)
+        spec = ProcessSpec((sys.executable, "-m", "reconciler", *options, "--", *arguments))
+        if not self._processes.acquire(timeout=self._limits.seconds):
+            return ValueExplanation(command, error="too many values are being explained; try again in a minute")
+        try:
+            result = run_process(spec, b"", self._limits)
+        except ProcessTimeoutError:
+            seconds = round(self._limits.seconds)
+            return ValueExplanation(command, error=f"the explanation takes longer than {seconds} seconds")
+        finally:
+            self._processes.release()
+        try:
+            data = json.loads(result.output)
+        except ValueError:
+            error = "the explanation is too large" if result.is_too_large else result.stderr.strip()
+            return ValueExplanation(command, error=error or f"the command ended with status {result.exit_code}")
+        return ValueExplanation(command, tuple(data["items"]), data["summary"])
