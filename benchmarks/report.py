@@ -52,7 +52,7 @@ def main(clusters: int, packages: int, regions: int, folder: Path | None, as_jso
     with open_folder(folder) as place:
         world = place / "world"
         build_world(world, Sizes(clusters, regions, 5, 1))
-        _write_sets(world, packages)
+        write_sets(world, packages)
         measures = list(_measures(world))
     if as_json:
         click.echo(json.dumps([asdict(item) for item in measures], indent=2))
@@ -66,7 +66,8 @@ def main(clusters: int, packages: int, regions: int, folder: Path | None, as_jso
         )
 
 
-def _write_sets(world: Path, packages: int) -> None:
+def write_sets(world: Path, packages: int) -> None:
+    """Write the set of the fleet as often as each cluster has packages."""
     sets = [_set(index) for index in range(packages)]
     (world / "config" / "set.yaml").write_text("---\n".join(sets))
 
@@ -79,17 +80,18 @@ def _set(index: int) -> str:
 def _measures(world: Path) -> Iterator[Measure]:
     _run(world, "sync", *PLACES)
     yield _report(world, "drafted")
-    _publish(world)
+    publish_drafts(world)
     change_a_region(world)
     _run(world, "sync", *PLACES)
     yield _report(world, "published")
 
 
-def _publish(world: Path) -> None:
-    """Set every target branch to the head of its draft, as a fast-forward merge does."""
+def publish_drafts(world: Path, drafts: str = "") -> None:
+    """Set target branches to the heads of their drafts, as a fast-forward merge does. The default is every branch."""
     fleet = world / "fleet-0.git"
+    pattern = f"refs/heads/drafts/{drafts}"
     rows = subprocess.check_output(
-        ["git", "for-each-ref", "--format=%(objectname) %(refname:lstrip=3)", "refs/heads/drafts"], cwd=fleet, text=True
+        ["git", "for-each-ref", "--format=%(objectname) %(refname:lstrip=3)", pattern], cwd=fleet, text=True
     )
     updates = [f"update refs/heads/clusters/{name} {head}\n" for head, name in map(str.split, rows.splitlines())]
     subprocess.run(["git", "update-ref", "--stdin"], cwd=fleet, input="".join(updates), text=True, check=True)
