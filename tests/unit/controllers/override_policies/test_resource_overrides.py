@@ -1,15 +1,17 @@
-"""Tests of overrides for many clusters: clusters with equal rules share one result, and the results stay correct."""
+"""Tests of the overrides of one resource: its stages and its identity, and results that many clusters share."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from reconciler.controllers.clusters.selection import Cluster
 from reconciler.controllers.override_policies.package_overrides import PackageOverrider
 from reconciler.controllers.override_policies.read_policies import build_override_policy_key
+from reconciler.controllers.override_policies.resource_overrides import MAX_ANNOTATIONS_BYTES
 from reconciler.controllers.override_policies.rollout import RuleId
 from reconciler.krm.yaml import emit
 from tests.unit.controllers.override_policies.override_world import (
@@ -17,6 +19,7 @@ from tests.unit.controllers.override_policies.override_world import (
     attach_policy,
     build_policy,
     build_tree,
+    override_data,
     override_package,
     read_policies,
 )
@@ -69,3 +72,83 @@ def test_result_does_not_depend_on_earlier_results(
         had = [build_override_policy_key("ClusterOverridePolicy", "", "lost")]
         alone = override_package(files, policies, cluster, texts=item, had=had)
         assert overriding.override(files, cluster, item, had) == alone
+
+
+SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}, "data": {"f.json": '{"a": 1}'}}
+ADD_LABEL = {"labels": [{"operator": "addIfAbsent", "value": {"team": "a"}}]}
+SET_FIELD = {"fields": [{"fieldPath": "/data/f.json", "json": [{"subPath": "/a", "value": 2}]}]}
+
+
+def test_each_item_has_a_stage_and_its_changes() -> None:
+    resource = override_data(SETTINGS, ADD_LABEL, SET_FIELD)
+
+    label, field = (f"spec.overrideRules[{path}" for path in ("0].overriders.labels[0]", "1].overriders.fields[0]"))
+    labeled = {**SETTINGS, "metadata": {"name": "settings", "labels": {"team": "a"}}}
+    policy = f"ClusterOverridePolicy/{POLICY}"
+    assert [(stage.policy, stage.item_path, stage.data) for stage in resource.stages] == [
+        ("", "", SETTINGS),
+        (policy, label, labeled),
+        (policy, field, {**labeled, "data": {"f.json": '{"a": 2}'}}),
+    ]
+    assert [(step.source_name, step.source_item, step.pointer) for step in resource.steps] == [
+        (policy, label, "/metadata/labels/team"),
+        (policy, field, "/data/f.json!/a"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("patch", "field", "change"),
+    [
+        pytest.param(
+            {"operator": "replace", "path": "/metadata", "value": {"name": "x"}},
+            "/metadata/name",
+            'from "settings" to "x"',
+            id="changed",
+        ),
+        pytest.param(
+            {"operator": "remove", "path": "/metadata"}, "/metadata/name", 'from "settings" to absent', id="removed"
+        ),
+        pytest.param(
+            {"operator": "replace", "path": "/metadata", "value": {"name": "settings", "generateName": "s-"}},
+            "/metadata/generateName",
+            'from absent to "s-"',
+            id="added",
+        ),
+    ],
+)
+def test_identity_change_names_the_item_and_the_values(patch: dict[str, Any], field: str, change: str) -> None:
+    resource = override_data(SETTINGS, ADD_LABEL, {"jsonpatch": [patch]}, SET_FIELD)
+
+    [finding] = [entry for entry in resource.findings if entry.code == "IdentityChanged"]
+    item = f"ClusterOverridePolicy/{POLICY} spec.overrideRules[1].overriders.jsonpatch[0]"
+    assert finding.message == f"{item}: an override must not change {field} {change}"
+    assert finding.location.pointer == field
+
+
+def add_annotation(size: int) -> dict[str, Any]:
+    """Return an overrider that adds one annotation, whose key and value have `size` bytes."""
+    return {"annotations": [{"operator": "addIfAbsent", "value": {"a": "x" * (size - 1)}}]}
+
+
+@pytest.mark.parametrize(
+    ("data", "overrider", "findings"),
+    [
+        pytest.param(SETTINGS, add_annotation(MAX_ANNOTATIONS_BYTES), [], id="at-the-limit"),
+        pytest.param(
+            SETTINGS,
+            add_annotation(MAX_ANNOTATIONS_BYTES + 1),
+            [("/metadata/annotations", "keys and values of all annotations must have at most 262144 bytes")],
+            id="above-the-limit",
+        ),
+        pytest.param(
+            {**SETTINGS, "metadata": {"name": "settings", "annotations": {"a": "x" * MAX_ANNOTATIONS_BYTES}}},
+            ADD_LABEL,
+            [],
+            id="unchanged-annotations-are-not-counted",
+        ),
+    ],
+)
+def test_size_of_annotations(data: Any, overrider: dict[str, Any], findings: list[tuple[str, str]]) -> None:
+    resource = override_data(data, overrider)
+
+    assert [(finding.location.pointer, finding.message) for finding in resource.findings] == findings
