@@ -76,6 +76,7 @@ class Console:
             wake_pass=wake_pass,
             csrf=CsrfTokens(),
             indexes=RestrictedIndexes(lambda: index_thread.index),
+            contact=reviews.contact,
             clock=clock,
         )
         self._index_thread.start()

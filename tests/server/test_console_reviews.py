@@ -11,7 +11,7 @@ from reconciler.krm.selectors import LabelSelector
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server.console.people import Session
-from tests.support.console import ADA, ConsoleClient, find_value, open_console
+from tests.support.console import ADA, ConsoleClient, find_value, open_console, sign_in
 from tests.support.git_repositories import git, read_refs
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import World
@@ -103,14 +103,6 @@ def test_the_confirmation_of_another_person_is_not_shown(console: ConsoleClient)
     sign_in(console, other)
 
     assert console.get(confirmation).status_code == 410
-
-
-def sign_in(console: ConsoleClient, session: Session) -> None:
-    class Fixed:
-        def authenticate(self, _request: object) -> Session:
-            return session
-
-    console.context = replace(console.context, authenticator=Fixed())
 
 
 def test_a_reviewer_sees_and_approves_only_permitted_targets(world: World, console: ConsoleClient) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from urllib.parse import urlencode
 
 import httpx
@@ -17,7 +18,7 @@ from reconciler.server.api.routes import create_api_routes
 from reconciler.server.application import create_app
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.forms import CsrfTokens
-from reconciler.server.console.people import LocalAuthenticator
+from reconciler.server.console.people import LocalAuthenticator, Session
 from reconciler.server.console.routes import create_console_routes
 from reconciler.server.limits import ServerLimits
 from reconciler.server.request_origin import build_origin_rules
@@ -106,6 +107,16 @@ def find_value(text: str, name: str) -> str:
     """Return the value of a hidden field in a page."""
     match = re.search(rf'name="{name}" value="([^"]*)"', text)
     return match[1] if match else ""
+
+
+def sign_in(console: ConsoleClient, session: Session) -> None:
+    """Let all requests have this session."""
+
+    class Fixed:
+        def authenticate(self, _request: object) -> Session:
+            return session
+
+    console.context = replace(console.context, authenticator=Fixed())
 
 
 def open_console(world: World) -> ConsoleClient:

@@ -36,6 +36,7 @@ class ConsoleContext:
         wake_pass: Requests a pass.
         csrf: The tokens of forms.
         indexes: Returns the part of the newest index that a person may read.
+        contact: How people can ask for a role.
         clock: Returns seconds since 1970.
     """
 
@@ -50,6 +51,7 @@ class ConsoleContext:
     wake_pass: Callable[[], None]
     csrf: CsrfTokens
     indexes: RestrictedIndexes
+    contact: str = ""
     clock: Callable[[], float] = time.time
 
     @property

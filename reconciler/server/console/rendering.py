@@ -63,6 +63,12 @@ def render_page(
     return HTMLResponse(text, status, {"Cache-Control": "private, no-cache"})
 
 
+def render_plain_page(template: str, values: Mapping[str, Any], status: HTTPStatus) -> Response:
+    """Return a page for people who may not read the fleet. It contains no data of the fleet."""
+    text = _load_environment().get_template(template).render(**values)
+    return HTMLResponse(text, status, {"Cache-Control": "no-store"})
+
+
 @cache
 def _load_environment() -> Environment:
     environment = Environment(

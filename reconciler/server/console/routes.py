@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from reconciler.review.people import Reviewer
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.events import EVENTS_PATH, EventStreams
 from reconciler.server.console.forms import Form, read_form
@@ -28,7 +29,7 @@ from reconciler.server.console.pages import (
     system,
     targets,
 )
-from reconciler.server.console.rendering import read_static_file, render_page
+from reconciler.server.console.rendering import read_static_file, render_page, render_plain_page
 from reconciler.server.console.security import SecurityHeaders
 
 _STATIC_SECONDS = 31_536_000
@@ -117,14 +118,22 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
 
 
 def _open_page(request: Request, context: ConsoleContext) -> PageRequest | Response:
-    """Return the request with its session and its index, or the response if there is no session or no index."""
+    """Return the request with its session and its index, or the response if there is no session, role or index."""
     session = context.authenticator.authenticate(request)
     if session is None:
         raise HTTPException(HTTPStatus.UNAUTHORIZED)
+    if session.permissions.role is None:
+        return _render_no_role(session.person, context)
     whole_index, index = context.index, context.indexes.find(session.permissions)
     if whole_index is None or index is None:
         return render_page(request, "waiting.html", context, session, {})
     return PageRequest(request, context, session, index, whole_index)
+
+
+def _render_no_role(person: Reviewer, context: ConsoleContext) -> Response:
+    name = person.name or person.email or person.subject
+    values = {"name": name, "email": person.email, "contact": context.contact}
+    return render_plain_page("no_role.html", values, HTTPStatus.FORBIDDEN)
 
 
 def _respond(request: Request, page: Page, context: ConsoleContext) -> Response:
