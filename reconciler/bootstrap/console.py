@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler.bootstrap.console_authentication import build_authenticator
 from reconciler.bootstrap.console_reviews import build_console_reviews
-from reconciler.bootstrap.options import build_git_options
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.draft_content import DraftContentReader
@@ -17,14 +17,10 @@ from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.reconcile.remotes.targets import DraftReader
-from reconciler.review.people import Reviewer
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.forms import CsrfTokens
-from reconciler.server.console.people import LocalAuthenticator
-from reconciler.server.request_origin import is_loopback
 from reconciler.service.index_thread import IndexThread
-from reconciler.settings import SettingsError
 
 if TYPE_CHECKING:
     from reconciler.git.errors import GitError
@@ -54,20 +50,16 @@ class Console:
         command_options: Sequence[str],
         clock: Callable[[], float],
     ) -> None:
-        if not is_loopback(settings.listen_address):
-            raise SettingsError(
-                "console.enabled: the console has no authentication, so `server.listen` must be an address of this"
-                f' machine, for example 127.0.0.1:8080, not "{settings.listen_address}"'
-            )
+        reviews = build_console_reviews(settings, config, wake_pass, clock)
+        authenticator = build_authenticator(settings, reviews.find_permissions, clock)
         indexer = build_fleet_indexer(settings, config)
         self._index_thread = index_thread = IndexThread(indexer)
         self._clock = clock
-        reviews = build_console_reviews(settings, config, wake_pass, clock)
         self._jobs = reviews.jobs
         self.context = ConsoleContext(
             state=state,
             index_thread=index_thread,
-            authenticator=LocalAuthenticator(Reviewer(*build_git_options(settings).author)),
+            authenticator=authenticator,
             contents=build_content_reader(settings, config, indexer),
             packages=build_package_reader(settings, config, indexer),
             explainer=ValueExplainer(command_options),

@@ -92,6 +92,7 @@ COMMANDS = {
     "reject": "Reject proposed drafts, or delete drafts.",
     "ssh-keyscan": "Print the SSH keys of hosts for review.",
     "notify": "Send a sample message to a notification channel.",
+    "token": "Create access tokens of the console.",
     "schema": "Print the JSON Schemas of all kinds.",
     "pkg": "Get, update, render or compare one package.",
 }

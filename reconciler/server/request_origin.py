@@ -19,6 +19,7 @@ from reconciler.server.request_limits import CLOSE
 PATHS_FOR_ALL_HOSTS = frozenset({"/healthz", "/readyz", "/metrics", "/hooks"})
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the names of these addresses, not a socket
+_FROM_TRUSTED_PROXY = "reconciler.is_from_trusted_proxy"
 
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -88,9 +89,16 @@ class OriginCheck:
         if scope["path"] not in PATHS_FOR_ALL_HOSTS and not rules.allows_host(headers.get("host", "")):
             await Response(status_code=HTTPStatus.MISDIRECTED_REQUEST, headers=CLOSE)(scope, receive, send)
             return
-        if scope["client"] and rules.trusts(scope["client"][0]):
+        is_from_proxy = bool(scope["client"] and rules.trusts(scope["client"][0]))
+        scope[_FROM_TRUSTED_PROXY] = is_from_proxy
+        if is_from_proxy:
             _apply_forwarded_headers(scope, headers, rules)
         await self._app(scope, receive, send)
+
+
+def is_from_trusted_proxy(scope: Scope) -> bool:
+    """Return whether a trusted proxy has sent the request to this server. `OriginCheck` must have processed it."""
+    return bool(scope.get(_FROM_TRUSTED_PROXY))
 
 
 def _apply_forwarded_headers(scope: Scope, headers: Headers, rules: OriginRules) -> None:

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import re
+from operator import attrgetter
+from typing import Annotated, Literal
 
-from pydantic import field_validator, model_validator
+from pydantic import AfterValidator, field_validator, model_validator
 
 from reconciler.krm import selectors
 from reconciler.settings.declaration import SettingList, SettingsGroup, declare
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+# The setting that each mode of authentication requires.
+_REQUIRED_FILES = {"tokens": "token_file", "proxy": "proxy.secret_file"}
+
+
+def _check_header_name(value: str) -> str:
+    if not _HEADER_NAME.fullmatch(value):
+        raise ValueError("must be the name of a header, for example X-Forwarded-User")
+    return value
+
+
+HeaderName = Annotated[str, AfterValidator(_check_header_name)]
 
 # The fields that limit a rule of each role.
 _LIMITS = {
@@ -49,6 +64,27 @@ class ConsoleRole(SettingsGroup):
         return self
 
 
+class ConsoleProxySettings(SettingsGroup):
+    """The mode `proxy`: a reverse proxy in `server.trusted_proxies` identifies people and sends headers."""
+
+    secret_file: str = declare(
+        "",
+        "The file with the secrets that the proxy shares with the service, one per line. The proxy sends one of them "
+        "with each request. The service reads the file again after a change.",
+    )
+    secret_header: HeaderName = declare("X-Proxy-Secret", "The header with the secret.")
+    user_header: HeaderName = declare("X-Forwarded-User", "The header with the stable ID of the person.")
+    name_header: HeaderName = declare(
+        "X-Forwarded-Preferred-Username", "The header with the name of the person. Without it, the name is the ID."
+    )
+    email_header: HeaderName = declare(
+        "X-Forwarded-Email", "The header with the mail address of the person. The proxy must have verified it."
+    )
+    groups_header: HeaderName = declare(
+        "X-Forwarded-Groups", "The header with the groups of the person, separated by commas."
+    )
+
+
 class ConsoleSettings(SettingsGroup):
     """The web console, which the HTTP server of the service serves. People review drafts with it."""
 
@@ -57,6 +93,18 @@ class ConsoleSettings(SettingsGroup):
         "Whether the service serves the console. Without authentication, the console requires a listen address of "
         "this machine, such as 127.0.0.1:8080.",
     )
+    auth: SettingList[Literal["none", "tokens", "proxy"]] = declare(
+        ("none",),
+        "How people and programs are identified. none: no authentication; every request is a request of one admin. "
+        "tokens: access tokens of programs (`console.token_file`). proxy: headers of a reverse proxy "
+        "(`console.proxy`). Several modes can be combined, except none.",
+    )
+    token_file: str = declare(
+        "",
+        "The file with the access tokens, one line name:role:selector:sha256(token):expiry per token. `reconciler "
+        "token create` creates tokens and their lines. The service reads the file again after a change.",
+    )
+    proxy: ConsoleProxySettings = ConsoleProxySettings()
     roles: SettingList[ConsoleRole] = declare(
         (),
         "The roles of people, for example [{role: reviewer, groups: [payments], targets: stage=prod}]. A rule "
@@ -77,3 +125,19 @@ class ConsoleSettings(SettingsGroup):
         "How people can ask for a role, for example a mail address. The console shows this text to people who have no "
         "role.",
     )
+
+    @field_validator("auth")
+    @classmethod
+    def _check_modes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value or ("none" in value and len(value) > 1):
+            raise ValueError(
+                "must contain at least one mode; `none` must be the only mode, for example [proxy, tokens]"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _check_required_files(self) -> ConsoleSettings:
+        for mode, name in _REQUIRED_FILES.items():
+            if mode in self.auth and not attrgetter(name)(self):
+                raise ValueError(f"must contain `{name}`, because `auth` contains `{mode}`")
+        return self

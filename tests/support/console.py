@@ -9,10 +9,13 @@ from urllib.parse import urlencode
 
 import httpx
 
+from reconciler.bootstrap.console_authentication import build_authenticator
+from reconciler.bootstrap.console_reviews import build_role_rules
 from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
+from reconciler.review.permissions import find_permissions
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.api.routes import create_api_routes
 from reconciler.server.application import create_app
@@ -25,12 +28,15 @@ from reconciler.server.request_origin import build_origin_rules
 from reconciler.service.fleet_view import FleetView, PassRecord
 from reconciler.service.index_thread import IndexThread
 from reconciler.service.state import ServiceState
+from reconciler.settings import Settings
 from tests.support.asgi_client import request
 from tests.support.world import World
 
 ADA = Reviewer("Ada Example", "ada@example.com")
 Fields = Mapping[str, str | Sequence[str]]
-_RULES = build_origin_rules("127.0.0.1:8080", (), "", ())
+PROXY = "10.1.2.3"
+"""The address of a trusted proxy."""
+_RULES = build_origin_rules("127.0.0.1:8080", (), "", ("10.0.0.0/8",))
 _FORM_TYPE = "application/x-www-form-urlencoded"
 
 
@@ -107,6 +113,16 @@ def find_value(text: str, name: str) -> str:
     """Return the value of a hidden field in a page."""
     match = re.search(rf'name="{name}" value="([^"]*)"', text)
     return match[1] if match else ""
+
+
+def use_authentication(console: ConsoleClient, **group: object) -> None:
+    """Let the console identify people as these settings of the group `console` require."""
+    data = {"console": group, "server": {"trusted_proxies": ["10.0.0.0/8"]}}
+    settings = Settings.model_validate(data)
+    rules = build_role_rules(settings)
+    clock = console.context.clock
+    authenticator = build_authenticator(settings, lambda person: find_permissions(rules, person), clock)
+    console.context = replace(console.context, authenticator=authenticator)
 
 
 def sign_in(console: ConsoleClient, session: Session) -> None:

@@ -31,6 +31,7 @@ from reconciler.server.console.pages import (
 )
 from reconciler.server.console.rendering import read_static_file, render_page, render_plain_page
 from reconciler.server.console.security import SecurityHeaders
+from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
 
@@ -121,7 +122,7 @@ def _open_page(request: Request, context: ConsoleContext) -> PageRequest | Respo
     """Return the request with its session and its index, or the response if there is no session, role or index."""
     session = context.authenticator.authenticate(request)
     if session is None:
-        raise HTTPException(HTTPStatus.UNAUTHORIZED)
+        return respond_to_unauthenticated(request)
     if session.permissions.role is None:
         return _render_no_role(session.person, context)
     whole_index, index = context.index, context.indexes.find(session.permissions)
@@ -147,7 +148,9 @@ def _respond_to_form(request: Request, action: PageAction, form: Form, context: 
     page_request = _open_page(request, context)
     if isinstance(page_request, Response):
         return page_request
-    context.csrf.check(request, form, page_request.session.id)
+    # A page of another site cannot send the token of a program, because browsers do not add it.
+    if page_request.session.mode != "token":
+        context.csrf.check(request, form, page_request.session.id)
     result = action(page_request, form)
     if isinstance(result, Redirect):
         return RedirectResponse(result.url, HTTPStatus.SEE_OTHER)

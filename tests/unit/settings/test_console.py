@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from reconciler.bootstrap.console_authentication import build_authenticator
 from reconciler.bootstrap.console_reviews import build_console_reviews, build_role_rules
 from reconciler.krm.selectors import parse_label_query
 from reconciler.review.people import Reviewer
-from reconciler.review.permissions import RoleRule
-from reconciler.settings import Settings
+from reconciler.review.permissions import Permissions, RoleRule
+from reconciler.settings import Settings, SettingsError
 from reconciler.settings.console import ConsoleSettings
 
 
@@ -37,6 +39,12 @@ def role(**fields: Any) -> dict[str, Any]:
         ),
         pytest.param(role(role="reviewer", groups=["a"], max_risk="none"), "'low', 'medium' or 'high'", id="risk"),
         pytest.param(role(role="reviewer", groups=["a"], targtes="a=b"), "Extra inputs", id="unknown-field"),
+        pytest.param({"auth": ["password"]}, "'none', 'tokens'", id="mode"),
+        pytest.param({"auth": []}, "must contain at least one mode", id="no-mode"),
+        pytest.param({"auth": ["none", "tokens"], "token_file": "f"}, "`none` must be the only mode", id="none-and-more"),
+        pytest.param({"auth": ["tokens"]}, "must contain `token_file`, because `auth` contains `tokens`", id="no-file"),
+        pytest.param({"auth": ["proxy"]}, "must contain `proxy.secret_file`", id="no-secret"),
+        pytest.param({"proxy": {"user_header": "X User"}}, "must be the name of a header", id="header"),
         pytest.param({"confirm_above": -1}, "greater than or equal to 0", id="confirm-above"),
     ],
 )  # fmt: skip
@@ -74,3 +82,30 @@ def test_a_person_without_a_rule_has_no_role() -> None:
     assert reviews.find_permissions(Reviewer("Ana", "ana@example.com")).role is None
     assert reviews.find_permissions(Reviewer("Ana", "", groups=frozenset({"engineering"}))).role == "viewer"
     assert reviews.contact == "platform@example.com"
+
+
+@pytest.mark.parametrize(
+    ("console", "server", "message"),
+    [
+        pytest.param({}, {"listen": "0.0.0.0:8080"}, "console.auth: the mode none has no authentication", id="none"),
+        pytest.param({"auth": ["proxy"], "proxy": {"secret_file": "f"}}, {}, "server.trusted_proxies: must", id="proxy"),
+        pytest.param({"auth": ["tokens"], "token_file": "f"}, {}, "console.token_file: f: the token", id="token-file"),
+        pytest.param(
+            {"auth": ["proxy"], "proxy": {"secret_file": "f"}}, {"trusted_proxies": ["10.0.0.0/8"]},
+            "console.proxy.secret_file: f: the secret file must be readable", id="secret-file",
+        ),
+    ],
+)  # fmt: skip
+def test_unsafe_settings_of_the_authentication(console: dict[str, Any], server: dict[str, Any], message: str) -> None:
+    settings = Settings.model_validate({"console": console, "server": server})
+
+    with pytest.raises(SettingsError, match=message):
+        build_authenticator(settings, lambda _person: Permissions(()), lambda: 0.0)
+
+
+def test_another_address_is_allowed_with_authentication(tmp_path: Path) -> None:
+    (tmp_path / "tokens").write_text("# none\n")
+    console = {"auth": ["tokens"], "token_file": str(tmp_path / "tokens")}
+    settings = Settings.model_validate({"console": console, "server": {"listen": "0.0.0.0:8080"}})
+
+    assert build_authenticator(settings, lambda _person: Permissions(()), lambda: 0.0)

@@ -1,0 +1,29 @@
+"""The combination of several ways to identify people and programs."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.server.authentication.tokens import read_access_token
+from reconciler.server.console.people import Authenticator, Session
+
+
+@dataclass(frozen=True)
+class CombinedAuthenticator:
+    """Identifies programs by tokens, and people by the first other authenticator that identifies them.
+
+    A request with an access token has no other identity, so that a wrong token is an error.
+
+    Attributes:
+        tokens: Identifies programs. None if the settings contain no tokens.
+    """
+
+    tokens: Authenticator | None
+    others: tuple[Authenticator, ...]
+
+    def authenticate(self, request: Request) -> Session | None:
+        """Return the session. Return None if the request identifies no person and no program."""
+        if read_access_token(request):
+            return self.tokens.authenticate(request) if self.tokens else None
+        return next((session for other in self.others if (session := other.authenticate(request))), None)

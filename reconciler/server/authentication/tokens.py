@@ -1,0 +1,44 @@
+"""The identification of programs by access tokens in the header `Authorization`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from starlette.requests import Request
+
+from reconciler.review.people import Reviewer
+from reconciler.server.authentication.access_tokens import PREFIX, AccessToken, compute_digest
+from reconciler.server.authentication.reloaded_file import ReloadedFile
+from reconciler.server.console.people import Session
+
+ISSUER = "token"
+_SCHEME = "bearer "
+
+
+def read_access_token(request: Request) -> str:
+    """Return the access token of a request. Return "" if there is none, for example if a proxy adds its own header."""
+    value = request.headers.get("authorization", "")
+    token = value[len(_SCHEME) :].strip() if value[: len(_SCHEME)].lower() == _SCHEME else ""
+    return token if token.startswith(PREFIX) else ""
+
+
+class TokenAuthenticator:
+    """Identifies programs by their access tokens.
+
+    Args:
+        file: The tokens by their digests. If the file cannot be used, each token is refused.
+        clock: Returns seconds since 1970.
+    """
+
+    def __init__(self, file: ReloadedFile[Mapping[str, AccessToken]], clock: Callable[[], float]) -> None:
+        self._file = file
+        self._clock = clock
+
+    def authenticate(self, request: Request) -> Session | None:
+        """Return the session of the program. Return None if there is no valid token."""
+        text, tokens = read_access_token(request), self._file.read()
+        # The time of the search depends on the digest. It does not help to guess a token.
+        token = tokens.get(compute_digest(text)) if text and tokens else None
+        if token is None or (token.expires_at is not None and token.expires_at <= self._clock()):
+            return None
+        return Session(Reviewer(token.name, "", token.name, ISSUER), token.permissions, mode="token")
