@@ -102,6 +102,8 @@ class ServiceServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        # Without a console, its streams of events end. Otherwise, the server would wait for them.
+        self._console = None
         self._http_server.close()
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from reconciler.output.fleet.model import FleetIndex
-from reconciler.server.console.events import EventStreams
+from reconciler.server.console.events import EventFeed, EventStreams
 
 FIRST, SECOND = (FleetIndex(number, 1_700_000_000, "41ab") for number in (1, 2))
 
@@ -24,19 +24,29 @@ def create_request(is_disconnected: Callable[[], bool], last_event: str = "") ->
     return Request({"type": "http", "headers": headers}, receive)
 
 
+def create_feed(read: Callable[[], FleetIndex | None], is_open: Callable[[], bool] = lambda: True) -> EventFeed:
+    """Return a feed whose person may read the whole index."""
+    current: list[FleetIndex | None] = [None]
+
+    def get_number() -> int | None:
+        current[0] = read()
+        return current[0].number if current[0] else None
+
+    return EventFeed(is_open, get_number, lambda: current[0])
+
+
+async def read_chunks(response: Response) -> list[str]:
+    assert isinstance(response, StreamingResponse)
+    return [str(chunk) async for chunk in response.body_iterator]
+
+
 def read_events(streams: EventStreams, indexes: list[FleetIndex | None], last_event: str = "") -> list[str]:
     """Return the chunks of a stream whose client leaves after the last index."""
     remaining = list(indexes)
-    current: list[FleetIndex | None] = [None]
-
-    def get_index() -> FleetIndex | None:
-        current[0] = remaining.pop(0)
-        return current[0]
 
     async def read() -> list[str]:
-        response = streams.open(create_request(lambda: not remaining, last_event), get_index)
-        assert isinstance(response, StreamingResponse)
-        return [str(chunk) async for chunk in response.body_iterator]
+        request = create_request(lambda: not remaining, last_event)
+        return await read_chunks(streams.open(request, create_feed(lambda: remaining.pop(0))))
 
     return asyncio.run(read())
 
@@ -52,16 +62,53 @@ def test_a_client_that_connects_again_gets_only_newer_indexes() -> None:
     assert read_events(EventStreams(poll_seconds=0), [FIRST, FIRST], last_event="1") == []
 
 
+def test_the_part_that_a_person_may_read_is_built_once_for_each_index() -> None:
+    numbers, built = [1, 1, 1, 2, 2], []
+
+    def build() -> FleetIndex:
+        built.append([FIRST, SECOND][len(built)])
+        return built[-1]
+
+    async def read() -> list[str]:
+        feed = EventFeed(lambda: bool(numbers), lambda: numbers.pop(0), build)
+        return await read_chunks(EventStreams(poll_seconds=0).open(create_request(lambda: False), feed))
+
+    assert len(asyncio.run(read())) == 2
+    assert built == [FIRST, SECOND]
+
+
+def test_a_stream_ends_when_its_console_is_replaced() -> None:
+    remaining = [FIRST, FIRST, FIRST]
+    feed = create_feed(remaining.pop, lambda: len(remaining) > 1)
+
+    async def read() -> list[str]:
+        return await read_chunks(EventStreams(poll_seconds=0).open(create_request(lambda: False), feed))
+
+    assert len(asyncio.run(read())) == 1
+    assert len(remaining) == 1
+
+
 def test_streams_above_the_limit_are_refused_until_another_ends() -> None:
     streams = EventStreams(max_streams=1, poll_seconds=0)
+    feed = create_feed(lambda: FIRST)
 
     async def check() -> None:
-        first = streams.open(create_request(lambda: True), lambda: FIRST)
+        first = streams.open(create_request(lambda: True), feed)
         with pytest.raises(HTTPException) as refused:
-            streams.open(create_request(lambda: True), lambda: FIRST)
-        assert isinstance(first, StreamingResponse)
-        assert [chunk async for chunk in first.body_iterator] == []
+            streams.open(create_request(lambda: True), feed)
+        await send_to_client_that_left(first)
         assert refused.value.status_code == 503
-        assert streams.open(create_request(lambda: True), lambda: FIRST).status_code == 200
+        assert streams.open(create_request(lambda: True), feed).status_code == 200
 
     asyncio.run(check())
+
+
+async def send_to_client_that_left(response: Response) -> None:
+    async def receive() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def send(_message: object) -> None:
+        await asyncio.sleep(0)
+
+    scope = {"type": "http", "asgi": {"spec_version": "2.3"}}
+    await response(scope, receive, send)

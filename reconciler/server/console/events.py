@@ -7,10 +7,13 @@ import json
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
 
+from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import FleetIndex
 
 EVENTS_PATH = "/events"
@@ -18,6 +21,22 @@ MAX_STREAMS = 128
 _POLL_SECONDS = 2.0
 _HEARTBEAT_SECONDS = 15.0
 _RETRY_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class EventFeed:
+    """The data of one stream.
+
+    Attributes:
+        is_open: Returns whether the stream continues. A stream ends when the console is disabled, gets other settings,
+            or stops.
+        get_number: Returns the number of the newest index. None if no index is complete.
+        get_index: Returns the part of the newest index that the person may read. It can take a long time.
+    """
+
+    is_open: Callable[[], bool]
+    get_number: Callable[[], int | None]
+    get_index: Callable[[], FleetIndex | None]
 
 
 class EventStreams:
@@ -32,11 +51,8 @@ class EventStreams:
         self._free_streams = max_streams
         self._poll_seconds = poll_seconds
 
-    def open(self, request: Request, get_index: Callable[[], FleetIndex | None]) -> Response:
+    def open(self, request: Request, feed: EventFeed) -> Response:
         """Return the response with a stream.
-
-        Args:
-            get_index: Returns the index that the person may read. If it returns None, the stream waits.
 
         Raises:
             HTTPException: There are too many streams.
@@ -44,25 +60,48 @@ class EventStreams:
         if not self._free_streams:
             raise HTTPException(HTTPStatus.SERVICE_UNAVAILABLE, headers={"Retry-After": str(_RETRY_SECONDS)})
         self._free_streams -= 1
-        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        return StreamingResponse(self._send(request, get_index), headers=headers, media_type="text/event-stream")
+        return _StreamResponse(self._send(request, feed), self._release)
 
-    async def _send(self, request: Request, get_index: Callable[[], FleetIndex | None]) -> AsyncIterator[str]:
+    def _release(self) -> None:
+        self._free_streams += 1
+
+    async def _send(self, request: Request, feed: EventFeed) -> AsyncIterator[str]:
+        known = request.headers.get("last-event-id", "")
+        silent_seconds = 0.0
+        while feed.is_open() and not await request.is_disconnected():
+            # Read the index in another thread, because the part that a person may read can take a long time.
+            index = await run_in_threadpool(feed.get_index) if _is_new(feed.get_number(), known) else None
+            if index is not None:
+                known, silent_seconds = str(index.number), 0.0
+                yield format_event(index)
+            elif silent_seconds >= _HEARTBEAT_SECONDS:
+                silent_seconds = 0.0
+                yield ": heartbeat\n\n"
+            await asyncio.sleep(self._poll_seconds)
+            silent_seconds += self._poll_seconds
+
+
+class _StreamResponse(StreamingResponse):
+    """A stream that is counted until its response ends.
+
+    The generator of the stream cannot count, because it does not run if the client leaves before its first step.
+    """
+
+    def __init__(self, content: AsyncIterator[str], release: Callable[[], None]) -> None:
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        super().__init__(content, headers=headers, media_type="text/event-stream")
+        self._release = release
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the stream."""
         try:
-            known = request.headers.get("last-event-id", "")
-            silent_seconds = 0.0
-            while not await request.is_disconnected():
-                index = get_index()
-                if index is not None and str(index.number) != known:
-                    known, silent_seconds = str(index.number), 0.0
-                    yield format_event(index)
-                elif silent_seconds >= _HEARTBEAT_SECONDS:
-                    silent_seconds = 0.0
-                    yield ": heartbeat\n\n"
-                await asyncio.sleep(self._poll_seconds)
-                silent_seconds += self._poll_seconds
+            await super().__call__(scope, receive, send)
         finally:
-            self._free_streams += 1
+            self._release()
+
+
+def _is_new(number: int | None, known: str) -> bool:
+    return number is not None and str(number) != known
 
 
 def format_event(index: FleetIndex) -> str:

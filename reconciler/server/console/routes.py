@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from reconciler.review.people import Reviewer
 from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.events import EVENTS_PATH, EventStreams
+from reconciler.server.console.events import EVENTS_PATH, EventFeed, EventStreams
 from reconciler.server.console.forms import Form, read_form
 from reconciler.server.console.page import Page, PageAction, PageContent, PageRequest, Redirect
 from reconciler.server.console.pages import (
@@ -99,7 +99,12 @@ def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> l
         if session is None:
             raise HTTPException(HTTPStatus.UNAUTHORIZED)
         permissions = session.permissions
-        return streams.open(request, lambda: context.indexes.find(permissions))
+        feed = EventFeed(
+            is_open=lambda: get_context() is context,
+            get_number=lambda: context.index.number if context.index else None,
+            get_index=lambda: context.indexes.find(permissions),
+        )
+        return streams.open(request, feed)
 
     pages = [create_page_route(path, page) for path, page in _PAGES.items()]
     actions = [create_action_route(path, action) for path, action in _ACTIONS.items()]
