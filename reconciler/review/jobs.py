@@ -147,6 +147,14 @@ class ReviewJobs:
             self._add(job)
         return job
 
+    def find_by_key(self, idempotency_key: str, person: Reviewer) -> ReviewJob | None:
+        """Return the job that this person has submitted with a key. Return None if there is no such job."""
+        with self._changed:
+            self._delete_old()
+            jobs = (job for job in self._jobs.values() if job.idempotency_key == idempotency_key)
+            found = next((job for job in jobs if job.person.key == person.key), None)
+            return self._add_progress(found) if found else None
+
     def find(self, job_id: str, person: Reviewer, permissions: Permissions) -> ReviewJob | None:
         """Return a job of this person. An admin can read the jobs of all people."""
         with self._changed:
@@ -217,7 +225,7 @@ class ReviewJobs:
         oldest = self._clock() - RESULT_SECONDS
         item_count = 0
         for number, job in enumerate(reversed(tuple(self._jobs.values())), 1):
-            item_count += len(job.items)
+            item_count += len(job.items) + len(job.excluded)
             is_within_limits = number <= MAX_JOBS and item_count <= MAX_ITEMS
             if job.completed_at is not None and not (is_within_limits and job.completed_at > oldest):
                 del self._jobs[job.id]
@@ -324,6 +332,7 @@ def _create_job(
         created_at=now,
         items=tuple(items),
         accepts_conflicts=confirmation.request.accepts_conflicts,
+        excluded=confirmation.excluded,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.review.confirmations import ConfirmedDraft, ConsoleVerb
+from reconciler.review.confirmations import ConfirmedDraft, ConsoleVerb, ExcludedDraft
 from reconciler.review.people import Reviewer
 
 JobState = Literal["waiting", "running", "completed"]
@@ -54,6 +54,7 @@ class ReviewJob:
         idempotency_key: The key of the client. There is one job for each key of a person.
         created_at: The time of the confirmation, in seconds since 1970.
         completed_at: The end of the job, in seconds since 1970. None if it has not ended.
+        excluded: The selected drafts to which the action does not apply.
     """
 
     id: str
@@ -68,6 +69,7 @@ class ReviewJob:
     accepts_conflicts: bool = False
     state: JobState = "waiting"
     completed_at: float | None = None
+    excluded: tuple[ExcludedDraft, ...] = ()
 
     def count_items(self, state: ItemState) -> int:
         """Return the number of items with this state."""

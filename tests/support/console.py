@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -94,6 +95,11 @@ class ConsoleClient:
         body = urlencode({"csrf": self.context.csrf.create(""), **fields}, doseq=True)
         all_headers = {"sec_fetch_site": "same-origin", "content_type": _FORM_TYPE, **headers}
         return request(self._app, path, "POST", content=body.encode(), **all_headers)
+
+    def post_json(self, path: str, data: object, **headers: str) -> httpx.Response:
+        """Return the response to a request of a program. A header can be replaced."""
+        all_headers = {"content_type": "application/json", **headers}
+        return request(self._app, path, "POST", content=json.dumps(data).encode(), **all_headers)
 
     def confirm(self, fields: Fields, **submitted: str) -> httpx.Response:
         """Create a confirmation, submit it, apply its job, and return the page of the job, or the error page."""

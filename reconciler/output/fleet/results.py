@@ -198,12 +198,6 @@ class FleetResult(CommandResult):
     summary: FleetSummary
 
 
-API_RESULTS: tuple[type[CommandResult], ...] = (
-    FleetResult, ChangeListResult, TargetListResult, PackageListResult, FindingListResult, PublicationListResult,
-)  # fmt: skip
-"""The results of the read API."""
-
-
 def create_api_metadata(index: FleetIndex) -> ResultMetadata:
     """Return the metadata of a result of the API."""
     return ResultMetadata(source="api", config=index.config)

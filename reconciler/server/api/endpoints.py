@@ -1,4 +1,4 @@
-"""The endpoints of the read API: their paths, parameters and results. The OpenAPI document has the same source."""
+"""The endpoints of the API that read: their paths, parameters and results. The OpenAPI document has the same source."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ from reconciler.output.fleet.results import (
 )
 from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
+from reconciler.review.job_results import ReviewJobResult, build_job_result
 from reconciler.server.api.paging import read_page
 from reconciler.server.api.problems import ApiError
+from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import check_selector
 from reconciler.server.console.pages.activity import filter_activity
 from reconciler.server.console.pages.changes import filter_changes
 from reconciler.server.console.pages.findings import SEVERITIES, filter_findings
 from reconciler.server.console.pages.targets import filter_targets
+from reconciler.server.console.people import Session
 
 PREFIX = "/api/v1"
 
@@ -55,11 +58,22 @@ class Parameter:
 
 @dataclass(frozen=True)
 class ApiRequest:
-    """A request to an endpoint. `index` contains only what the person may read."""
+    """A request to an endpoint.
 
+    Attributes:
+        index: The part of the newest index that the person may read.
+        whole_index: The newest index. Only checks of permissions may use it.
+        path: The parameters of the path.
+        id: The ID of the request for commits and log events.
+    """
+
+    context: ConsoleContext
+    session: Session
     index: FleetIndex
+    whole_index: FleetIndex
     query: QueryParams
     path: dict[str, str]
+    id: str
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,7 @@ class Endpoint:
     Attributes:
         path: The path below `PREFIX`, with parameters such as `{target}`.
         is_list: Whether the endpoint has the parameters `limit` and `cursor`.
+        depends_on_index: Whether the result changes only with the index. If so, it has the header `ETag`.
     """
 
     path: str
@@ -77,9 +92,11 @@ class Endpoint:
     build: Callable[[ApiRequest], CommandResult]
     parameters: tuple[Parameter, ...] = ()
     is_list: bool = False
+    depends_on_index: bool = True
 
 
-def _get_status(request: ApiRequest) -> CommandResult:
+def get_status(request: ApiRequest) -> CommandResult:
+    """Return the state of the fleet."""
     counts = Counter(finding.severity.value for finding in request.index.findings)
     return build_fleet_result(request.index, {severity.value: counts[severity.value] for severity in Severity})
 
@@ -129,6 +146,14 @@ def _list_activity(request: ApiRequest) -> CommandResult:
     return build_publication_list(request.index, page.items, page.total, page.cursor)
 
 
+def _get_job(request: ApiRequest) -> CommandResult:
+    identifier = request.path["id"]
+    job = request.context.jobs.find(identifier, request.session.person, request.session.permissions)
+    if job is None:
+        raise _missing("job", identifier)
+    return build_job_result(job)
+
+
 def _find_target(request: ApiRequest) -> TargetEntry:
     target = request.index.by_target.get(request.path["target"])
     if target is None:
@@ -176,7 +201,7 @@ _PAGING = (
 _TEXT = Parameter("q", "A part of the names.")
 
 ENDPOINTS = (
-    Endpoint("/status", "The state of the fleet", FleetResult, _get_status),
+    Endpoint("/status", "The state of the fleet", FleetResult, get_status),
     Endpoint(
         "/changes", "The changes of open drafts, the highest risk first", ChangeListResult, _list_changes,
         (
@@ -215,5 +240,8 @@ ENDPOINTS = (
         ),
         is_list=True,
     ),
+    Endpoint(
+        "/jobs/{id}", "A review action with its results, for 7 days", ReviewJobResult, _get_job, depends_on_index=False
+    ),
 )  # fmt: skip
-"""All endpoints."""
+"""All endpoints that read."""

@@ -1,14 +1,15 @@
-"""The OpenAPI document of the read API, generated from the endpoints and the models of their results."""
+"""The OpenAPI document of the API, generated from the endpoints and the models of their bodies and results."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
-from reconciler.output.fleet.results import API_RESULTS
+from reconciler.review.job_results import ReviewJobItem
+from reconciler.server.api.actions import ACTIONS, ActionEndpoint
 from reconciler.server.api.endpoints import ENDPOINTS, PREFIX, Endpoint, list_parameters
 from reconciler.server.api.problems import PROBLEM_TYPE
 
@@ -19,15 +20,20 @@ _STATUSES = {
     "404": "The object does not exist, or the person may not read it.",
     "503": "No pass is complete yet.",
 }
+_ACTION_STATUSES = {
+    "400": "The body is not valid.",
+    "403": "The person has no role for the action, or the request comes from another site.",
+    "409": "The action applies to no draft, or this process is a read-only standby.",
+    "410": "The change does not exist any more.",
+    "415": "The media type of the body is not application/json.",
+    "422": "A reason is required, or another request has had the idempotency key.",
+    "503": "No pass is complete yet, or too many actions wait.",
+}
 
 
 def build_openapi_document() -> dict[str, Any]:
     """Return the document for OpenAPI 3.1."""
-    _, definitions = models_json_schema([(model, "serialization") for model in API_RESULTS], ref_template=_SCHEMA_REF)
-    schemas = dict(definitions["$defs"])
-    for schema in schemas.values():
-        # Clients must accept unknown fields, because new versions can add fields.
-        schema.pop("additionalProperties", None)
+    schemas = _build_result_schemas() | _build_body_schemas()
     schemas["Problem"] = {
         "type": "object",
         "description": "An error, in the format of RFC 9457.",
@@ -35,6 +41,7 @@ def build_openapi_document() -> dict[str, Any]:
         "properties": {
             "type": {"type": "string"}, "status": {"type": "integer"}, "title": {"type": "string"},
             "code": {"type": "string"}, "detail": {"type": "string"}, "nextStep": {"type": "string"},
+            "skipped": {"type": "array", "items": {"$ref": _SCHEMA_REF.format(model=ReviewJobItem.__name__)}},
         },
     }  # fmt: skip
     return {
@@ -42,9 +49,12 @@ def build_openapi_document() -> dict[str, Any]:
         "info": {
             "title": "reconciler",
             "version": "1",
-            "description": "The state of the fleet. New versions of the service only add fields and endpoints.",
+            "description": "The state of the fleet, and review actions. New versions only add fields and endpoints.",
         },
-        "paths": {PREFIX + endpoint.path: {"get": _build_operation(endpoint)} for endpoint in ENDPOINTS},
+        "paths": {
+            **{PREFIX + endpoint.path: {"get": _build_operation(endpoint)} for endpoint in ENDPOINTS},
+            **{PREFIX + action.path: {"post": _build_action(action)} for action in ACTIONS},
+        },
         "components": {
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
@@ -53,28 +63,72 @@ def build_openapi_document() -> dict[str, Any]:
     }
 
 
+def _build_result_schemas() -> dict[str, Any]:
+    models = dict.fromkeys([*(endpoint.result for endpoint in ENDPOINTS), *(action.result for action in ACTIONS)])
+    _, definitions = models_json_schema([(model, "serialization") for model in models], ref_template=_SCHEMA_REF)
+    schemas = dict(definitions["$defs"])
+    for schema in schemas.values():
+        # Clients must accept unknown fields, because new versions can add fields.
+        schema.pop("additionalProperties", None)
+    return schemas
+
+
+def _build_body_schemas() -> dict[str, Any]:
+    models = dict.fromkeys(action.body for action in ACTIONS)
+    _, definitions = models_json_schema([(model, "validation") for model in models], ref_template=_SCHEMA_REF)
+    return {name: {**schema, "additionalProperties": False} for name, schema in definitions["$defs"].items()}
+
+
 def _build_operation(endpoint: Endpoint) -> dict[str, Any]:
-    problem = {PROBLEM_TYPE: {"schema": {"$ref": _SCHEMA_REF.format(model="Problem")}}}
-    schema = {"$ref": _SCHEMA_REF.format(model=endpoint.result.__name__)}
     return {
-        "operationId": _build_operation_id(endpoint.path),
+        "operationId": _build_operation_id("get", endpoint.path),
         "summary": endpoint.summary,
-        "parameters": list(_build_parameters(endpoint)),
+        "parameters": [*_build_path_parameters(endpoint.path), *_build_query_parameters(endpoint)],
         "responses": {
-            "200": {"description": "The result.", "content": {"application/json": {"schema": schema}}},
-            **{status: {"description": text, "content": problem} for status, text in _STATUSES.items()},
+            "200": {"description": "The result.", "content": _refer(endpoint.result.__name__)},
+            **_build_problems(_STATUSES),
         },
     }
 
 
-def _build_operation_id(path: str) -> str:
+def _build_action(action: ActionEndpoint) -> dict[str, Any]:
+    location = {"description": "The path of the newest result.", "schema": {"type": "string"}}
+    return {
+        "operationId": _build_operation_id("post", action.path),
+        "summary": action.summary,
+        "parameters": list(_build_path_parameters(action.path)),
+        "requestBody": {"required": True, "content": _refer(action.body.__name__)},
+        "responses": {
+            "202": {
+                "description": "The request is accepted.",
+                "content": _refer(action.result.__name__),
+                "headers": {"Location": location},
+            },
+            **_build_problems(_STATUSES | _ACTION_STATUSES),
+        },
+    }
+
+
+def _refer(model: str, media_type: str = "application/json") -> dict[str, Any]:
+    return {media_type: {"schema": {"$ref": _SCHEMA_REF.format(model=model)}}}
+
+
+def _build_problems(statuses: Mapping[str, str]) -> dict[str, Any]:
+    content = _refer("Problem", PROBLEM_TYPE)
+    return {status: {"description": text, "content": content} for status, text in statuses.items()}
+
+
+def _build_operation_id(method: str, path: str) -> str:
     words = re.findall("[a-z]+", path)
-    return "get" + "".join(word.capitalize() for word in words)
+    return method + "".join(word.capitalize() for word in words)
 
 
-def _build_parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
-    for name in re.findall(r"{([a-z]+)}", endpoint.path):
+def _build_path_parameters(path: str) -> Iterator[dict[str, Any]]:
+    for name in re.findall(r"{([a-z]+)}", path):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+
+
+def _build_query_parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
     for parameter in list_parameters(endpoint):
         schema: dict[str, Any] = {"type": "string"}
         if parameter.choices:

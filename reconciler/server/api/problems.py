@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from http import HTTPStatus
+from typing import Any
 
 from starlette.responses import JSONResponse, Response
 
@@ -17,19 +19,27 @@ class ApiError(Exception):
     Attributes:
         code: The reason as an identifier, such as `InvalidParameter`.
         next_step: What the client can do. "" if the message contains it.
+        details: More fields of the problem.
     """
 
     def __init__(
-        self, code: str, message: str, status: HTTPStatus = HTTPStatus.BAD_REQUEST, next_step: str = ""
+        self,
+        code: str,
+        message: str,
+        status: HTTPStatus = HTTPStatus.BAD_REQUEST,
+        next_step: str = "",
+        details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.status = status
         self.next_step = next_step
+        self.details = details or {}
 
 
 def respond_with_problem(error: ApiError) -> Response:
     """Return the response to a refused request."""
     problem = build_problem(error.status, error.status.phrase, error.code, str(error), error.next_step)
+    problem = {**problem, **error.details}
     headers = {"WWW-Authenticate": "Bearer"} if error.status == HTTPStatus.UNAUTHORIZED else {}
     return JSONResponse(problem, error.status, headers, media_type=PROBLEM_TYPE)

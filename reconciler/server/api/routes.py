@@ -1,4 +1,4 @@
-"""The routes of the read API."""
+"""The routes of the API."""
 
 from __future__ import annotations
 
@@ -7,17 +7,21 @@ from collections.abc import Callable
 from functools import cache
 from http import HTTPStatus
 
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from reconciler.krm.json_text import compute_digest
+from reconciler.server.api.actions import ACTIONS, ActionEndpoint
+from reconciler.server.api.bodies import check_origin, parse_body
 from reconciler.server.api.endpoints import ENDPOINTS, PREFIX, ApiRequest, Endpoint, check_parameters
 from reconciler.server.api.openapi import build_openapi_document
 from reconciler.server.api.problems import ApiError, respond_with_problem
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.security import SecurityHeaders
+from reconciler.server.request_ids import read_request_id
 
 _VIEW_HEADER = "X-View"
 _JSON_TYPE = "application/json"
@@ -42,6 +46,18 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None]) -> list[
         # The path of a package can contain slashes.
         return Route(PREFIX + endpoint.path.replace("{package}", "{package:path}"), respond, middleware=middleware)
 
+    def create_action_route(action: ActionEndpoint) -> Route:
+        async def respond(request: Request) -> Response:
+            try:
+                context = _require_context(get_context)
+                check_origin(request)
+                content = await request.body()
+                return await run_in_threadpool(_apply, request, action, content, context)
+            except ApiError as error:
+                return respond_with_problem(error)
+
+        return Route(PREFIX + action.path, respond, methods=["POST"], middleware=middleware)
+
     def send_openapi(_request: Request) -> Response:
         try:
             _require_context(get_context)
@@ -51,6 +67,7 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None]) -> list[
 
     return [
         Route(f"{PREFIX}/openapi.json", send_openapi, middleware=middleware),
+        *(create_action_route(action) for action in ACTIONS),
         *(create_route(endpoint) for endpoint in ENDPOINTS),
     ]
 
@@ -62,23 +79,45 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
     return context
 
 
-def _respond(request: Request, endpoint: Endpoint, context: ConsoleContext) -> Response:
+def _open(request: Request, context: ConsoleContext) -> ApiRequest:
+    """Return the request with its session and its index."""
     session = context.authenticator.authenticate(request)
     if session is None:
         raise ApiError(
             "Unauthenticated", "the request has no valid token", HTTPStatus.UNAUTHORIZED,
             "Send a token in the header Authorization.",
         )  # fmt: skip
-    index = context.indexes.find(session.permissions)
-    if index is None:
+    whole_index, index = context.index, context.indexes.find(session.permissions)
+    if whole_index is None or index is None:
         raise ApiError("NoView", "no pass is complete yet", HTTPStatus.SERVICE_UNAVAILABLE, "Try again in a minute.")
-    check_parameters(endpoint, request.query_params)
-    digest = compute_digest([index.number, index.completed_at, repr(session.permissions), str(request.url.query)])
-    headers = {_VIEW_HEADER: str(index.number), "ETag": f'"{digest[-32:]}"', "Cache-Control": "private, no-cache"}
-    if request.headers.get("if-none-match") == headers["ETag"]:
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    result = endpoint.build(ApiRequest(index, request.query_params, request.path_params))
-    return Response(result.to_json(), headers=headers, media_type=_JSON_TYPE)
+    return ApiRequest(
+        context, session, index, whole_index, request.query_params, request.path_params, read_request_id(request)
+    )
+
+
+def _respond(request: Request, endpoint: Endpoint, context: ConsoleContext) -> Response:
+    api_request = _open(request, context)
+    check_parameters(endpoint, api_request.query)
+    headers = {_VIEW_HEADER: str(api_request.index.number), "Cache-Control": "private, no-cache"}
+    if endpoint.depends_on_index:
+        headers["ETag"] = _compute_etag(api_request)
+        if request.headers.get("if-none-match") == headers["ETag"]:
+            return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return Response(endpoint.build(api_request).to_json(), headers=headers, media_type=_JSON_TYPE)
+
+
+def _compute_etag(request: ApiRequest) -> str:
+    index = request.index
+    permissions = repr(request.session.permissions)
+    digest = compute_digest([index.number, index.completed_at, permissions, str(request.query)])
+    return f'"{digest[-32:]}"'
+
+
+def _apply(request: Request, action: ActionEndpoint, content: bytes, context: ConsoleContext) -> Response:
+    api_request = _open(request, context)
+    response = action.apply(api_request, parse_body(action.body, content))
+    headers = {"Location": response.location, "Cache-Control": "no-store"}
+    return Response(response.result.to_json(), HTTPStatus.ACCEPTED, headers, _JSON_TYPE)
 
 
 @cache

@@ -70,11 +70,11 @@ class CsrfTokens:
         """
         token = form.get(TOKEN_FIELD) or request.headers.get(TOKEN_HEADER, "")
         has_token = hmac.compare_digest(token.encode(), self.create(session_id).encode())
-        if not (has_token and _is_same_origin(request)):
+        if not (has_token and is_same_origin(request)):
             raise HTTPException(HTTPStatus.FORBIDDEN)
 
 
-def _is_same_origin(request: Request) -> bool:
+def is_same_origin(request: Request) -> bool:
     """Return whether the browser reports that a page with the same origin sent the request."""
     site = request.headers.get("sec-fetch-site")
     if site is not None:

@@ -20,6 +20,7 @@ from reconciler.review.jobs import Submission
 from reconciler.server.console.forms import Form
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.missing import build_missing_page
+from reconciler.server.request_ids import read_request_id
 
 _VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
 _KEY_BYTES = 16
@@ -116,7 +117,7 @@ def submit(page: PageRequest, form: Form) -> PageContent | Redirect:
         form.get("reason"),
         int(count) if count.isdecimal() and len(count) < _MAX_COUNT_CHARACTERS else None,
         form.get("key"),
-        page.request.headers.get("x-request-id", "")[:100] or secrets.token_hex(8),
+        read_request_id(page.request),
     )
     session = page.session
     try:
@@ -140,7 +141,7 @@ def build_job_page(page: PageRequest) -> PageContent:
 
 def retry(page: PageRequest, _form: Form) -> PageContent | Redirect:
     """Apply the failed parts of a job again."""
-    session, request_id = page.session, secrets.token_hex(8)
+    session, request_id = page.session, read_request_id(page.request)
     try:
         job = page.context.jobs.retry(
             page.request.path_params["id"], request_id, page.whole_index, session.person, session.permissions
