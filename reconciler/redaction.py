@@ -356,6 +356,19 @@ def _list_options(manifest: object) -> Sequence[object]:
     return value if isinstance(value, list) else ()
 
 
+def mask_options(manifest: Any, options: Collection[str]) -> Any:
+    """Return a Plugin in which the plain values of these options are masked. Return other data unchanged."""
+    if not options or not _list_options(manifest):
+        return manifest
+    masked = [
+        {**option, "value": MASK}
+        if isinstance(option, Mapping) and option.get("name") in options and "value" in option
+        else option
+        for option in _list_options(manifest)
+    ]
+    return {**manifest, _OPTION_VALUES[0]: {**manifest[_OPTION_VALUES[0]], _OPTION_VALUES[1]: masked}}
+
+
 def is_option_path(path: Sequence[str], options: Collection[str]) -> bool:
     """Return whether a field of a Plugin can contain the value of one of these options.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import unified_diff
+from types import MappingProxyType
 from typing import Any
 
 from reconciler.catalog.files import File, FileTree
@@ -15,7 +16,14 @@ from reconciler.output.json_data import mask_secrets
 from reconciler.output.text import MAX_DIFF_LINES
 from reconciler.packages.package import is_krm_file, join_path, parse_documents
 from reconciler.packages.parsing import ParseFailure
-from reconciler.redaction import contains_secret, hide_ciphertexts, is_secret_manifest_text, redact_urls
+from reconciler.redaction import (
+    contains_secret,
+    hide_ciphertexts,
+    is_secret_manifest_text,
+    list_secret_options,
+    mask_options,
+    redact_urls,
+)
 
 # Do not show diffs of larger files, because the run time of difflib is quadratic in the number of lines. A person can
 # read such changes on the branch.
@@ -63,8 +71,28 @@ def _get_hidden_reason(old: bytes, new: bytes) -> str:
 def _mask_contents(path: str, old: bytes, new: bytes) -> tuple[str | None, str | None]:
     """Return both contents with masked Secrets. An item is None if its content must not be shown."""
     before, after = _parse(path, old), _parse(path, new)
-    previous = {_identify(document.data): document.data for document in before or ()}
-    return _mask_content(old, before, None), _mask_content(new, after, previous)
+    previous = _index_data(before or ())
+    options = find_secret_options(previous, _index_data(after or ()))
+    return _mask_content(old, before, None, options), _mask_content(new, after, previous, options)
+
+
+SecretOptions = Mapping[str, frozenset[str]]
+"""The names of the secret options of Plugins, by the identity of the Plugin."""
+NO_SECRET_OPTIONS: SecretOptions = MappingProxyType({})
+
+
+def find_secret_options(before: Mapping[str, Any], after: Mapping[str, Any]) -> SecretOptions:
+    """Return the options that refer to a Secret in one of two versions of the objects.
+
+    Args:
+        before: The data of each object before the change, by its identity.
+    """
+    names = {key: list_secret_options(before.get(key), after.get(key)) for key in {*before, *after}}
+    return {key: options for key, options in names.items() if options}
+
+
+def _index_data(documents: Iterable[Document]) -> dict[str, Any]:
+    return {_identify(document.data): document.data for document in documents}
 
 
 def _parse(path: str, content: bytes) -> tuple[Document, ...] | None:
@@ -73,21 +101,29 @@ def _parse(path: str, content: bytes) -> tuple[Document, ...] | None:
 
 
 def _mask_content(
-    content: bytes, documents: tuple[Document, ...] | None, previous: dict[str, Any] | None
+    content: bytes, documents: tuple[Document, ...] | None, previous: dict[str, Any] | None, options: SecretOptions
 ) -> str | None:
     text = content.decode("utf-8", "replace")
-    if not is_secret_manifest_text(text) and not any(contains_secret(document.data) for document in documents or ()):
+    has_secret = any(_contains_secret(document, options) for document in documents or ())
+    if not is_secret_manifest_text(text) and not has_secret:
         return text
-    return "---\n".join(_mask_document(document, previous) for document in documents) if documents else None
+    return "---\n".join(_mask_document(document, previous, options) for document in documents) if documents else None
 
 
-def _mask_document(document: Document, previous: dict[str, Any] | None) -> str:
-    if not is_secret_manifest_text(document.text) and not contains_secret(document.data):
+def _contains_secret(document: Document, options: SecretOptions) -> bool:
+    return contains_secret(document.data) or _identify(document.data) in options
+
+
+def _mask_document(document: Document, previous: dict[str, Any] | None, options: SecretOptions) -> str:
+    if not is_secret_manifest_text(document.text) and not _contains_secret(document, options):
         return document.text
     # Write the Secret from its data, not from its text, because a comment in the text can contain an earlier secret
     # value.
-    previous_data = (previous or {}).get(_identify(document.data))
-    return emit(mask_secrets(document.data, previous_data, should_mark_changes=previous is not None))
+    key = _identify(document.data)
+    data, previous_data = (
+        mask_options(side, options.get(key, ())) for side in (document.data, (previous or {}).get(key))
+    )
+    return emit(mask_secrets(data, previous_data, should_mark_changes=previous is not None))
 
 
 @dataclass(frozen=True)
@@ -105,17 +141,24 @@ class MaskedDocument:
         return str(self.object_key)
 
 
+def read_object_data(path: str, content: bytes) -> Mapping[str, Any]:
+    """Return the data of the KRM objects of a file by their identity. It contains the secrets."""
+    return _index_data(_parse(path, content) or ())
+
+
 def mask_file_documents(
-    path: str, content: bytes, previous: Mapping[str, MaskedDocument] | None = None
+    path: str, content: bytes, previous: Mapping[str, Any] | None = None, options: SecretOptions = NO_SECRET_OPTIONS
 ) -> Iterator[MaskedDocument]:
     """Yield the KRM objects of a file with masked secrets. A file that cannot be parsed has no objects.
 
     Args:
-        previous: The former version of each object by key. Secret values that differ from it are marked as changed.
+        previous: The former data of each object by its identity. Secret values that differ from it are marked as
+            changed.
+        options: The secret options of the Plugins in the file.
     """
-    data = None if previous is None else {key: document.data for key, document in previous.items()}
+    data = None if previous is None else dict(previous)
     for document in _parse(path, content) or ():
-        lines = _mask_document(document, data).splitlines()
+        lines = _mask_document(document, data, options).splitlines()
         key = FileObject(path, document.data).key
         yield MaskedDocument(key, path, "\n".join(map(_escape_line, lines)), document.data)
 

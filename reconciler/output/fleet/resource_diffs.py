@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
+from typing import Any
 
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.changes.diffs import MaskedDocument, format_file_diffs, mask_file_documents
+from reconciler.output.changes.diffs import (
+    MaskedDocument,
+    SecretOptions,
+    find_secret_options,
+    format_file_diffs,
+    mask_file_documents,
+    read_object_data,
+)
 from reconciler.output.changes.objects import CHANGE_TYPE_ORDER, ChangeType, has_only_objects_in_file, is_kptfile
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.text import to_one_line
@@ -80,8 +88,10 @@ def build_resource_diffs(before: FileTree, after: FileTree, changes: PackageChan
     Removed resources come first, then workloads and other changed resources, added resources, and other files.
     """
     old, new = _select_changed(before, after), _select_changed(after, before)
-    old_documents = _index_documents(old, None)
-    new_documents = _index_documents(new, old_documents)
+    old_data, new_data = _read_data(old), _read_data(new)
+    options = find_secret_options(old_data, new_data)
+    old_documents = _index_documents(old, None, options)
+    new_documents = _index_documents(new, old_data, options)
     diffs = []
     for change in changes.objects:
         sides = [documents.get(str(change.key)) for documents in (old_documents, new_documents)]
@@ -97,12 +107,18 @@ def _select_changed(files: FileTree, other_files: FileTree) -> FileTree:
     return FileTree({path: file for path, file in files.items() if other_files.get(path) != file})
 
 
-def _index_documents(files: FileTree, previous: Mapping[str, MaskedDocument] | None) -> Mapping[str, MaskedDocument]:
+def _read_data(files: FileTree) -> Mapping[str, Any]:
+    return {key: data for path, file in files.items() for key, data in read_object_data(path, file.data).items()}
+
+
+def _index_documents(
+    files: FileTree, previous: Mapping[str, Any] | None, options: SecretOptions
+) -> Mapping[str, MaskedDocument]:
     return {
         document.key: document
         for path, file in files.items()
         if not is_kptfile(path)
-        for document in mask_file_documents(path, file.data, previous)
+        for document in mask_file_documents(path, file.data, previous, options)
     }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from reconciler.catalog.files import File, FileTree
+from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.fleet.resource_diffs import DiffLine, ResourceDiff, build_resource_diffs
 
@@ -79,6 +82,27 @@ def test_values_of_secrets_are_masked_and_their_changes_are_visible() -> None:
     text = " ".join(list_changed_lines(diff))
     assert "password" in text
     assert "-value" not in text
+
+
+PLUGIN = (
+    "apiVersion: greenhouse.sap/v1alpha1\nkind: Plugin\nmetadata:\n  name: a\nspec:\n  optionValues:\n"
+    "    - name: token\n      {}\n    - name: mode\n      value: fast\n"
+)
+REFERENCE = "valueFrom: {secret: {name: a, key: token}}"
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [(REFERENCE, "value: canary-1"), ("value: canary-1", REFERENCE)],
+    ids=["a-person-wrote-the-value", "the-value-becomes-a-reference"],
+)
+def test_the_plain_value_of_a_secret_option_is_masked(before: str, after: str) -> None:
+    files = [FileTree({"plugin.yaml": File(PLUGIN.format(value).encode())}) for value in (before, after)]
+    diff = build_resource_diffs(*files, compare_packages(*files))[0]
+    file_diffs = "".join(text for _, text in format_file_diffs(*files))
+
+    texts = [" ".join(list_changed_lines(diff)), file_diffs]
+    assert [text for text in texts if "canary" in text or "value: " not in text] == []
 
 
 def test_a_resource_with_too_many_lines_has_a_note() -> None:
