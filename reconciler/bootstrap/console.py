@@ -15,6 +15,7 @@ from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
+from reconciler.output.fleet.rollouts import list_rollouts
 from reconciler.reconcile.remotes.targets import DraftReader
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.console.context import ConsoleContext
@@ -143,7 +144,8 @@ def observe_pass(report: PassReport, failures: Mapping[str, GitError], completed
     targets = {target_plan.target: labels.get(target_plan.target.name, {}) for target_plan in plan.targets}
     errors = {target: failures[target.url].message for target in targets if target.url in failures}
     errors |= dict(_list_unread(plan))
-    return ObservedPass(plan.config_id, completed_at, targets, plan.list_findings(), errors)
+    rollouts = tuple(list_rollouts(plan.rollout_gates))
+    return ObservedPass(plan.config_id, completed_at, targets, plan.list_findings(), errors, rollouts)
 
 
 def _list_unread(plan: FleetPlan) -> Iterator[tuple[Target, str]]:

@@ -13,6 +13,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.fleet.builder import build_fleet_index, index_target
 from reconciler.output.fleet.model import FleetIndex, TargetEntry
+from reconciler.output.fleet.rollouts import Rollout
 from reconciler.output.fleet.variants import VariantPool
 from reconciler.output.report.model import ReportCluster
 from reconciler.planning.model.targets import Target
@@ -39,6 +40,7 @@ class ObservedPass:
     targets: Mapping[Target, Mapping[str, str]]
     findings: tuple[Finding, ...] = ()
     errors: Mapping[Target, str] = field(default_factory=dict)
+    rollouts: tuple[Rollout, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,9 @@ class FleetIndexer:
         self._number += 1
         entries = [target.entry for target in known.values() if _is_shown(target)]
         self._pool.retain({draft.variant_digest for entry in entries for draft in entry.drafts})
-        return build_fleet_index(self._number, observed.completed_at, observed.config, entries, observed.findings)
+        return build_fleet_index(
+            self._number, observed.completed_at, observed.config, entries, observed.findings, observed.rollouts
+        )  # fmt: skip
 
     def find_target(self, name: str) -> Target | None:
         """Return the target with this name from the last update."""

@@ -9,6 +9,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.builder import build_fleet_index
 from reconciler.output.fleet.model import FleetIndex, IndexedDraft, PackageRow, TargetEntry
+from reconciler.output.fleet.rollouts import select_rollouts
 from reconciler.output.report.model import TargetNames
 from reconciler.output.text import format_object_reference
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
@@ -30,7 +31,8 @@ def restrict_index(index: FleetIndex, permissions: Permissions) -> FleetIndex:
     hidden = [target.name for target in index.targets if target.name not in names]
     targets = [_hide_names(entry, hidden) for entry in readable]
     findings = _select_findings(index.findings, targets, hidden)
-    return build_fleet_index(index.number, index.completed_at, index.config, targets, findings)
+    rollouts = select_rollouts(index.rollouts, names)
+    return build_fleet_index(index.number, index.completed_at, index.config, targets, findings, rollouts)
 
 
 def _restrict_target(target: TargetEntry, permissions: Permissions) -> TargetEntry | None:

@@ -18,6 +18,7 @@ from reconciler.output.fleet.model import (
     TargetEntry,
     shorten_digest,
 )
+from reconciler.output.fleet.rollouts import Rollout
 from reconciler.output.fleet.variants import DraftEffect, VariantPool
 from reconciler.output.report.model import ReportCluster, ReportPackage, TargetNames
 from reconciler.output.review.change_key import ANY_TARGET, describe_change, format_owner
@@ -37,7 +38,12 @@ def index_target(cluster: ReportCluster, pool: VariantPool) -> TargetEntry:
 
 
 def build_fleet_index(
-    number: int, completed_at: int, config: str, targets: Iterable[TargetEntry], findings: Iterable[Finding]
+    number: int,
+    completed_at: int,
+    config: str,
+    targets: Iterable[TargetEntry],
+    findings: Iterable[Finding],
+    rollouts: Iterable[Rollout] = (),
 ) -> FleetIndex:
     """Return the index of these targets.
 
@@ -46,7 +52,7 @@ def build_fleet_index(
     """
     entries = tuple(sorted(targets, key=lambda target: target.name))
     changes = sorted(_group_drafts(entries), key=lambda change: change.sort_key)
-    return FleetIndex(number, completed_at, config, entries, tuple(changes), tuple(findings))
+    return FleetIndex(number, completed_at, config, entries, tuple(changes), tuple(findings), tuple(rollouts))
 
 
 def _group_drafts(targets: Iterable[TargetEntry]) -> Iterator[ReviewChange]:

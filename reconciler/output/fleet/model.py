@@ -15,6 +15,7 @@ from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry
 from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.risk import Risk, RiskLevel
+from reconciler.output.fleet.rollouts import Rollout
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, BlockingReason, PackageState
 
 ChangeState = Literal["waiting", "proposed", "blocked", "rejected"]
@@ -250,6 +251,7 @@ class FleetIndex:
         completed_at: The end of the pass, in seconds since 1970.
         config: The ID of the config, such as a commit ID.
         changes: The changes of open drafts, sorted by `ReviewChange.sort_key`.
+        rollouts: The rollouts of override rules.
     """
 
     number: int
@@ -258,6 +260,7 @@ class FleetIndex:
     targets: tuple[TargetEntry, ...] = ()
     changes: tuple[ReviewChange, ...] = ()
     findings: tuple[Finding, ...] = ()
+    rollouts: tuple[Rollout, ...] = ()
 
     @cached_property
     def by_target(self) -> Mapping[str, TargetEntry]:

@@ -62,7 +62,7 @@ document.addEventListener("change", (event) => {
 
 const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
 function updateTimes() {
-  for (const element of document.querySelectorAll("time[datetime]")) {
+  for (const element of document.querySelectorAll("time[datetime]:not([data-absolute])")) {
     const age = Math.max(Math.floor((Date.now() - Date.parse(element.dateTime)) / 1000), 0);
     const [size, unit] = units.find(([size]) => age >= size) ?? units.at(-1);
     element.textContent = `${Math.floor(age / size)} ${unit} ago`;
