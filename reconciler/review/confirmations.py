@@ -191,7 +191,7 @@ def build_confirmation(
             reason = (
                 find_permission_refusal(index, permissions, request.verb, draft)
                 or _find_moved_branch(draft, selected)
-                or _find_obstacle(request, draft, member)
+                or _find_obstacle(request, draft, member, is_explicit=bool(selection.targets))
             )
             key = draft.target, draft.package
             if reason:
@@ -288,11 +288,20 @@ def _find_moved_branch(draft: ConfirmedDraft, selected: SelectedTarget) -> Block
     return None
 
 
-def _find_obstacle(request: ReviewRequest, draft: ConfirmedDraft, member: DraftMember) -> BlockingReason | None:
-    """Return the reason why the action has no effect on a draft, or must not be applied to it."""
+def _find_obstacle(
+    request: ReviewRequest, draft: ConfirmedDraft, member: DraftMember, *, is_explicit: bool
+) -> BlockingReason | None:
+    """Return the reason why the action has no effect on a draft, or must not be applied to it.
+
+    Args:
+        is_explicit: Whether the person selected the target, and not the whole change.
+    """
     if request.verb == "reject":
         is_rejected = member.state == "rejected"
         return BlockingReason("AlreadyRejected", f"{draft.branch} is already rejected") if is_rejected else None
+    if member.state == "rejected" and not is_explicit:
+        message = f"{draft.branch} is {member.rejection}; select this target to {request.verb} it nevertheless"
+        return BlockingReason("Rejected", message)
     if draft.is_removal != request.removals:
         code, message = (
             ("RemovalNeedsSeparateAction", f"the draft removes {draft.package}; confirm removals in a separate action")

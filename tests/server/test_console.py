@@ -102,6 +102,25 @@ def test_a_change_shows_the_variant_of_a_target(console: ConsoleClient) -> None:
     assert "api.south" in console.get(f"/changes/{change.key}?target=lisbon&view=split").text
 
 
+def test_a_change_shows_the_draft_of_a_target_and_its_neighbors(console: ConsoleClient) -> None:
+    change = find_change(console, "install gateway v1")
+    text = console.get(f"/changes/{change.key}?target=lisbon").text
+
+    assert "Differences on lisbon" in text
+    assert "Previous target: berlin" in text
+    assert "Next target" not in text
+    assert "Reject only lisbon…" in text
+
+
+def test_a_read_only_standby_shows_no_actions(console: ConsoleClient) -> None:
+    change = find_change(console, "install gateway v1")
+    console.context.state.is_read_only = True
+    text = console.get(f"/changes/{change.key}").text
+
+    assert "read-only standby" in text
+    assert "Approve" not in text
+
+
 def test_a_change_that_is_not_open_has_a_page(console: ConsoleClient) -> None:
     response = console.get("/changes/0123456789ab")
 

@@ -115,6 +115,14 @@ def test_pages_show_what_their_filters_select(path: str, texts: list[str], conso
     assert [text for text in texts if text not in response.text] == []
 
 
+def test_errors_of_the_first_page_lead_to_all_their_packages(console: ConsoleClient) -> None:
+    (link,) = (link for link in parse(console.get("/").text).links if link.startswith("/findings/"))
+    text = console.get(link).text
+
+    assert "UpstreamNotFound" in text
+    assert "broken.yaml:6" in text
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -96,6 +96,32 @@ def test_a_rejection_needs_a_reason(world: World, console: ConsoleClient) -> Non
     assert "rejected by Ada Example: too many replicas" in console.get(f"/changes/{key}").text
 
 
+def test_a_rejected_draft_is_approved_only_if_its_target_is_chosen(console: ConsoleClient) -> None:
+    change = find_change(console, "install gateway v1")
+    member = next(member for member in change.members if member.target == "lisbon")
+    target = f"{member.target} {member.head} {member.published_head}"
+    console.confirm({"verb": "reject", "change": change.key, "target": target}, reason="too early")
+    console.update()
+    pages = []
+    for fields in ({}, {"target": "lisbon"}):
+        created = console.post("/changes/confirm", {"verb": "approve", "change": change.key, **fields})
+        pages.append(console.get(created.headers["location"]).text)
+
+    assert "Approve 1 package on 1 target?" in pages[0]
+    assert "drafts/lisbon is rejected by Ada Example: too early; select this target to approve it" in pages[0]
+    assert "Rejected" not in pages[1]
+    assert "Publish to 1 target" in pages[1]
+
+
+@pytest.mark.parametrize("field", ["variant", "target"])
+def test_a_form_without_a_choice_applies_to_nothing(field: str, console: ConsoleClient) -> None:
+    key = find_change(console, "install gateway v1").key
+    page = console.post("/changes/confirm", {"verb": "approve", "change": key, "chosen": field})
+
+    assert page.status_code == 409
+    assert "choose at least one target or variant" in page.text
+
+
 def test_the_confirmation_of_another_person_is_not_shown(console: ConsoleClient) -> None:
     key = find_change(console, "install gateway v1").key
     confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]

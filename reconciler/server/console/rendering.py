@@ -19,7 +19,7 @@ from reconciler.output.text import format_count, to_one_line
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import build_query
 from reconciler.server.console.people import Session
-from reconciler.server.console.urls import build_package_url, build_target_url
+from reconciler.server.console.urls import build_finding_url, build_package_url, build_target_url
 
 _FOLDER = files("reconciler.server.console")
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3_600, 86_400
@@ -80,7 +80,7 @@ def _load_environment() -> Environment:
     }  # fmt: skip
     environment.globals |= {
         "static_url": get_static_url, "build_query": build_query, "target_url": build_target_url,
-        "package_url": build_package_url,
+        "package_url": build_package_url, "finding_url": build_finding_url,
     }  # fmt: skip
     return environment
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from urllib.parse import quote, urlencode
 
+from reconciler.krm.findings import Finding
+from reconciler.server.console.finding_groups import compute_group_id
+
 
 def build_target_url(target: str) -> str:
     """Return the URL of a target."""
@@ -14,3 +17,8 @@ def build_package_url(target: str, package: str, **query: str) -> str:
     """Return the URL of a package."""
     text = urlencode({name: value for name, value in query.items() if value})
     return f"{build_target_url(target)}/packages/{quote(package, safe='/')}{f'?{text}' if text else ''}"
+
+
+def build_finding_url(finding: Finding) -> str:
+    """Return the URL of the page of a finding and of all equal findings."""
+    return f"/findings/{compute_group_id(finding)}"

@@ -7,8 +7,9 @@ from http import HTTPStatus
 from reconciler.git.errors import GitError
 from reconciler.inspect.draft_content import DraftMovedError
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import ChangeVariant, ReviewChange
+from reconciler.output.fleet.model import ChangeVariant, DraftMember, ReviewChange
 from reconciler.output.fleet.resource_diffs import ResourceDiff
+from reconciler.output.text import format_count
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import list_page, read_choice
@@ -22,7 +23,7 @@ _MAX_TARGETS = 20
 
 @dataclass(frozen=True)
 class ShownDiffs:
-    """The diffs of a variant on a page.
+    """The diffs of a draft on a page.
 
     Attributes:
         hidden: The titles of the resources whose lines are not shown, because the page has too many lines.
@@ -42,18 +43,22 @@ def build_page(page: PageRequest) -> PageContent:
     if change is None:
         return PageContent("change_gone.html", {"key": request.path_params["key"]}, HTTPStatus.GONE)
     variant = select_variant(change, request.query_params.get("variant", ""), request.query_params.get("target", ""))
+    member = select_member(variant, request.query_params.get("target", ""))
+    position = change.members.index(member)
     resource = request.query_params.get("resource", "")
     return PageContent(
         "change.html",
         {
             "change": change,
             "variant": variant,
-            "first": variant.members[0],
-            "shown": read_diffs(page.context, variant, resource),
+            "first": member,
+            "shown": read_diffs(page.context, member, resource),
             "resource": resource,
             "view": read_choice(request.query_params, "view", VIEWS, "unified"),
             "should_show_noise": request.query_params.get("noise") == "show",
             "members": change.members[:_MAX_TARGETS],
+            "previous": change.members[position - 1] if position else None,
+            "next": change.members[position + 1] if position + 1 < len(change.members) else None,
             "differences": {other.key: describe_difference(variant, other) for other in change.variants},
         },
     )
@@ -76,15 +81,20 @@ def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant
     return change.variants[0]
 
 
-def read_diffs(context: ConsoleContext, variant: ChangeVariant, resource: str = "") -> ShownDiffs:
-    """Return the diffs of the first draft of a variant.
+def select_member(variant: ChangeVariant, target: str) -> DraftMember:
+    """Return the draft of this target. By default, return the first draft of the variant."""
+    return next((member for member in variant.members if member.target == target), variant.members[0])
+
+
+def read_diffs(context: ConsoleContext, member: DraftMember, resource: str = "") -> ShownDiffs:
+    """Return the diffs of a draft.
 
     Args:
         resource: The title of a resource whose lines are shown in each case.
     """
     try:
         with repository_boundary("the content of a draft"):
-            diffs = context.contents.read(variant.members[0]).diffs
+            diffs = context.contents.read(member).diffs
     except DraftMovedError:
         return ShownDiffs(error="The draft has changed since the last pass. The next pass shows its new content.")
     except GitError as error:
@@ -105,7 +115,7 @@ def describe_difference(first: ChangeVariant, other: ChangeVariant) -> str:
         return ""
     parts = []
     if len(other.content.conflicts) != len(first.content.conflicts):
-        parts.append(f"{len(other.content.conflicts)} conflicts")
+        parts.append(format_count(len(other.content.conflicts), "conflict"))
     lines = set(other.content.changes.format_summary_lines()) - set(first.content.changes.format_summary_lines())
     parts += sorted(lines)[:2]
     if any(member.editors for member in other.members):

@@ -8,30 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from starlette.datastructures import QueryParams
 
 from reconciler.krm.findings import Finding, Severity
-from reconciler.krm.json_text import compute_digest
-from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import shorten_digest
-from reconciler.output.report.model import TargetNames
+from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.listing import list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.missing import build_missing_page
 
 SEVERITIES: Sequence[str] = tuple(severity.value for severity in Severity)
-
-
-@dataclass(frozen=True)
-class FindingGroup:
-    """Findings with equal codes and messages, except for the names of their targets."""
-
-    id: str
-    first: Finding
-    findings: tuple[Finding, ...]
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The names of the targets, sorted."""
-        names = {finding.location.package.partition("/")[0] for finding in self.findings}
-        return tuple(sorted(names - {""}))
 
 
 def build_list_page(page: PageRequest) -> PageContent:
@@ -56,9 +38,7 @@ def build_finding_page(page: PageRequest) -> PageContent:
     group = next((group for group in group_findings(page.index.findings) if group.id == identifier), None)
     if group is None:
         return build_missing_page("finding", identifier)
-    return PageContent(
-        "finding.html", {"group": group, "listing": list_page(group.findings, page.request.query_params)}
-    )
+    return PageContent("finding.html", {"group": group, "listing": list_page(group.places, page.request.query_params)})
 
 
 def filter_findings(findings: Iterable[Finding], query: QueryParams) -> Iterator[Finding]:
@@ -70,15 +50,3 @@ def filter_findings(findings: Iterable[Finding], query: QueryParams) -> Iterator
         content = f"{finding.message} {location.object} {location.package} {location.file}".lower()
         if severity in ("", finding.severity.value) and code in ("", finding.code) and text in content:
             yield finding
-
-
-def group_findings(findings: Iterable[Finding]) -> list[FindingGroup]:
-    """Return the groups of findings: errors first, then the largest groups."""
-    groups: dict[str, list[Finding]] = {}
-    for finding in findings:
-        target = finding.location.package.partition("/")[0]
-        message = TargetNames(target).mask_names(finding.message) if target else finding.message
-        groups.setdefault(compute_digest([finding.code, message, finding.severity.value]), []).append(finding)
-    rows = [FindingGroup(shorten_digest(digest), members[0], tuple(members)) for digest, members in groups.items()]
-    order = {severity: rank for rank, severity in enumerate(Severity)}
-    return sorted(rows, key=lambda group: (order[group.first.severity], -len(group.findings), group.id))

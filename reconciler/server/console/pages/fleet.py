@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from reconciler.krm.findings import Finding, Severity
+from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import FleetIndex, TargetEntry
 from reconciler.planning.lifecycle.open_drafts import PackageState
+from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.service.health import evaluate_health
 
 MAX_ROWS = 10
 _WAITING_STATES: tuple[PackageState, ...] = ("draft", "edited", "proposed", "removal")
@@ -45,8 +47,8 @@ def build_page(page: PageRequest) -> PageContent:
         {
             "waiting": waiting[:MAX_ROWS],
             "waiting_count": len(waiting),
-            "errors": group_errors(errors)[:MAX_ROWS],
-            "error_count": len(errors),
+            "errors": group_findings(errors)[:MAX_ROWS],
+            "failed_checks": [check for check in evaluate_health(page.context.state).checks if check.failures],
             "unread": [target for target in index.targets if target.read_error],
             "labels": labels,
             "label": label,
@@ -86,28 +88,3 @@ def _count_states(counts: Mapping[str, int]) -> tuple[int, int, int]:
     waiting = sum(counts.get(state, 0) for state in _WAITING_STATES)
     blocked = sum(counts.get(state, 0) for state in _BLOCKED_STATES)
     return sum(counts.values()) - waiting - blocked, waiting, blocked
-
-
-@dataclass(frozen=True)
-class ErrorGroup:
-    """Errors with one code and one location in the config."""
-
-    code: str
-    message: str
-    file: str
-    line: int
-    count: int
-
-
-def group_errors(findings: Iterable[Finding]) -> list[ErrorGroup]:
-    """Return the errors by code and location, the most frequent first."""
-    groups: dict[tuple[str, str, int], list[Finding]] = {}
-    for finding in findings:
-        location = finding.location
-        key = (finding.code, location.file or finding.message, location.line)
-        groups.setdefault(key, []).append(finding)
-    rows = [
-        ErrorGroup(code, members[0].message, members[0].location.file, line, len(members))
-        for (code, _, line), members in groups.items()
-    ]
-    return sorted(rows, key=lambda row: -row.count)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Collection
 from http import HTTPStatus
 from typing import get_args
 
 from starlette.exceptions import HTTPException
 
+from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.confirmations import (
     ChangeSelection,
     Confirmation,
@@ -34,6 +36,8 @@ def create_confirmation(page: PageRequest, form: Form) -> PageContent | Redirect
     verb = next((verb for verb in _VERBS if verb == form.get("verb")), None)
     if verb is None:
         raise HTTPException(HTTPStatus.BAD_REQUEST)
+    if form.get("chosen") and not form.get_all(form.get("chosen")):
+        return _build_error_page(ReviewRequestError("NothingChosen", "choose at least one target or variant"))
     request = ReviewRequest(
         verb, tuple(_read_selections(form)), form.get("removals") == "yes", form.get("conflicts") == "accept"
     )
@@ -90,6 +94,9 @@ def _build_confirmation_page(
     for draft in confirmation.excluded:
         place = f"{draft.target}/{draft.package}" if draft.package else draft.target
         excluded.setdefault((draft.reason.reason, draft.reason.message), []).append(place)
+    keys = dict.fromkeys(draft.change for draft in confirmation.drafts)
+    changes = {key: page.index.by_change.get(key) for key in keys}
+    digests = {draft.variant_digest for draft in confirmation.drafts}
     return PageContent(
         "confirmation.html",
         {
@@ -97,16 +104,20 @@ def _build_confirmation_page(
             "excluded": excluded,
             "has_conflicts": any(code == "ConflictsNotAccepted" for code, _ in excluded),
             "has_removals": any(code == "RemovalNeedsSeparateAction" for code, _ in excluded),
-            "changes": {
-                key: page.index.by_change.get(key)
-                for key in dict.fromkeys(draft.change for draft in confirmation.drafts)
-            },
+            "changes": changes,
+            "reasons": {key: _list_risks(change, digests) for key, change in changes.items() if change},
             "error": error,
             "reason": reason,
             "idempotency_key": key or secrets.token_urlsafe(_KEY_BYTES),
         },
         HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
     )
+
+
+def _list_risks(change: ReviewChange, digests: Collection[str]) -> list[str]:
+    """Return the reasons for the risks of these variants of a change."""
+    variants = [variant for variant in change.variants if variant.digest in digests]
+    return list(dict.fromkeys(reason for variant in variants for reason in variant.content.risk.reasons))
 
 
 def submit(page: PageRequest, form: Form) -> PageContent | Redirect:
@@ -136,7 +147,9 @@ def build_job_page(page: PageRequest) -> PageContent:
     job = page.context.jobs.find(identifier, page.session.person, page.session.permissions)
     if job is None:
         return build_missing_page("job", identifier)
-    return PageContent("job.html", {"job": job})
+    keys = dict.fromkeys(draft.change for item in job.items for draft in item.drafts)
+    changes = [change for key in keys if (change := page.index.by_change.get(key))]
+    return PageContent("job.html", {"job": job, "changes": changes})
 
 
 def retry(page: PageRequest, _form: Form) -> PageContent | Redirect:

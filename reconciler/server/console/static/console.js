@@ -1,7 +1,7 @@
 // The scripts of the console. Every page and action works without them.
 
 const main = () => document.getElementById("content");
-const isTyping = (element) => element.matches("input, textarea, select, [contenteditable]");
+const isTyping = (element) => element.matches("input:not([type=checkbox]), textarea, select, [contenteditable]");
 const store = {
   get(key) { try { return localStorage.getItem(key) } catch { return null } },
   set(key, value) { try { localStorage.setItem(key, value) } catch { /* The browser stores nothing. */ } },
@@ -15,13 +15,17 @@ let hiddenSince = 0;
 
 function isBusy() {
   const active = document.activeElement;
-  return (active && main().contains(active) && isTyping(active)) || main().querySelector("form.confirm") ||
+  return (active && main().contains(active) && active.matches("input, textarea, select")) || main().querySelector("form.confirm") ||
     main().querySelector("input[data-changed]") || String(getSelection()) !== "";
 }
 
-function refresh() {
+async function refresh() {
   document.getElementById("news").hidden = true;
-  htmx.ajax("GET", location.pathname + location.search, { target: "#content", select: "#content", swap: "outerHTML" });
+  const focused = main().contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
+  await htmx.ajax("GET", location.pathname + location.search, {
+    target: "#content", select: "#content", selectOOB: "#pass,#pages", swap: "outerHTML",
+  });
+  if (focused) main().querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
 function announce(view) {
@@ -69,6 +73,32 @@ function updateTimes() {
   }
 }
 setInterval(updateTimes, 30000);
+
+// Buttons that copy a location. Browsers allow this only on this machine or with TLS.
+
+function addCopyButtons() {
+  if (!navigator.clipboard) return;
+  for (const text of main().querySelectorAll("code[data-copy]:not([data-copy=added])")) {
+    const button = document.createElement("button");
+    text.dataset.copy = "added";
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", `Copy ${text.textContent}`);
+    button.addEventListener("click", async () => {
+      try {
+        await navigator.clipboard.writeText(text.textContent);
+      } catch {
+        // The person has not allowed it: select the text instead.
+        getSelection().selectAllChildren(text);
+        return;
+      }
+      button.textContent = "Copied";
+      button.setAttribute("aria-label", `Copied ${text.textContent}`);
+    });
+    text.after(" ", button);
+  }
+}
 
 // Marks of viewed resources. A mark is lost when the content of the resource changes.
 
@@ -146,7 +176,12 @@ const keysSwitch = document.getElementById("keys-off");
 keysSwitch.checked = store.get("keys") === "off";
 keysSwitch.addEventListener("change", () => store.set("keys", keysSwitch.checked ? "off" : "on"));
 
-document.body.addEventListener("htmx:afterSwap", () => { addViewedMarks(); updateTimes() });
-addViewedMarks();
-updateTimes();
+function prepare() {
+  addViewedMarks();
+  addCopyButtons();
+  updateTimes();
+}
+
+document.body.addEventListener("htmx:afterSwap", prepare);
+prepare();
 openStream();

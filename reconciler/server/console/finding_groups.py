@@ -1,0 +1,62 @@
+"""Findings with one code and one message are one row of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reconciler.krm.findings import Finding, Severity, SourceLocation
+from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.fleet.model import shorten_digest
+from reconciler.output.report.model import TargetNames
+
+
+@dataclass(frozen=True)
+class FindingPlace:
+    """A location of findings, without their packages."""
+
+    location: SourceLocation
+    packages: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class FindingGroup:
+    """Findings with equal codes and messages, except for the names of their targets."""
+
+    id: str
+    first: Finding
+    findings: tuple[Finding, ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names of the targets, sorted."""
+        names = {finding.location.package.partition("/")[0] for finding in self.findings}
+        return tuple(sorted(names - {""}))
+
+    @property
+    def places(self) -> tuple[FindingPlace, ...]:
+        """The locations, each with the packages of all its findings, as `target/package`."""
+        packages: dict[SourceLocation, list[str]] = {}
+        for finding in self.findings:
+            location = finding.location
+            # The object of a package has a different name on each target.
+            place = replace(location, package="", owner="", object="" if location.package else location.object)
+            packages.setdefault(place, []).extend([location.package] if location.package else [])
+        return tuple(FindingPlace(place, tuple(dict.fromkeys(names))) for place, names in packages.items())
+
+
+def compute_group_id(finding: Finding) -> str:
+    """Return the ID of the group of a finding."""
+    target = finding.location.package.partition("/")[0]
+    message = TargetNames(target).mask_names(finding.message) if target else finding.message
+    return shorten_digest(compute_digest([finding.code, message, finding.severity.value]))
+
+
+def group_findings(findings: Iterable[Finding]) -> list[FindingGroup]:
+    """Return the groups of findings: errors first, then the largest groups."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault(compute_group_id(finding), []).append(finding)
+    rows = [FindingGroup(identifier, members[0], tuple(members)) for identifier, members in groups.items()]
+    order = {severity: rank for rank, severity in enumerate(Severity)}
+    return sorted(rows, key=lambda group: (order[group.first.severity], -len(group.findings), group.id))
