@@ -1,0 +1,253 @@
+"""All pages of the console in a real browser: accessibility, layout, keys, filters and live updates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from tests.support.browser import AXE, MISSING, Tab, open_tab
+from tests.support.console_server import (
+    TARGET_COUNT,
+    ServedConsole,
+    add_targets,
+    create_conflicting_world,
+    open_updated_console,
+    serve_console,
+)
+from tests.support.fleet_index import create_row, create_target
+
+pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git]
+
+GATEWAY = "update gateway v1 → v2"
+UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
+WIDTHS = "const page = document.documentElement; return [page.scrollWidth, page.clientWidth]"
+FOCUSED = "return document.activeElement.textContent.trim()"
+# The browser logs the status of pages for names that do not exist.
+STATUS_TEXT = "the server responded with a status of 4"
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedConsole]:
+    """A console whose fleet no test changes."""
+    world = create_conflicting_world(tmp_path_factory.mktemp("fleet") / "world")
+    with serve_console(open_updated_console(world, TARGET_COUNT)) as result:
+        yield result
+
+
+@pytest.fixture(scope="module")
+def browser_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with open_tab(tmp_path_factory.mktemp("profile")) as result:
+        yield result
+
+
+@pytest.fixture
+def tab(browser_tab: Tab) -> Tab:
+    browser_tab.resize(1280)
+    return browser_tab
+
+
+def get_text(tab: Tab, selector: str = "main") -> str:
+    return tab.find(By.CSS_SELECTOR, selector)[0].text
+
+
+def list_errors(tab: Tab) -> list[str]:
+    return [message for message in tab.log() if STATUS_TEXT not in message]
+
+
+@pytest.mark.parametrize(
+    ("width", "dark"),
+    [
+        pytest.param(1280, False, id="desktop-light"),
+        pytest.param(1280, True, id="desktop-dark", marks=pytest.mark.slow),
+        pytest.param(360, False, id="phone-light", marks=pytest.mark.slow),
+        pytest.param(360, True, id="phone-dark", marks=pytest.mark.slow),
+    ],
+)
+@pytest.mark.skipif(not AXE.exists(), reason=f"there is no axe-core: npm install --prefix {AXE.parents[2]} axe-core")
+def test_every_page_is_accessible_and_logs_no_error(tab: Tab, served: ServedConsole, width: int, dark: bool) -> None:
+    tab.resize(width, dark=dark)
+    problems = {}
+    for name, path in served.list_pages().items():
+        tab.open(served.url + path)
+        tab.run(UNFOLD)
+        problems[name] = [*list_errors(tab), *tab.check_accessibility()]
+
+    assert {name: found for name, found in problems.items() if found} == {}
+
+
+@pytest.mark.parametrize(
+    ("width", "height"),
+    [
+        pytest.param(320, 256, id="zoom-of-400-percent"),
+        pytest.param(360, 740, id="phone"),
+        pytest.param(1280, 900, id="desktop"),
+    ],
+)
+def test_no_page_is_wider_than_the_window(tab: Tab, served: ServedConsole, width: int, height: int) -> None:
+    tab.resize(width, height)
+    widths = {}
+    for name, path in served.list_pages().items():
+        tab.open(served.url + path)
+        tab.run(UNFOLD)
+        widths[name] = tab.run(WIDTHS)
+
+    assert {name: found for name, found in widths.items() if found[0] > found[1]} == {}
+
+
+def test_a_printed_change_contains_its_differences_without_forms(tab: Tab, served: ServedConsole) -> None:
+    tab.resize(1280, paper=True)
+    tab.open(served.url + served.find_change(GATEWAY))
+    height = "return document.querySelector(arguments[0]).getBoundingClientRect().height"
+
+    assert tab.run(height, ".diff") > 20
+    assert [tab.run(height, item) for item in ("nav.main", "form.review", ".banner")] == [0, 0, 0]
+    assert tab.print().startswith(b"%PDF")
+
+
+def test_a_filter_keeps_the_focus_and_changes_the_address(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/targets")
+    tab.find(By.ID, "filter-text")[0].click()
+    tab.press("edge-00")
+    tab.wait(lambda: "1 to 100 of 100 targets" in get_text(tab))
+    field = tab.run("const one = document.activeElement; return [one.id, one.value, one.selectionStart]")
+    (select,) = tab.find(By.ID, "filter-state")
+    select.send_keys("b")
+    tab.wait(lambda: "1 to 20 of 20 targets" in get_text(tab))
+
+    assert field == ["filter-text", "edge-00", 7]
+    assert tab.run("return document.activeElement.id") == "filter-state"
+    assert tab.url == f"{served.url}/targets?q=edge-00&labels=&state=blocked"
+    assert list_errors(tab) == []
+
+
+def test_new_data_replaces_the_content_of_an_open_page(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/targets?q=new-")
+    tab.press("j")
+    add_targets(served.client, [create_target("new-1", {}, create_row("new-1", "web", change="new"))], ())
+    tab.wait(lambda: "1 to 1 of 1 target" in get_text(tab))
+
+    assert "Changes 4" in get_text(tab, "nav.main").replace("\n", " ")
+    assert list_errors(tab) == []
+
+
+def test_new_data_waits_while_a_person_types(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/changes")
+    tab.find(By.ID, "filter-target")[0].send_keys("region in (")
+    tab.wait(lambda: tab.find(By.ID, "selector-error"))
+    add_targets(served.client, [create_target("new-2", {}, create_row("new-2", "web", change="other"))], ())
+    tab.wait(lambda: tab.find(By.ID, "news")[0].is_displayed())
+    typed = tab.run("return document.activeElement.value")
+    tab.open(f"{served.url}/changes")
+
+    assert typed == "region in ("
+    assert "1 to 5 of 5 changes" in get_text(tab)
+
+
+def test_the_button_for_new_data_shows_it(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/targets?q=new-3")
+    tab.find(By.ID, "filter-labels")[0].click()
+    add_targets(served.client, [create_target("new-3", {}, create_row("new-3", "web"))], ())
+    tab.wait(lambda: tab.find(By.ID, "news")[0].is_displayed())
+    before = get_text(tab)
+    tab.find(By.CSS_SELECTOR, "#news button")[0].click()
+    tab.wait(lambda: "1 to 1 of 1 target" in get_text(tab))
+
+    assert "No target matches 1 filter" in before
+    assert not tab.find(By.ID, "news")[0].is_displayed()
+
+
+def test_keys_lead_to_pages_and_rows(tab: Tab, served: ServedConsole) -> None:
+    tab.open(served.url)
+    tab.press("g", "c")
+    tab.wait(lambda: tab.url.endswith("/changes"))
+    rows = []
+    for key in ("j", "j", "k"):
+        tab.press(key)
+        rows.append(tab.run(FOCUSED))
+    tab.press(Keys.ENTER)
+    tab.wait(lambda: "/changes/" in tab.url)
+
+    assert rows == [GATEWAY, "update metrics v1 → v2", GATEWAY]
+
+
+def test_the_key_for_the_search_and_keys_in_fields(tab: Tab, served: ServedConsole) -> None:
+    tab.open(served.url)
+    tab.press("/")
+    tab.press("g", "c", "?", "lisbon")
+    typed = tab.run("return document.activeElement.value")
+    tab.press(Keys.ENTER)
+    tab.wait(lambda: "/search" in tab.url)
+
+    assert typed == "gc?lisbon"
+
+
+def test_the_list_of_keys_opens_and_closes_and_turns_keys_off(tab: Tab, served: ServedConsole) -> None:
+    tab.open(served.url)
+    (dialog,) = tab.find(By.ID, "keys")
+    shown = [dialog.is_displayed()]
+    for key in ("?", Keys.ESCAPE):
+        tab.press(key)
+        shown.append(dialog.is_displayed())
+    tab.press("?")
+    tab.find(By.ID, "keys-off")[0].click()
+    tab.press(Keys.ESCAPE, "g", "c", "?")
+    shown.append(dialog.is_displayed())
+    tab.run("localStorage.clear()")
+
+    assert shown == [False, True, False, False]
+    assert tab.url == f"{served.url}/"
+
+
+def test_keys_of_a_change(tab: Tab, served: ServedConsole) -> None:
+    path = served.find_change(GATEWAY)
+    tab.open(served.url + path)
+    resources = []
+    for key in ("n", "n", "p"):
+        tab.press(key)
+        resources.append(tab.run("return document.activeElement.closest('details').id"))
+    tab.press("v")
+    is_open = "return [...document.querySelectorAll('details.resource')].map(one => one.open)"
+    folded = tab.run(is_open)
+    tab.press("u")
+    tab.wait(lambda: "view=split" in tab.url)
+    folded_in_split_view = tab.run(is_open)
+    tab.press("]")
+    tab.wait(lambda: "target=porto" in tab.url)
+    heading = get_text(tab, "#differences")
+    tab.press("[")
+    tab.wait(lambda: "target=berlin" in tab.url)
+    tab.run("document.querySelectorAll('[name=variant]')[1].focus()")
+    tab.press("x")
+    chosen = tab.run("return document.querySelectorAll('[name=variant]:checked').length")
+    tab.press(Keys.TAB, "a")
+    tab.wait(lambda: "/confirmations/" in tab.url)
+    tab.run("localStorage.clear()")
+
+    assert resources == ["r-1", "r-2", "r-1"]
+    assert folded == folded_in_split_view == [False, True, True]
+    assert heading == "Differences on porto"
+    assert chosen == 2
+    assert list_errors(tab) == []
+
+
+def test_a_location_can_be_copied(tab: Tab, served: ServedConsole) -> None:
+    tab.allow_clipboard(served.url)
+    tab.open(f"{served.url}/findings?q=zone")
+    tab.find(By.CSS_SELECTOR, "main .copy")[0].click()
+    tab.wait(lambda: get_text(tab, "main .copy") == "Copied")
+
+    assert tab.run("return navigator.clipboard.readText()") == "sets/ingress.yaml:15"
+
+
+def test_a_page_that_a_closed_server_sent_shows_that_it_is_not_live(tab: Tab, served: ServedConsole) -> None:
+    with serve_console(served.client) as other:
+        tab.open(f"{other.url}/changes")
+        tab.wait(lambda: "GET /events" in other.paths)
+    tab.wait(lambda: tab.find(By.ID, "offline")[0].is_displayed())
+
+    assert GATEWAY in get_text(tab)
+    tab.open("about:blank")
+    assert list_errors(tab) != []

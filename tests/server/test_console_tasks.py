@@ -1,0 +1,258 @@
+"""Tasks of reviewers in a real browser, with the number of clicks that each task may need.
+
+Each click, each key and each text that a person types counts as one action. Each task starts at the first page.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
+
+from reconciler.service.fleet_view import Failure, FleetView, PassRecord
+from tests.support.browser import MISSING, Tab, open_tab
+from tests.support.console_server import (
+    TARGET_COUNT,
+    ServedConsole,
+    create_conflicting_world,
+    create_updated_world,
+    open_updated_console,
+    serve_console,
+)
+from tests.support.git_repositories import git
+from tests.support.prepared_worlds import begin
+from tests.support.world import World
+
+pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git]
+
+GATEWAY = "update gateway v1 → v2"
+CREATE = {"updated": create_updated_world, "conflicting": create_conflicting_world}
+WINDOWS = [
+    pytest.param(1280, True, id="desktop"),
+    pytest.param(360, True, id="phone"),
+    pytest.param(1280, False, id="without-scripts"),
+]
+
+
+class Person:
+    """Works in a browser tab, and counts the actions."""
+
+    def __init__(self, tab: Tab, served: ServedConsole) -> None:
+        self.tab = tab
+        self.served = served
+        self.actions = 0
+
+    def click(self, text: str) -> None:
+        """Click the first link or button that contains a text."""
+        path = f"//*[self::a or self::button or self::summary][contains(normalize-space(.), '{text}')]"
+        self._act(By.XPATH, path, lambda element: element.click())
+
+    def type(self, selector: str, text: str) -> None:
+        """Type a text into a field."""
+        self._act(By.CSS_SELECTOR, selector, lambda element: element.send_keys(text))
+
+    def _act(self, by: str, path: str, action: Callable[[WebElement], object]) -> None:
+        """Apply an action to the first visible element, as soon as there is one. New data can replace the content."""
+
+        def act_if_found() -> bool:
+            found = [element for element in self.tab.find(by, path) if element.is_displayed()]
+            for element in found[:1]:
+                action(element)
+            return bool(found)
+
+        self.tab.wait(act_if_found)
+        self.actions += 1
+
+    def press(self, key: str) -> None:
+        """Press a key on the focused element."""
+        self.tab.press(key)
+        self.actions += 1
+
+    def sees(self, *texts: str) -> bool:
+        """Return whether the page soon contains all texts."""
+        self.tab.wait(lambda: all(text in self.tab.run("return document.body.innerText") for text in texts))
+        return True
+
+    def apply_jobs(self) -> None:
+        """Apply the confirmed actions, and run a pass, as the service does."""
+        self.served.client.context.jobs.apply_waiting()
+        self.served.client.update()
+
+
+@pytest.fixture(scope="module")
+def browser_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with open_tab(tmp_path_factory.mktemp("profile")) as result:
+        yield result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fleet") / "world"
+
+
+@pytest.fixture
+def world(folder: Path, request: pytest.FixtureRequest) -> Iterator[World]:
+    yield begin(folder, CREATE[getattr(request, "param", "updated")])
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def served(world: World) -> Iterator[ServedConsole]:
+    with serve_console(open_updated_console(world, TARGET_COUNT)) as result:
+        yield result
+
+
+@pytest.fixture
+def person(browser_tab: Tab, served: ServedConsole) -> Iterator[Person]:
+    browser_tab.resize(1280)
+    browser_tab.allow_clipboard(served.url)
+    browser_tab.open(served.url)
+    yield Person(browser_tab, served)
+    browser_tab.set_scripts(enabled=True)
+    browser_tab.open("about:blank")
+
+
+def use_window(person: Person, width: int, scripts: bool) -> None:
+    person.tab.resize(width)
+    person.tab.set_scripts(enabled=scripts)
+    person.tab.open(person.served.url)
+
+
+conflicting = pytest.mark.parametrize("world", ["conflicting"], indirect=True)
+
+
+@pytest.mark.parametrize(("width", "scripts"), WINDOWS)
+def test_see_what_is_wrong_and_the_time_of_the_last_pass(person: Person, width: int, scripts: bool) -> None:
+    use_window(person, width, scripts)
+
+    assert person.sees(
+        "Last pass", "success", "no such key: zone", "200 findings on 200 targets", "sets/ingress.yaml:15"
+    )
+    assert person.actions == 0
+
+
+@pytest.mark.parametrize(("width", "scripts"), WINDOWS)
+def test_approve_the_change_with_the_highest_risk(person: Person, world: World, width: int, scripts: bool) -> None:
+    use_window(person, width, scripts)
+    person.click(GATEWAY)
+    person.click("Approve…")
+    person.type("[name=reason]", "reviewed with Luis")
+    person.click("Publish to 3 targets")
+    person.sees("3 waiting")
+    person.apply_jobs()
+
+    assert person.sees("3 done · 0 skipped · 0 failed")
+    assert person.actions <= 4
+    assert "reviewed with Luis" in git(world.fleet, "log", "-1", "--format=%B", "clusters/porto")
+
+
+def test_approve_with_the_keyboard_only(person: Person, world: World) -> None:
+    for key in ("j", Keys.ENTER):
+        person.press(key)
+    person.sees("Differences on berlin")
+    person.press("a")
+    person.sees("Publish to 3 targets")
+    for _ in range(20):
+        if person.tab.run("return document.activeElement.name") == "reason":
+            break
+        person.tab.press(Keys.TAB)
+    for key in ("reviewed", Keys.TAB, Keys.ENTER):
+        person.press(key)
+    person.sees("3 waiting")
+    person.apply_jobs()
+
+    assert person.sees("3 done")
+    assert person.actions <= 6
+    assert "replicas: 3" in world.text("clusters/porto", "gateway/deployment.yaml")
+
+
+def test_reject_one_cluster_and_approve_the_others(person: Person, world: World) -> None:
+    person.click(GATEWAY)
+    person.click("porto")
+    person.click("Reject only porto…")
+    person.type("[name=reason]", "porto is closed for changes")
+    person.click("Reject on 1 target")
+    person.sees("1 waiting")
+    person.apply_jobs()
+    person.sees("1 done")
+    person.click(f"Show the change {GATEWAY}")
+    person.click("Approve…")
+    person.click("Publish to 2 targets")
+    person.sees("2 waiting")
+    person.apply_jobs()
+
+    assert person.sees("2 done · 0 skipped · 0 failed")
+    assert person.actions <= 8
+    assert "replicas: 2" in world.text("clusters/porto", "gateway/deployment.yaml")
+    assert "replicas: 3" in world.text("clusters/lisbon", "gateway/deployment.yaml")
+
+
+@pytest.mark.parametrize(("width", "scripts"), WINDOWS)
+def test_find_why_a_value_differs(person: Person, width: int, scripts: bool) -> None:
+    use_window(person, width, scripts)
+    person.type("[name=q]", "berlin metrics")
+    person.press(Keys.ENTER)
+    person.sees("1 package")
+    person.click("berlin/metrics")
+    person.click("values")
+
+    assert person.sees("/spec/replicas", "ClusterOverridePolicy/size", "2 → 5", "policies/size.yaml")
+    assert person.actions <= 5
+
+
+@pytest.mark.parametrize(("width", "scripts"), WINDOWS)
+def test_list_the_clusters_with_one_error(person: Person, width: int, scripts: bool) -> None:
+    use_window(person, width, scripts)
+    person.click("CelEvaluationFailed")
+
+    assert person.sees("200 packages", "edge-0000/ingress", "edge-0995/ingress", "sets/ingress.yaml:15")
+    if scripts:
+        person.click("Copy")
+        person.sees("Copied")
+        assert person.tab.run("return navigator.clipboard.readText()") == "sets/ingress.yaml:15"
+    assert person.actions <= 3
+
+
+@conflicting
+def test_see_which_clusters_differ_from_the_others(person: Person) -> None:
+    person.click(GATEWAY)
+
+    assert person.sees("1 target", "1 conflict", "lisbon")
+    person.click("1 target")
+    assert person.sees("1 conflict on 1 target", "Differences on lisbon")
+    assert person.actions <= 3
+
+
+def test_find_who_approved_a_change(person: Person) -> None:
+    client = person.served.client
+    index = client.context.index
+    assert index is not None
+    key = next(change.key for change in index.changes if change.title == GATEWAY)
+    client.confirm({"verb": "approve", "change": key}, reason="agreed with the team of Porto")
+    client.world.sync()
+    client.update()
+    person.click("Activity")
+    person.type("#filter-target", "porto")
+
+    assert person.sees("1 to 1 of 1 publication", "Ada Example", "agreed with the team of Porto")
+    assert person.actions <= 3
+
+
+def test_find_a_failing_remote_and_try_again(person: Person) -> None:
+    state = person.served.client.context.state
+    failure = Failure(state.clock() - 3_600, "authentication failed", "fleet.git")
+    record = PassRecord(person.served.client.context.clock(), 1.5, "success")
+    state.record_completed_pass(FleetView(2, state.clock(), record, "config", 3, (failure,)))
+    person.tab.open(person.served.url)
+    person.sees("RemotesUnavailable", "authentication failed")
+    person.click("RemotesUnavailable")
+    person.click("Start a pass")
+
+    assert person.sees("authentication failed", "fleet.git")
+    assert person.actions <= 3
+    assert person.served.client.requested_passes == 1
