@@ -31,7 +31,8 @@ from reconciler.review.confirmations import (
     group_by_branch,
 )
 from reconciler.review.people import Reviewer, clean_reason
-from reconciler.review.review_job import JobItem, ReviewJob
+from reconciler.review.review_job import JobItem, ReviewChannel, ReviewJob
+from reconciler.telemetry.metrics import REVIEWS
 
 if TYPE_CHECKING:
     from reconciler.output.fleet.model import FleetIndex
@@ -56,6 +57,7 @@ class Submission:
     Attributes:
         idempotency_key: A key that the client creates once for each action. A repeated submission has the same key.
         request_id: The ID of the HTTP request.
+        channel: Whether a page or the API received the action.
     """
 
     confirmation_id: str
@@ -63,6 +65,7 @@ class Submission:
     typed_count: int | None
     idempotency_key: str
     request_id: str
+    channel: ReviewChannel = "console"
 
 
 class ReviewJobs:
@@ -290,8 +293,12 @@ class ReviewJobs:
                 replace(item, state="failed", message=error) if item.state == "waiting" else item
                 for item in self._running_items.values()
             )
-            job = replace(self._jobs[job_id], items=items, state="completed", completed_at=self._clock())
+            started = self._jobs[job_id]
+            job = replace(started, items=items, state="completed", completed_at=self._clock())
             self._store(job)
+        for before, after in zip(started.items, items, strict=True):
+            if before.state == "waiting":
+                REVIEWS.add(job.verb, after.state, job.channel)
         if job.count_items("done"):
             self._wake_pass()
 
@@ -327,6 +334,7 @@ def _create_job(
         person=confirmation.person,
         reason=clean_reason(submission.reason),
         request_id=submission.request_id,
+        channel=submission.channel,
         confirmation_id=confirmation.id,
         idempotency_key=submission.idempotency_key,
         created_at=now,

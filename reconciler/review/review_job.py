@@ -10,6 +10,7 @@ from reconciler.review.people import Reviewer
 
 JobState = Literal["waiting", "running", "completed"]
 ItemState = Literal["waiting", "done", "skipped", "failed"]
+ReviewChannel = Literal["console", "api"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class ReviewJob:
         created_at: The time of the confirmation, in seconds since 1970.
         completed_at: The end of the job, in seconds since 1970. None if it has not ended.
         excluded: The selected drafts to which the action does not apply.
+        channel: Whether a page or the API received the action.
     """
 
     id: str
@@ -70,6 +72,7 @@ class ReviewJob:
     state: JobState = "waiting"
     completed_at: float | None = None
     excluded: tuple[ExcludedDraft, ...] = ()
+    channel: ReviewChannel = "console"
 
     def count_items(self, state: ItemState) -> int:
         """Return the number of items with this state."""

@@ -23,6 +23,9 @@ DRAFT_STATES = ("draft", "proposed")
 SEVERITIES = ("error", "warning", "info")
 NOTIFICATION_RESULTS = ("sent", "deduplicated", "limited", "failed")
 DRAFT_ACTIONS = ("created", "updated", "withdrawn")
+REVIEW_ACTIONS = ("propose", "approve", "reject")
+REVIEW_RESULTS = ("done", "skipped", "failed")
+REVIEW_CHANNELS = ("console", "api")
 PUBLICATION_SOURCES = ("forge", "command", "console", "annotation", "git")
 GIT_OPERATIONS = ("fetch", "push", "ls_remote")
 GIT_RESULTS = ("ok", "auth", "not_found", "timeout", "refused", "stale", "other")
@@ -109,6 +112,12 @@ PUBLICATIONS = REGISTRY.counter(
     "pull request that `approve` merged, and `git` is any other push or merge.",
     source=PUBLICATION_SOURCES,
 )
+REVIEWS = REGISTRY.counter(
+    "reconciler_review_actions_total",
+    "The number of draft branches to which people applied an action in the console or with the API. `skipped`: the "
+    "draft has moved, or is blocked.",
+    action=REVIEW_ACTIONS, result=REVIEW_RESULTS, via=REVIEW_CHANNELS,
+)  # fmt: skip
 NOTIFICATIONS = REGISTRY.counter(
     "reconciler_notifications_total",
     "The number of notifications. `deduplicated`: a condition ended and began again within the gather time, so that no "

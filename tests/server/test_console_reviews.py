@@ -11,8 +11,10 @@ from reconciler.krm.selectors import LabelSelector
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server.console.people import Session
+from reconciler.telemetry.metrics import REGISTRY
 from tests.support.console import ADA, ConsoleClient, find_value, open_console, sign_in
 from tests.support.git_repositories import git, read_refs
+from tests.support.metric_samples import read_metric
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import World
 
@@ -38,10 +40,13 @@ def find_change(console: ConsoleClient, title: str) -> ReviewChange:
 
 def test_an_approval_publishes_the_drafts_as_the_person(world: World, console: ConsoleClient) -> None:
     key = find_change(console, "install gateway v1").key
-    page = console.confirm({"verb": "approve", "change": key}, reason="reviewed with Luis")
+    with REGISTRY.export():
+        page = console.confirm({"verb": "approve", "change": key}, reason="reviewed with Luis")
+        counts = read_metric("reconciler_review_actions_total")
     console.update()
 
     assert "2 done · 0 skipped · 0 failed" in page.text
+    assert counts['{action="approve",result="done",via="console"}'] >= 2
     assert console.requested_passes == 1
     assert world.text("clusters/lisbon", "gateway/deployment.yaml")
     author = git(world.fleet, "log", "-1", "--format=%an <%ae>%n%B", "clusters/lisbon")

@@ -102,7 +102,8 @@ def _submit(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ReviewJ
         _check_drafts(confirmation)
         # The request contains the heads of each target, so that its number of targets need not be confirmed.
         submission = Submission(
-            confirmation.id, body.reason, confirmation.typed_count, body.idempotency_key, request.id
+            confirmation.id, body.reason, confirmation.typed_count, body.idempotency_key, request.id,
+            channel="api",
         )  # fmt: skip
         return context.jobs.submit(submission, request.whole_index, session.person, session.permissions)
     except ReviewRequestError as error:
