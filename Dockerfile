@@ -16,7 +16,7 @@ FROM python:3.12-slim@${BASE_DIGEST} AS build
 WORKDIR /src
 COPY requirements.lock requirements-build.lock pyproject.toml README.md LICENSE NOTICE ./
 # pip refuses each download whose hash the locks do not name, and compiles the modules. The lock contains the extras
-# forge-app, otel and signing.
+# forge-app, oidc, otel and signing.
 RUN pip install --no-cache-dir --require-hashes --requirement requirements-build.lock \
  && python -m venv /opt/reconciler \
  && /opt/reconciler/bin/pip install --no-cache-dir --require-hashes --requirement requirements.lock

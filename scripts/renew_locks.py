@@ -36,7 +36,7 @@ LOCKS = (
     Lock(
         "requirements.lock",
         "the runtime, as in the container image",
-        ["--extra=forge-app", "--extra=otel", "--extra=signing"],
+        ["--extra=forge-app", "--extra=oidc", "--extra=otel", "--extra=signing"],
     ),
     Lock("requirements-ci.lock", "tests and lint", ["--extra=test", "--extra=lint", "--extra=docs"]),
     Lock("requirements-build.lock", "the wheel's build backend", [], "-"),

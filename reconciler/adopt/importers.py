@@ -12,10 +12,12 @@ from reconciler.adopt.generated import GeneratedConfig
 from reconciler.adopt.grouping import generate_from_requests
 from reconciler.adopt.layout import Layout, read_fleet
 from reconciler.adopt.requests import PackageRequest, ReadRequests
-from reconciler.adopt.units import Cluster, Fleet, Unit
+from reconciler.adopt.resources import ResourceId, read_content
+from reconciler.adopt.units import Cluster, Fleet, NotImported, Unit
 from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.adoption.result import SourceFormat
+from reconciler.packages.charts.package_files import create_namespace_file
 
 Labels = Mapping[str, Mapping[str, str]]
 
@@ -93,7 +95,19 @@ def select_rendered(read: ReadRequests, rendered: FileTree) -> Mapping[tuple[str
     The content of a package is the file `<cluster>/<package>.yaml` or `<cluster>/<name of the Application>.yaml`, or a
     folder with one of these names.
     """
-    return {(request.cluster, request.package): _select(request, rendered) for request in read.requests}
+    return {(request.cluster, request.package): _select_with_namespace(request, rendered) for request in read.requests}
+
+
+def _select_with_namespace(request: PackageRequest, rendered: FileTree) -> FileTree | str:
+    """Return the expected content with the Namespace that the tool creates, which the rendered manifests lack."""
+    files = _select(request, rendered)
+    if isinstance(files, str) or not (request.helm and request.helm.flags.get("createNamespace")):
+        return files
+    content = read_content(files)
+    namespace = request.helm.namespace
+    if isinstance(content, NotImported) or ResourceId("", "Namespace", "", namespace) in content.resources:
+        return files
+    return files.with_files(create_namespace_file(namespace))
 
 
 def _select(request: PackageRequest, rendered: FileTree) -> FileTree | str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.bootstrap.console_authentication import build_authenticator
+from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
 from reconciler.bootstrap.console_reviews import build_console_reviews
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
@@ -20,7 +19,6 @@ from reconciler.output.fleet.rollouts import list_rollouts
 from reconciler.reconcile.remotes.targets import DraftReader
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.forms import CsrfTokens
 from reconciler.service.index_thread import IndexThread
 
 if TYPE_CHECKING:
@@ -37,6 +35,7 @@ class Console:
 
     Args:
         config: The URL or path of the config.
+        sign_ins: The sessions of people. It must be the same object after a reload of the settings.
 
     Raises:
         SettingsError: The settings of the console are not safe.
@@ -48,11 +47,12 @@ class Console:
         config: str,
         state: ServiceState,
         wake_pass: Callable[[], None],
+        sign_ins: SignInState,
         command_options: Sequence[str],
-        clock: Callable[[], float],
     ) -> None:
+        clock = sign_ins.clock
         reviews = build_console_reviews(settings, config, wake_pass, clock)
-        authenticator = build_authenticator(settings, reviews.find_permissions, clock)
+        authenticator, sign_in = build_authenticator(settings, reviews.find_permissions, sign_ins)
         indexer = build_fleet_indexer(settings, config)
         self._index_thread = index_thread = IndexThread(indexer)
         self._clock = clock
@@ -67,9 +67,10 @@ class Console:
             confirmations=reviews.confirmations,
             jobs=reviews.jobs,
             wake_pass=wake_pass,
-            csrf=CsrfTokens(),
+            csrf=sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             contact=reviews.contact,
+            sign_in=sign_in,
             clock=clock,
         )
         self._index_thread.start()
@@ -90,13 +91,14 @@ def build_console(
     config: str,
     state: ServiceState,
     wake_pass: Callable[[], None],
+    sign_ins: SignInState,
     command_options: Sequence[str] = (),
-    clock: Callable[[], float] = time.time,
 ) -> Console | None:
     """Build the console. Return None if it is disabled, or if the service has no HTTP server.
 
     Args:
         wake_pass: Requests a pass.
+        sign_ins: The sessions of people. It must be the same object after a reload of the settings.
         command_options: The options with which other commands use the same config, settings and repositories.
 
     Raises:
@@ -104,7 +106,7 @@ def build_console(
     """
     if not (settings.console.enabled and settings.listen_address):
         return None
-    return Console(settings, config, state, wake_pass, command_options, clock)
+    return Console(settings, config, state, wake_pass, sign_ins, command_options)
 
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import urlsplit
 
 from reconciler.bootstrap.options import build_git_options
 from reconciler.credential_files import SecretFileError, read_secrets
@@ -12,38 +14,67 @@ from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions
 from reconciler.server.authentication.access_tokens import read_token_file
 from reconciler.server.authentication.combined import CombinedAuthenticator
+from reconciler.server.authentication.pending_sign_ins import PendingSignIns
 from reconciler.server.authentication.proxy import ProxyAuthenticator, ProxyHeaders
 from reconciler.server.authentication.reloaded_file import ReloadedFile
+from reconciler.server.authentication.sessions import Cookie, SessionAuthenticator, SessionStore
 from reconciler.server.authentication.tokens import TokenAuthenticator
+from reconciler.server.console.forms import CsrfTokens
 from reconciler.server.console.people import Authenticator, LocalAuthenticator
-from reconciler.server.request_origin import is_loopback
+from reconciler.server.console.sign_in import CALLBACK_PATH, SignIn
+from reconciler.server.rate_limit import AddressRateLimit
+from reconciler.server.request_origin import LOOPBACK_NAMES, is_loopback
 from reconciler.settings import SettingsError
 
 if TYPE_CHECKING:
     from reconciler.settings import Settings
 
 _Content = TypeVar("_Content")
+_SIGN_INS_PER_MINUTE = 60
+
+
+class SignInState:
+    """The sessions of people, their sign-ins that are not complete, and the tokens of their forms.
+
+    It is independent of the settings, so that people stay signed in after a reload.
+
+    Args:
+        clock: Returns seconds since 1970.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        self.clock = clock
+        self.csrf = CsrfTokens()
+        self.sessions = SessionStore(clock)
+        self.pending = PendingSignIns(clock)
 
 
 def build_authenticator(
-    settings: Settings, find_permissions: Callable[[Reviewer], Permissions], clock: Callable[[], float]
-) -> Authenticator:
-    """Build the authenticator of the console.
+    settings: Settings,
+    find_permissions: Callable[[Reviewer], Permissions],
+    state: SignInState,
+) -> tuple[Authenticator, SignIn | None]:
+    """Build the authenticator of the console, and the sign-in at a provider if the settings contain one.
 
     Args:
         find_permissions: Returns the permissions of a person who is signed in.
-        clock: Returns seconds since 1970.
 
     Raises:
         SettingsError: The settings are not safe, or a file cannot be used.
     """
     modes = settings.console.auth
     if "none" in modes:
-        return _build_local_authenticator(settings)
-    return CombinedAuthenticator(
-        _build_token_authenticator(settings, clock) if "tokens" in modes else None,
-        (_build_proxy_authenticator(settings, find_permissions),) if "proxy" in modes else (),
-    )
+        return _build_local_authenticator(settings), None
+    sign_in = _build_sign_in(settings, state) if "oidc" in modes else None
+    others: list[Authenticator] = []
+    if "proxy" in modes:
+        others.append(_build_proxy_authenticator(settings, find_permissions))
+    if sign_in:
+        others.append(
+            SessionAuthenticator(state.sessions, sign_in.session_cookie, sign_in.provider.issuer, find_permissions)
+        )
+    tokens = _build_token_authenticator(settings, state.clock) if "tokens" in modes else None
+    return CombinedAuthenticator(tokens, tuple(others)), sign_in
 
 
 def _build_local_authenticator(settings: Settings) -> Authenticator:
@@ -75,6 +106,63 @@ def _build_proxy_authenticator(
     )
     secrets = _open_file("console.proxy.secret_file", proxy.secret_file, read_secrets)
     return ProxyAuthenticator(headers, secrets, find_permissions)
+
+
+def _build_sign_in(settings: Settings, state: SignInState) -> SignIn:
+    try:
+        # Import the library of the extra now, so that a missing library is an error of the settings.
+        from reconciler.server.authentication.oidc import OidcOptions, OidcProvider
+        from reconciler.server.authentication.provider_client import ProviderClient
+    except ImportError:
+        raise SettingsError(
+            "console.auth: the mode oidc requires the Python extra `oidc`; install it with"
+            " pip install 'reconciler[oidc]'"
+        ) from None
+    url = _check_external_url(settings)
+    oidc, is_secure = settings.console.oidc, url.startswith("https://")
+    options = OidcOptions(
+        issuer=oidc.issuer,
+        client_id=oidc.client_id,
+        read_secret=_open_client_secret(oidc.client_secret_file),
+        redirect_url=url.rstrip("/") + CALLBACK_PATH,
+        scopes=oidc.scopes,
+        name_claim=oidc.name_claim,
+        email_claim=oidc.email_claim,
+        groups_claim=oidc.groups_claim,
+    )
+    return SignIn(
+        OidcProvider(options, ProviderClient()),
+        state.sessions,
+        state.pending,
+        Cookie("session", is_secure),
+        Cookie("sign-in", is_secure),
+        AddressRateLimit(_SIGN_INS_PER_MINUTE),
+    )
+
+
+def _check_external_url(settings: Settings) -> str:
+    """Return the URL of the console. It uses TLS, unless only people on this machine use the console."""
+    url = settings.server.external_url
+    parts = urlsplit(url)
+    is_local = parts.hostname in LOOPBACK_NAMES and is_loopback(settings.listen_address)
+    if parts.scheme == "https" or (url and is_local):
+        return url
+    raise SettingsError(
+        "server.external_url: must be the https:// URL with which people open the console, because `console.auth`"
+        f" contains `oidc`, not {url!r}"
+    )
+
+
+def _open_client_secret(file: str) -> Callable[[], str | None]:
+    if not file:
+        return lambda: ""
+    secrets = _open_file("console.oidc.client_secret_file", file, read_secrets)
+
+    def read_secret() -> str | None:
+        current = secrets.read()
+        return current[0].decode(errors="replace") if current else None
+
+    return read_secret
 
 
 def _open_file(setting: str, file: str, parse: Callable[[Path], _Content]) -> ReloadedFile[_Content]:

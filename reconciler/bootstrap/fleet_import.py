@@ -20,6 +20,7 @@ from reconciler.adopt.importers import (
 )
 from reconciler.adopt.layout import DEFAULT_LAYOUT, FLUX_LAYOUT, parse_layout
 from reconciler.adopt.results import Rendered, build_items, list_rendered, verify_units
+from reconciler.adopt.secret_values import leave_out_secret_values
 from reconciler.adopt.units import AdoptionError, Cluster, Unit
 from reconciler.bootstrap.adoption import (
     CATALOG_FOLDER,
@@ -156,7 +157,8 @@ class _Runner:
         else:
             layout = parse_layout(self.options.layout or FLUX_LAYOUT, ("cluster",))
             requests = read_flux(read.files, layout, self.repositories)
-        requests = self.repositories.resolve_branches(requests)
+        checked = leave_out_secret_values(self.repositories.resolve_branches(requests))
+        requests = checked.requests
         clusters = list_clusters(requests, self.options.labels)
         if self.options.rendered is not None:
             expected = select_rendered(requests, git_folder.read_package(self.options.rendered))
@@ -166,6 +168,7 @@ class _Runner:
         else:
             expected = {}
         is_rendered = self.options.rendered is not None
+        expected = {**expected, **checked.unverified}
         return import_requests(source_format, requests, clusters, expected, is_rendered=is_rendered)
 
     def import_units(self, found: Import) -> _Imported:

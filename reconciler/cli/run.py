@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from reconciler.bootstrap import console as bootstrap_console
+from reconciler.bootstrap import console_authentication, publishers, settings_changes, start_event
 from reconciler.bootstrap import health as bootstrap_health
 from reconciler.bootstrap import heartbeat as bootstrap_heartbeat
 from reconciler.bootstrap import notifications as bootstrap_notifications
 from reconciler.bootstrap import options as bootstrap_options
-from reconciler.bootstrap import publishers, settings_changes, start_event
 from reconciler.bootstrap import server as bootstrap_server
 from reconciler.bootstrap import services as bootstrap_services
 from reconciler.bootstrap import tracing as bootstrap_tracing
@@ -41,6 +41,7 @@ from reconciler.telemetry.progress import progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from reconciler.bootstrap.console_authentication import SignInState
     from reconciler.bootstrap.server import ServiceServer
     from reconciler.bootstrap.tracing import TraceExport
     from reconciler.git.errors import GitError
@@ -114,7 +115,9 @@ def run_service(
             server = bootstrap_server.ServiceServer(state, lambda: wakeups.add(loop.Wakeup.WEBHOOK))
             stack.enter_context(server)
             traces = stack.enter_context(bootstrap_tracing.TraceExport())
-            parts = _Parts(server, state, wakeups, pass_reporter.PassReporter(), notifier, traces, command_options)
+            sign_ins = console_authentication.SignInState()
+            reporter = pass_reporter.PassReporter()
+            parts = _Parts(server, state, wakeups, reporter, notifier, traces, sign_ins, command_options)
             settings = load_settings()
             set_up_logs(settings, service=True)
             # Invalid settings end the command. If settings become invalid later, the service continues with the
@@ -140,6 +143,7 @@ class _Parts:
     reporter: PassReporter
     notifier: SystemdNotifier
     traces: TraceExport
+    sign_ins: SignInState
     command_options: tuple[str, ...] = ()
     settings: Settings | None = None
 
@@ -177,8 +181,9 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)
     heartbeat = bootstrap_heartbeat.build_heartbeat(settings, services.inputs, is_read_only=state.is_read_only)
     console = bootstrap_console.build_console(
-        settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW), parts.command_options
-    )
+        settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW), parts.sign_ins,
+        parts.command_options,
+    )  # fmt: skip
 
     def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
         if console:

@@ -29,6 +29,7 @@ from reconciler.packages.kustomize.request import KustomizeRequest
 
 ACCEPT_BASE = "reconciler.dev/accept-base"
 """The annotation of an owner with the trees that are accepted as merge bases after the state was lost."""
+RELEASE_SEPARATOR = ","
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,14 @@ class UpstreamPackage:
 
     @property
     def chart_release(self) -> str:
-        """The release of a chart, as its namespace and name. "" for other packages."""
-        return self.chart.release if self.chart else ""
+        """The releases of all charts, as their namespaces and names. "" for packages without a chart.
+
+        In a package with several sources, the name of the source is before each release.
+        """
+        if not self.sources:
+            return self.chart.release if self.chart else ""
+        charts = ((source.name, source.upstream.chart) for source in self.sources)
+        return RELEASE_SEPARATOR.join(f"{name}={chart.release}" for name, chart in charts if chart)
 
     @property
     def is_git_package(self) -> bool:

@@ -17,7 +17,7 @@ from reconciler.server.request_limits import CLOSE
 
 # Allow any host name for these paths, because probes use the address of the pod, and webhooks have a signature.
 PATHS_FOR_ALL_HOSTS = frozenset({"/healthz", "/readyz", "/metrics", "/hooks"})
-_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the names of these addresses, not a socket
 _FROM_TRUSTED_PROXY = "reconciler.is_from_trusted_proxy"
 
@@ -60,15 +60,15 @@ def build_origin_rules(
     """Return the rules for a server that listens on the address `listen` and has the URL `external_url`."""
     address = split_address(listen)[0].lower() if listen else ""
     names = {host.lower() for host in hosts} | {address, urlsplit(external_url).hostname or ""} - {""}
-    if address in _LOOPBACK_NAMES | _ALL_ADDRESSES:
-        names |= _LOOPBACK_NAMES
+    if address in LOOPBACK_NAMES | _ALL_ADDRESSES:
+        names |= LOOPBACK_NAMES
     networks = tuple(ipaddress.ip_network(text) for text in trusted_proxies)
     return OriginRules(frozenset(names), address in _ALL_ADDRESSES, networks)
 
 
 def is_loopback(listen: str) -> bool:
     """Return whether a server that listens on the address `listen` accepts only connections from this machine."""
-    return split_address(listen)[0].lower() in _LOOPBACK_NAMES
+    return split_address(listen)[0].lower() in LOOPBACK_NAMES
 
 
 class OriginCheck:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import re
 from operator import attrgetter
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, field_validator, model_validator
 
 from reconciler.krm import selectors
-from reconciler.settings.declaration import SettingList, SettingsGroup, declare
+from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-# The setting that each mode of authentication requires.
-_REQUIRED_FILES = {"tokens": "token_file", "proxy": "proxy.secret_file"}
+_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+# The settings that each mode of authentication requires.
+_REQUIRED_SETTINGS = {
+    "oidc": ("oidc.issuer", "oidc.client_id"),
+    "proxy": ("proxy.secret_file",),
+    "tokens": ("token_file",),
+}
 
 
 def _check_header_name(value: str) -> str:
@@ -85,6 +91,47 @@ class ConsoleProxySettings(SettingsGroup):
     )
 
 
+class ConsoleOidcSettings(SettingsGroup):
+    """The mode `oidc`: people sign in at an OpenID Connect provider. It requires the Python extra `oidc`."""
+
+    issuer: UrlWithoutCredentials = declare(
+        "", "The URL of the provider, exactly as in its ID tokens, for example https://id.example.com/realms/main."
+    )
+    client_id: str = declare(
+        "",
+        "The ID of the client that is registered at the provider, with the redirect URL "
+        "<server.external_url>/sign-in/callback.",
+    )
+    client_secret_file: str = declare(
+        "",
+        "The file with the secret of the client. The service reads the file again after a change. If this setting is "
+        "empty, the client is public.",
+    )
+    scopes: SettingList[str] = declare(
+        ("openid", "profile", "email"),
+        "The scopes that the console requests. Some providers require a further scope for groups.",
+    )
+    name_claim: str = declare("name", "The claim with the name of the person, for commits.")
+    email_claim: str = declare("email", "The claim with the mail address. The claim `email_verified` must be true.")
+    groups_claim: str = declare("groups", "The claim with the list of the groups of the person.")
+
+    @field_validator("issuer")
+    @classmethod
+    def _check_issuer(cls, value: str) -> str:
+        parts = urlsplit(value)
+        is_secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK_HOSTS)
+        if value and not (is_secure and parts.hostname and not parts.query and not parts.fragment):
+            raise ValueError("must be a URL that starts with https://")
+        return value
+
+    @field_validator("scopes")
+    @classmethod
+    def _check_scopes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if "openid" not in value:
+            raise ValueError("must contain openid, for example [openid, profile, email, groups]")
+        return value
+
+
 class ConsoleSettings(SettingsGroup):
     """The web console, which the HTTP server of the service serves. People review drafts with it."""
 
@@ -93,17 +140,19 @@ class ConsoleSettings(SettingsGroup):
         "Whether the service serves the console. Without authentication, the console requires a listen address of "
         "this machine, such as 127.0.0.1:8080.",
     )
-    auth: SettingList[Literal["none", "tokens", "proxy"]] = declare(
+    auth: SettingList[Literal["none", "oidc", "proxy", "tokens"]] = declare(
         ("none",),
         "How people and programs are identified. none: no authentication; every request is a request of one admin. "
-        "tokens: access tokens of programs (`console.token_file`). proxy: headers of a reverse proxy "
-        "(`console.proxy`). Several modes can be combined, except none.",
+        "oidc: people sign in at an OpenID Connect provider (`console.oidc`). proxy: headers of a reverse proxy "
+        "(`console.proxy`). tokens: access tokens of programs (`console.token_file`). Several modes can be combined, "
+        "except none.",
     )
     token_file: str = declare(
         "",
         "The file with the access tokens, one line name:role:selector:sha256(token):expiry per token. `reconciler "
         "token create` creates tokens and their lines. The service reads the file again after a change.",
     )
+    oidc: ConsoleOidcSettings = ConsoleOidcSettings()
     proxy: ConsoleProxySettings = ConsoleProxySettings()
     roles: SettingList[ConsoleRole] = declare(
         (),
@@ -130,14 +179,13 @@ class ConsoleSettings(SettingsGroup):
     @classmethod
     def _check_modes(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if not value or ("none" in value and len(value) > 1):
-            raise ValueError(
-                "must contain at least one mode; `none` must be the only mode, for example [proxy, tokens]"
-            )
+            raise ValueError("must contain at least one mode; `none` must be the only mode, for example [oidc, tokens]")
         return value
 
     @model_validator(mode="after")
-    def _check_required_files(self) -> ConsoleSettings:
-        for mode, name in _REQUIRED_FILES.items():
-            if mode in self.auth and not attrgetter(name)(self):
-                raise ValueError(f"must contain `{name}`, because `auth` contains `{mode}`")
+    def _check_required_settings(self) -> ConsoleSettings:
+        for mode, names in _REQUIRED_SETTINGS.items():
+            missing = [name for name in names if mode in self.auth and not attrgetter(name)(self)]
+            if missing:
+                raise ValueError(f"must contain `{missing[0]}`, because `auth` contains `{mode}`")
         return self

@@ -332,6 +332,25 @@ def test_charts_of_a_set_equal_the_output_of_helm(tmp_path: Path) -> None:
     assert (tmp_path / "out/config/values/apps/values/utah.yaml").read_text() == "size: 5\n"
 
 
+def test_value_that_looks_like_a_secret_is_copied_nowhere(tmp_path: Path) -> None:
+    objects = CHART_SET.replace("APPS", URL).replace("limits: {memory: null}", "auth: {password: hunter22}")
+    secrets = {f"values/{cluster}.yaml": "db: {rootPassword: hunter22}\n" for cluster in REGIONS}
+    write_repository(tmp_path, {**build_files(), **CHART, **secrets, "sets/charts.yaml": objects})
+
+    result = adopt(tmp_path)
+
+    assert result.returncode == 2
+    page = (tmp_path / "out/ADOPT.md").read_text()
+    assert "ksm: the value auth.password looks like a secret, and is not copied" in page
+    assert "ksm: the value db.rootPassword in values/apps/values/ohio.yaml looks like a secret" in page
+    assert "8 Equal, 0 Different, 4 NotVerified; 6 not imported" in result.stdout
+    catalog = tmp_path / "out/catalog.git"
+    written = [
+        path.read_text() for path in (tmp_path / "out").rglob("*") if path.is_file() and catalog not in path.parents
+    ]
+    assert not [text for text in (*written, result.stdout, result.stderr) if "hunter22" in text]
+
+
 SEVERAL_SET = """\
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet

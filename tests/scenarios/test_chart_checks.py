@@ -11,6 +11,8 @@ from tests.support.charts import read_source
 from tests.support.programs import chart_folder, find_program
 from tests.support.world import World, repository
 
+pytestmark = pytest.mark.second_pass
+
 
 def build_request(options: str = "", cluster: str = "berlin") -> str:
     return request(extra=f"helm:\n  namespace: shop\n{options}", name=f"web-{cluster}", cluster=cluster)

@@ -14,6 +14,8 @@ from tests.support.programs import find_program
 from tests.support.sops import SECRET, SECRET_FIELDS, make_sops_key
 from tests.support.world import World
 
+pytestmark = pytest.mark.second_pass
+
 PASSWORD, NEW_PASSWORD = "passphrase-of-the-database-4711", "passphrase-of-the-database-0815"
 TEMPLATE = read_source("secret")["templates/secret.yaml"]
 ALLOWED = "metadata:\n  annotations: {reconciler.dev/allow-plaintext-secrets: Secret/db}\n"

@@ -16,6 +16,8 @@ from tests.support.git_repositories import git
 from tests.support.programs import chart_folder, find_program
 from tests.support.world import World, repository, small_world, variant
 
+pytestmark = pytest.mark.second_pass
+
 # Print the values as a ConfigMap, so that tests can read the values that the program received.
 PRINT_VALUES = """
 values = pathlib.Path("values.json").read_text()

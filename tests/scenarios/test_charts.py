@@ -10,6 +10,8 @@ from tests.support.charts import FakeHelm, read_source
 from tests.support.programs import find_program
 from tests.support.world import World, small_world, variant
 
+pytestmark = pytest.mark.second_pass
+
 WEB = read_source("web")
 DEPLOYMENT, SERVICE = WEB["templates/deployment.yaml"], WEB["templates/service.yaml"]
 HELM = "helm:\n  namespace: shop\n  values: {replicas: 3}"

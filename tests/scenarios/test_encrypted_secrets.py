@@ -12,6 +12,8 @@ from tests.support.policies import ATTACHED, patch, policy
 from tests.support.sops import MAC_ONLY, SECRET, SECRET_FIELDS, SopsKey, make_sops_key
 from tests.support.world import World, catalog, config_map, package, repository, variant
 
+pytestmark = pytest.mark.second_pass
+
 FILE = "web/secret.yaml"
 KPTFILE = """\
 apiVersion: kpt.dev/v1

@@ -11,6 +11,8 @@ from tests.scenarios.test_charts import chart
 from tests.support.charts import FakeHelm
 from tests.support.world import CLUSTERS, package, small_world, variant
 
+pytestmark = pytest.mark.second_pass
+
 HELM = "helm: {namespace: shop}"
 CRD = "crds/customresourcedefinition-webs.example.com.yaml"
 RESOURCES = {

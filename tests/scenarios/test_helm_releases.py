@@ -14,6 +14,8 @@ from tests.support.artifact_servers import CHART_LAYER, ArtifactServer, Registry
 from tests.support.charts import FakeHelm
 from tests.support.world import World, small_world
 
+pytestmark = pytest.mark.second_pass
+
 RELEASE = "{namespace: shop, output: helmRelease, releaseName: shop-web, %s}"
 MAPS = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata:\n  values.yaml: 'replicas: 2'\n"
 VALUES = "values: {region: eu}, valuesFrom: [{kind: ConfigMap, name: web}]"

@@ -11,6 +11,8 @@ from tests.support.charts import FakeKustomize
 from tests.support.programs import find_program
 from tests.support.world import World, small_world, variant
 
+pytestmark = pytest.mark.second_pass
+
 BASE = {
     "base/kustomization.yaml": "resources: [deployment.yaml, service.yaml]\n",
     "base/deployment.yaml": """apiVersion: apps/v1

@@ -14,6 +14,8 @@ from tests.support.artifact_servers import ArtifactServer, compute_digest, serve
 from tests.support.programs import find_program
 from tests.support.world import World, small_world
 
+pytestmark = pytest.mark.second_pass
+
 # The locked versions of the dependencies that the chart does not contain, and their chart repositories.
 DEPENDENCIES = {
     "kyverno-api": ("0.0.1-alpha.4", "https://kyverno.github.io/api"),

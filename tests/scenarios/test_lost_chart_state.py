@@ -29,6 +29,8 @@ from tests.support.artifact_servers import ArtifactServer, serve
 from tests.support.charts import FakeHelm
 from tests.support.world import World, small_world
 
+pytestmark = pytest.mark.second_pass
+
 SERVICE = "service-web.yaml"
 
 

@@ -15,6 +15,8 @@ from tests.support.charts import FakeKustomize, format_config_map
 from tests.support.programs import find_program
 from tests.support.world import World, small_world, variant
 
+pytestmark = pytest.mark.second_pass
+
 OPTIONS = "kustomize: {path: prod, helmCharts: render}"
 DATE = format_config_map("built", '"{{ now | date "2006" }}"')
 

@@ -7,6 +7,8 @@ import pytest
 from reconciler.krm.yaml import parse_yaml
 from tests.support.world import World, small_world, variant
 
+pytestmark = pytest.mark.second_pass
+
 MANIFEST = """# The settings of the shop.
 apiVersion: v1
 kind: ConfigMap

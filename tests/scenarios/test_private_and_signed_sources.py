@@ -15,6 +15,8 @@ from tests.support.archives import make_entry, pack, pack_files
 from tests.support.artifact_servers import Answer, RegistryServer, serve
 from tests.support.world import World, package, small_world
 
+pytestmark = pytest.mark.second_pass
+
 USER, PASSWORD = "reader", "password-of-the-reader"
 
 

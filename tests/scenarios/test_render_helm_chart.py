@@ -12,6 +12,8 @@ from tests.support.metric_samples import read_metric
 from tests.support.programs import find_program
 from tests.support.world import World, small_world, variant
 
+pytestmark = pytest.mark.second_pass
+
 KPTFILE = """apiVersion: kpt.dev/v1
 kind: Kptfile
 metadata: {name: shop}

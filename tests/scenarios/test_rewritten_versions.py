@@ -18,6 +18,8 @@ from tests.support.charts import FakeHelm
 from tests.support.git_repositories import git, make_bare
 from tests.support.world import package, repository
 
+pytestmark = pytest.mark.second_pass
+
 WEB = """\
 # the web server of Berlin
 apiVersion: config.porch.kpt.dev/v1alpha1

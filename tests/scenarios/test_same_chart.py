@@ -41,6 +41,7 @@ def test_same_chart_from_three_sources(tmp_path: Path) -> None:
             }
         )
         result = world.sync()
+        assert world.sync().is_unchanged
 
     assert {result.outcomes[f"berlin/{package}"] for package in ("web", "oci", "git")} == {"draft"}
     contents = [

@@ -15,6 +15,8 @@ from tests.support.charts import FakeHelm
 from tests.support.git_repositories import commit_files, make_bare
 from tests.support.world import repository, small_world
 
+pytestmark = pytest.mark.second_pass
+
 HELM = "helm: {namespace: shop, valuesFiles: [$values/web.yaml]}"
 
 

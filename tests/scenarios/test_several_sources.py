@@ -13,6 +13,8 @@ from tests.support.charts import FakeHelm
 from tests.support.programs import find_program
 from tests.support.world import commit_files, make_bare, repository, small_world
 
+pytestmark = pytest.mark.second_pass
+
 # The chart with the values, as the program helm renders it.
 OUTPUT = (
     "".join(
@@ -161,6 +163,24 @@ def test_moved_resource_keeps_local_changes(fleet: Fleet) -> None:
     world.sync()
 
     assert "level: low" in world.text("drafts/berlin", "web/alerts/alert.yaml")
+
+
+def test_renamed_release_of_a_source_is_reported(fleet: Fleet) -> None:
+    world = fleet.world
+    fleet.publish()
+    renamed = HELM.replace("namespace: shop", "namespace: store")
+    other = CHART.replace("name: chart", "name: main").replace("}", ", helm: {namespace: shop, releaseName: new}}")
+
+    for request_text, names in (
+        (request(CHART, VALUES, EXTRAS, extra=renamed), "from shop/web to store/web:"),
+        (request(other, EXTRAS, extra=""), "from shop/web to shop/new:"),
+        (request_single(extra="helm: {namespace: other}").replace("name: web", "name: web-berlin"), "to other/web:"),
+    ):
+        world.write({"web.yaml": request_text})
+        messages = [finding.message for finding in world.sync().findings if finding.code == "ReleaseRenamed"]
+        assert [names in message for message in messages] == [True]
+    world.write({"web.yaml": request(CHART, VALUES, EXTRAS)})
+    assert "ReleaseRenamed" not in world.sync().codes
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reconciler.bootstrap.console import build_console
+from reconciler.bootstrap.console_authentication import SignInState
 from reconciler.review.permissions import Permissions
 from reconciler.server.console.people import Session
 from reconciler.service.state import ServiceState
@@ -45,10 +46,18 @@ def test_a_person_without_a_role_changes_nothing(console: ConsoleClient) -> None
     assert (console.requested_passes, read_refs(console.world.fleet)) == (0, before)
 
 
+def test_the_api_refuses_a_person_without_a_role(console: ConsoleClient) -> None:
+    sign_in(console, Session(ADA, Permissions(())))
+    response = console.get("/api/v1/targets")
+
+    assert response.status_code == 403
+    assert (response.json()["code"], response.json()["nextStep"]) == ("NoRole", "platform@example.com")
+
+
 def test_the_console_has_the_contact_of_the_settings(tmp_path: Path) -> None:
     group = {"enabled": True, "contact": "platform@example.com"}
     settings = Settings.model_validate({"cache": str(tmp_path), "console": group})
-    console = build_console(settings, str(tmp_path), ServiceState(), lambda: None)
+    console = build_console(settings, str(tmp_path), ServiceState(), lambda: None, SignInState())
     assert console is not None
     console.close()
 

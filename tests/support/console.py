@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 
 import httpx
 
-from reconciler.bootstrap.console_authentication import build_authenticator
+from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
 from reconciler.bootstrap.console_reviews import build_role_rules
 from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.review.confirmations import ConfirmationStore
@@ -21,7 +21,6 @@ from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.api.routes import create_api_routes
 from reconciler.server.application import create_app
 from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.forms import CsrfTokens
 from reconciler.server.console.people import LocalAuthenticator, Session
 from reconciler.server.console.routes import create_console_routes
 from reconciler.server.limits import ServerLimits
@@ -49,11 +48,13 @@ class ConsoleClient:
         context: The data of the console. A test can replace it.
         app: The application with all pages and the API.
         requested_passes: The number of passes that the console has requested.
+        sign_ins: The sessions of people.
     """
 
     def __init__(self, world: World) -> None:
         self.world = world
         self.requested_passes = 0
+        self.sign_ins = SignInState(self._read_clock)
         indexer = world.create_indexer()
         index_thread = IndexThread(indexer)
         confirmations = ConfirmationStore(self._read_clock)
@@ -67,7 +68,7 @@ class ConsoleClient:
             confirmations=confirmations,
             jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),
             wake_pass=self._request_pass,
-            csrf=CsrfTokens(),
+            csrf=self.sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             clock=self._read_clock,
         )
@@ -122,14 +123,20 @@ def find_value(text: str, name: str) -> str:
     return match[1] if match else ""
 
 
-def use_authentication(console: ConsoleClient, **group: object) -> None:
-    """Let the console identify people as these settings of the group `console` require."""
-    data = {"console": group, "server": {"trusted_proxies": ["10.0.0.0/8"]}}
-    settings = Settings.model_validate(data)
+def use_authentication(
+    console: ConsoleClient, external_url: str = "https://console.example.com", **group: object
+) -> None:
+    """Let the console identify people as these settings of the group `console` require. Sessions stay valid."""
+    server = {"trusted_proxies": ["10.0.0.0/8"], "external_url": external_url}
+    settings = Settings.model_validate({"console": group, "server": server})
     rules = build_role_rules(settings)
-    clock = console.context.clock
-    authenticator = build_authenticator(settings, lambda person: find_permissions(rules, person), clock)
-    console.context = replace(console.context, authenticator=authenticator)
+    authenticator, sign_in = build_authenticator(
+        settings, lambda person: find_permissions(rules, person), console.sign_ins
+    )
+    console.context = replace(
+        console.context, authenticator=authenticator, sign_in=sign_in, contact=settings.console.contact,
+        csrf=console.sign_ins.csrf,
+    )  # fmt: skip
 
 
 def sign_in(console: ConsoleClient, session: Session) -> None:

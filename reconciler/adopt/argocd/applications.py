@@ -18,6 +18,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.names import validate_dns_label, validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass, replace
 
+_CREATE_NAMESPACE = "CreateNamespace=true"
 _SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 
 
@@ -185,14 +186,22 @@ def _convert(
         converted.kustomize,
         converted.sources,
     )
-    return replace(request, helm=_set_create_namespace(request, spec))
+    return _add_created_namespace(request, application, not_imported)
 
 
-def _set_create_namespace(request: PackageRequest, spec: Mapping[str, Any]) -> Any:
-    options = get_list(get_mapping(spec, "syncPolicy"), "syncOptions")
-    if request.helm is None or "CreateNamespace=true" not in options:
-        return request.helm
-    return replace(request.helm, flags={**request.helm.flags, "createNamespace": True})
+def _add_created_namespace(
+    request: PackageRequest, application: _Application, not_imported: list[NotImported]
+) -> PackageRequest:
+    """Return the request with the Namespace that Argo CD creates. Add an entry if the package cannot contain it."""
+    options = get_list(get_mapping(application.data, "spec", "syncPolicy"), "syncOptions")
+    if _CREATE_NAMESPACE not in options:
+        return request
+    if request.helm is None:
+        text = f"Application {application.name}: {_CREATE_NAMESPACE} is imported only for packages with one chart"
+        path = (*application.path, "spec", "syncPolicy", "syncOptions")
+        not_imported.append(application.document.report(path, text, "Add the Namespace to the package."))
+        return request
+    return replace(request, helm=replace(request.helm, flags={**request.helm.flags, "createNamespace": True}))
 
 
 def _choose_package(application: _Application, cluster: str) -> str:

@@ -10,6 +10,7 @@ from reconciler.adopt.overlays import find_kustomization
 from reconciler.adopt.resources import YAML_SUFFIXES
 from reconciler.adopt.units import AGENT_SUGGESTION, NotImported
 from reconciler.catalog.files import FileTree
+from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
@@ -27,6 +28,13 @@ def is_flux_object(document: SourceDocument) -> bool:
 def get_namespace(document: SourceDocument) -> str:
     """Return the namespace of an object."""
     return get_text(get_mapping(document.data, "metadata"), "namespace") or "default"
+
+
+def report_verification(document: SourceDocument, path: DataPath) -> NotImported:
+    """Return the entry for a field that requires signatures."""
+    title = f"{document.data['kind']} {document.name}"
+    reason = f"{title}: the verification of signatures is not imported, because its keys are in a Secret"
+    return document.report(path, reason, "Set verify in the Repository, and store the keys as files.")
 
 
 @dataclass
@@ -77,6 +85,13 @@ class ClusterObjects:
             else:
                 suggestion = "Move it to a folder of resources that a Kustomization names."
                 yield document.report((), f"{title} is in a folder with objects of Flux", suggestion)
+
+    def list_verifications(self) -> Iterator[NotImported]:
+        """Yield an entry for each source in use whose signatures Flux verifies. Its keys are in a Secret."""
+        for key in sorted(self.used):
+            document = self.sources.get(key)
+            if document and document.spec.get("verify"):
+                yield report_verification(document, ("spec", "verify"))
 
     def _is_in_package(self, file: str) -> bool:
         """Return whether a file is in a folder of `packages`. The path of the file can be relative to --path."""

@@ -135,6 +135,7 @@ class _ClusterReader:
                 self._convert_kustomization(document)
         for document in releases:
             self._add(document, convert_release(document, self.objects, self.read_repository, self.not_imported))
+        self.not_imported.extend(self.objects.list_verifications())
         self.not_imported.extend(self.objects.list_unused())
 
     def _add(self, document: SourceDocument, request: PackageRequest | NotImported | None) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.adopt.documents import SourceDocument, find_wrong_type, get_list, get_mapping, get_text
-from reconciler.adopt.flux.objects import ClusterObjects, get_namespace
+from reconciler.adopt.flux.objects import ClusterObjects, get_namespace, report_verification
 from reconciler.adopt.flux.sources import build_chart_upstream
 from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_target_value
 from reconciler.adopt.requests import HelmRequest, PackageRequest, RepositoryReader, UpstreamReference
@@ -48,6 +48,8 @@ def convert_release(
         for name, reason in _REPORTED.items()
         if spec.get(name)
     )
+    if get_mapping(spec, "chart", "spec").get("verify"):
+        not_imported.append(report_verification(document, ("spec", "chart", "spec", "verify")))
     upstream = _read_upstream(document, objects, namespace, read_repository)
     if isinstance(upstream, NotImported):
         return upstream

@@ -134,7 +134,7 @@ def build_rendered_source(package: RenderedPackage) -> RenderedSource:
         return RenderedSource(FileTree(files), findings)
     templates = {names[file.key]: file.source.template for file in package.files}
     if request.create_namespace and ObjectKey("", "Namespace", "", request.namespace) not in names:
-        files |= _create_namespace_file(request.namespace)
+        files |= create_namespace_file(request.namespace)
     return RenderedSource(FileTree(files), findings, templates)
 
 
@@ -227,7 +227,8 @@ def _create_invalid_finding(chart: str, text: OutputText, problem: str) -> Findi
     return SourceCodes.RENDERED_OUTPUT_INVALID.finding(f"{chart}: {text.place}: {problem}")
 
 
-def _create_namespace_file(namespace: str) -> dict[str, File]:
+def create_namespace_file(namespace: str) -> dict[str, File]:
+    """Return the file with the Namespace of a release."""
     data = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
     key = ObjectKey("", "Namespace", "", namespace)
     return {assign_rendered_file_names([key])[key]: File(Document.from_data(data).text.encode())}

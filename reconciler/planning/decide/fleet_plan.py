@@ -261,7 +261,7 @@ class FleetPlan:
             return ()
         # Do not report unused policies if a package cannot be read or was never rendered, because the package may use
         # them.
-        unrendered = (isinstance(outcome, Blocked) and outcome.record is None for _, outcome in self.list_outcomes())
+        unrendered = (_was_never_rendered(outcome) for _, outcome in self.list_outcomes())
         is_known = not (
             self.controller_result.stalled or any(plan.findings for plan in self.targets) or any(unrendered)
         )
@@ -384,3 +384,7 @@ def _add_metadata(push: PushCommits, plan: TargetPlan, content: bytes) -> PushCo
 def _reset_branch(branch: str, published: CommitId, plan: TargetPlan) -> BranchAction:
     head = plan.heads.drafts.get(branch, plan.heads.promoter_head)
     return KeepBranch(branch) if head == published else ResetBranch(branch, head, published)
+
+
+def _was_never_rendered(outcome: PackageOutcome) -> bool:
+    return isinstance(outcome, Blocked) and (outcome.record is None or outcome.record.desired_tree is None)

@@ -5,8 +5,9 @@ The names and the immutable selectors of the resources change with the release, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from reconciler.controllers.results import RELEASE_SEPARATOR
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.planning.model.outcomes import Draft, PackageOutcome, Unchanged
@@ -18,16 +19,29 @@ def find_renamed_releases(outcomes: Iterable[PackageOutcome]) -> Iterator[Findin
         if not (isinstance(outcome, Draft) or (isinstance(outcome, Unchanged) and outcome.reason == "drafted")):
             continue
         variant, record = outcome.variant, outcome.record
-        chart = variant.upstream.chart if variant.upstream else None
+        current = variant.upstream.chart_release if variant.upstream else ""
         published = record.published_version.release if record.published_version else ""
-        if chart is None or published in ("", chart.release):
-            continue
-        message = (
-            f"the release of package {variant.target} changes from {published} to {chart.release}: names and selectors"
-            " change, so that the cluster replaces the workloads (next step: restore releaseName and namespace if this"
-            " is not intended)"
-        )
-        owner = str(variant.owner.key)
-        yield SourceCodes.RELEASE_RENAMED.finding(
-            message, SourceLocation(object=owner, package=str(variant.target), owner=owner)
-        )
+        for old, new in _find_changes(_parse_releases(published), _parse_releases(current)):
+            message = (
+                f"the release of package {variant.target} changes from {old} to {new}: names and selectors change, so"
+                " that the cluster replaces the workloads (next step: restore releaseName and namespace if this is not"
+                " intended)"
+            )
+            owner = str(variant.owner.key)
+            yield SourceCodes.RELEASE_RENAMED.finding(
+                message, SourceLocation(object=owner, package=str(variant.target), owner=owner)
+            )
+
+
+def _parse_releases(text: str) -> dict[str, str]:
+    """Return the releases by the names of their sources. The name of a single source is ""."""
+    entries = (entry.rpartition("=") for entry in text.split(RELEASE_SEPARATOR) if entry)
+    return {name: release for name, _, release in entries}
+
+
+def _find_changes(published: Mapping[str, str], current: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the old and the new release of each chart that both versions contain."""
+    if len(published) == len(current) == 1:
+        # A package with one chart can get more sources, or another name of its source.
+        published = dict(zip(current, published.values(), strict=True))
+    yield from ((old, current[name]) for name, old in published.items() if current.get(name, old) != old)

@@ -85,7 +85,7 @@ class RenderedVersion:
         upstream: The summary of the upstream for commit trailers.
         rules: The content of the override rules that were applied. While the rollout of a changed rule has not reached
             the cluster, the package continues to use this content.
-        release: The namespace and the name of the release of a chart. "" for other packages.
+        release: The releases of all charts, in the format of `UpstreamPackage.chart_release`.
     """
 
     rendered: TreeId

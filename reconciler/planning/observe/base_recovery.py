@@ -50,7 +50,7 @@ class RecoveryInputs:
 class RecoveredBase:
     """The source of a version on a branch, without local changes and with all local changes.
 
-    `upstream` is the summary of the upstream for commit trailers. `release` is the release of a chart, or "".
+    `upstream` is the summary of the upstream for commit trailers. `release` contains the releases of all charts.
     """
 
     base: TreeId

@@ -17,6 +17,7 @@ _SCHEMA_REF = "#/components/schemas/{model}"
 _STATUSES = {
     "400": "A parameter is not valid.",
     "401": "The request has no valid token.",
+    "403": "The person or program has no role.",
     "404": "The object does not exist, or the person may not read it.",
     "503": "No pass is complete yet.",
 }

@@ -87,6 +87,11 @@ def _open(request: Request, context: ConsoleContext) -> ApiRequest:
             "Unauthenticated", "the request has no valid token", HTTPStatus.UNAUTHORIZED,
             "Send a token in the header Authorization.",
         )  # fmt: skip
+    if session.permissions.role is None:
+        raise ApiError(
+            "NoRole", f"no rule of console.roles applies to {session.person.name}", HTTPStatus.FORBIDDEN,
+            context.contact,
+        )  # fmt: skip
     whole_index, index = context.index, context.indexes.find(session.permissions)
     if whole_index is None or index is None:
         raise ApiError("NoView", "no pass is complete yet", HTTPStatus.SERVICE_UNAVAILABLE, "Try again in a minute.")

@@ -16,9 +16,14 @@ _SIGN_IN_PATHS = ("/sign-in", "/sign-out")
 
 
 def get_return_path(request: Request) -> str:
-    """Return the path and the query of a request."""
-    query = request.url.query
-    return clean_return_path(request.scope["raw_path"].decode("latin-1") + (f"?{query}" if query else ""))
+    """Return the path and the query of a request. For a form, return those of the page that contains the form."""
+    if request.method == "GET":
+        path, query = request.scope["raw_path"].decode("latin-1"), request.url.query
+    else:
+        referrer = urlsplit(request.headers.get("referer", ""))
+        is_own = referrer.netloc == request.headers.get("host")
+        path, query = (referrer.path, referrer.query) if is_own else (FIRST_PAGE, "")
+    return clean_return_path(path + (f"?{query}" if query else ""))
 
 
 def clean_return_path(text: str) -> str:

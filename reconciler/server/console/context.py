@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reconciler.review.jobs import ReviewJobs
     from reconciler.review.restricted_index import RestrictedIndexes
     from reconciler.server.console.forms import CsrfTokens
+    from reconciler.server.console.sign_in import SignIn
     from reconciler.service.index_thread import IndexThread
     from reconciler.service.state import ServiceState
 
@@ -37,6 +38,7 @@ class ConsoleContext:
         csrf: The tokens of forms.
         indexes: Returns the part of the newest index that a person may read.
         contact: How people can ask for a role.
+        sign_in: Signs people in at a provider. None if the settings contain no provider.
         clock: Returns seconds since 1970.
     """
 
@@ -52,6 +54,7 @@ class ConsoleContext:
     csrf: CsrfTokens
     indexes: RestrictedIndexes
     contact: str = ""
+    sign_in: SignIn | None = None
     clock: Callable[[], float] = time.time
 
     @property

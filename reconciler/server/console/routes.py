@@ -12,7 +12,6 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from reconciler.review.people import Reviewer
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.events import EVENTS_PATH, EventFeed, EventStreams
 from reconciler.server.console.forms import Form, read_form
@@ -30,8 +29,10 @@ from reconciler.server.console.pages import (
     system,
     targets,
 )
+from reconciler.server.console.people import Session
 from reconciler.server.console.rendering import read_static_file, render_page, render_plain_page
 from reconciler.server.console.security import SecurityHeaders
+from reconciler.server.console.sign_in import create_sign_in_routes
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
@@ -113,6 +114,7 @@ def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> l
     return [
         *actions,
         *pages,
+        *create_sign_in_routes(get_context, middleware),
         Route("/static/{name}", send_static_file, middleware=middleware),
         Route(EVENTS_PATH, open_events, middleware=middleware),
     ]
@@ -129,18 +131,20 @@ def _open_page(request: Request, context: ConsoleContext) -> PageRequest | Respo
     """Return the request with its session and its index, or the response if there is no session, role or index."""
     session = context.authenticator.authenticate(request)
     if session is None:
-        return respond_to_unauthenticated(request)
+        return respond_to_unauthenticated(request, context)
     if session.permissions.role is None:
-        return _render_no_role(session.person, context)
+        return _render_no_role(session, context)
     whole_index, index = context.index, context.indexes.find(session.permissions)
     if whole_index is None or index is None:
         return render_page(request, "waiting.html", context, session, {})
     return PageRequest(request, context, session, index, whole_index)
 
 
-def _render_no_role(person: Reviewer, context: ConsoleContext) -> Response:
+def _render_no_role(session: Session, context: ConsoleContext) -> Response:
+    person = session.person
     name = person.name or person.email or person.subject
-    values = {"name": name, "email": person.email, "contact": context.contact}
+    csrf_token = context.csrf.create(session.id) if session.mode == "oidc" else ""
+    values = {"name": name, "email": person.email, "contact": context.contact, "csrf_token": csrf_token}
     return render_plain_page("no_role.html", values, HTTPStatus.FORBIDDEN)
 
 

@@ -5,23 +5,27 @@ from __future__ import annotations
 from http import HTTPStatus
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import RedirectResponse, Response
 
+from reconciler.server.api.problems import ApiError, respond_with_problem
+from reconciler.server.authentication.return_path import get_return_path
+from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.rendering import render_plain_page
-
-_PROBLEM = {
-    "type": "about:blank",
-    "title": "Unauthorized",
-    "status": HTTPStatus.UNAUTHORIZED,
-    "code": "Unauthenticated",
-    "detail": "The request contains no valid access token, and no session.",
-    "nextStep": "Create a token with `reconciler token create`, and send it in the header `Authorization: Bearer`.",
-}
+from reconciler.server.console.sign_in import build_sign_in_url
 
 
-def respond_to_unauthenticated(request: Request) -> Response:
-    """Return a page for a browser, and a problem (RFC 9457) for a program."""
+def respond_to_unauthenticated(request: Request, context: ConsoleContext) -> Response:
+    """Return the page on which people sign in, or a problem (RFC 9457) for a program."""
     if "authorization" in request.headers or "text/html" not in request.headers.get("accept", ""):
-        headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
-        return JSONResponse(_PROBLEM, HTTPStatus.UNAUTHORIZED, headers, "application/problem+json")
-    return render_plain_page("not_signed_in.html", {}, HTTPStatus.UNAUTHORIZED)
+        problem = ApiError(
+            "Unauthenticated", "the request has no valid token and no session", HTTPStatus.UNAUTHORIZED,
+            "Send a token in the header Authorization.",
+        )  # fmt: skip
+        response = respond_with_problem(problem)
+        # A script of a page loads the page again, and the person signs in.
+        response.headers["HX-Refresh"] = "true"
+        return response
+    if context.sign_in is None:
+        return render_plain_page("not_signed_in.html", {}, HTTPStatus.UNAUTHORIZED)
+    headers = {"Cache-Control": "no-store"}
+    return RedirectResponse(build_sign_in_url(get_return_path(request)), HTTPStatus.SEE_OTHER, headers)

@@ -305,6 +305,16 @@ def test_fields_of_the_agent_are_reported_and_the_objects_are_imported() -> None
     ]  # fmt: skip
 
 
+def test_verification_of_signatures_is_reported() -> None:
+    verify = {"provider": "cosign", "secretRef": {"name": "keys"}}
+    artifact = {**OCI, "spec": {**OCI["spec"], "verify": verify}}
+    source = {"kind": "OCIRepository", "name": "app", "namespace": "mon"}
+    result = read(artifact, HELM_REPOSITORY, kustomization("./", sourceRef=source), release({"verify": verify}))
+
+    assert sorted(request.package for request in result.requests) == ["ksm", "web"]
+    assert sorted(entry.field for entry in result.not_imported) == ["spec.chart.spec.verify", "spec.verify"]
+
+
 def test_one_folder_can_be_the_package_of_several_kustomizations() -> None:
     files = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\n", "apps/web/app.yaml": MANIFEST}
     objects = [kustomization("./apps/web", f"web-{name}", targetNamespace=name) for name in ("a", "b")]

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from reconciler.bootstrap.console_authentication import build_authenticator
+from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
 from reconciler.bootstrap.console_reviews import build_console_reviews, build_role_rules
 from reconciler.krm.selectors import parse_label_query
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.settings import Settings, SettingsError
 from reconciler.settings.console import ConsoleSettings
+
+OIDC: dict[str, Any] = {"auth": ["oidc"], "oidc": {"issuer": "https://id.example.com", "client_id": "console"}}
 
 
 def role(**fields: Any) -> dict[str, Any]:
@@ -39,10 +42,18 @@ def role(**fields: Any) -> dict[str, Any]:
         ),
         pytest.param(role(role="reviewer", groups=["a"], max_risk="none"), "'low', 'medium' or 'high'", id="risk"),
         pytest.param(role(role="reviewer", groups=["a"], targtes="a=b"), "Extra inputs", id="unknown-field"),
-        pytest.param({"auth": ["password"]}, "'none', 'tokens'", id="mode"),
+        pytest.param({"auth": ["password"]}, "'none', 'oidc', 'proxy' or 'tokens'", id="mode"),
         pytest.param({"auth": []}, "must contain at least one mode", id="no-mode"),
         pytest.param({"auth": ["none", "tokens"], "token_file": "f"}, "`none` must be the only mode", id="none-and-more"),
         pytest.param({"auth": ["tokens"]}, "must contain `token_file`, because `auth` contains `tokens`", id="no-file"),
+        pytest.param({"auth": ["oidc"]}, "must contain `oidc.issuer`", id="no-issuer"),
+        pytest.param(
+            {"auth": ["oidc"], "oidc": {"issuer": "https://id.example.com"}}, "must contain `oidc.client_id`", id="no-client",
+        ),
+        pytest.param({"oidc": {"issuer": "http://id.example.com"}}, "must be a URL that starts with https://", id="no-tls"),
+        pytest.param({"oidc": {"issuer": "https://id.example.com?a=b"}}, "starts with https://", id="issuer-with-query"),
+        pytest.param({"oidc": {"issuer": "https://a:b@id.example.com"}}, "CredentialInUrl", id="password-in-the-issuer"),
+        pytest.param({"oidc": {"scopes": ["email"]}}, "must contain openid", id="scopes"),
         pytest.param({"auth": ["proxy"]}, "must contain `proxy.secret_file`", id="no-secret"),
         pytest.param({"proxy": {"user_header": "X User"}}, "must be the name of a header", id="header"),
         pytest.param({"confirm_above": -1}, "greater than or equal to 0", id="confirm-above"),
@@ -90,6 +101,15 @@ def test_a_person_without_a_rule_has_no_role() -> None:
         pytest.param({}, {"listen": "0.0.0.0:8080"}, "console.auth: the mode none has no authentication", id="none"),
         pytest.param({"auth": ["proxy"], "proxy": {"secret_file": "f"}}, {}, "server.trusted_proxies: must", id="proxy"),
         pytest.param({"auth": ["tokens"], "token_file": "f"}, {}, "console.token_file: f: the token", id="token-file"),
+        pytest.param(OIDC, {}, "server.external_url: must be the https://", id="no-url"),
+        pytest.param(OIDC, {"external_url": "http://console.example.com"}, "https:// URL", id="url-without-tls"),
+        pytest.param(
+            OIDC, {"external_url": "http://127.0.0.1:80", "listen": "0.0.0.0:80"}, "https:// URL", id="url-of-this-machine",
+        ),
+        pytest.param(
+            {**OIDC, "oidc": {**OIDC["oidc"], "client_secret_file": "f"}}, {"external_url": "https://a.example.com"},
+            "console.oidc.client_secret_file: f: the secret file must be readable", id="client-secret",
+        ),
         pytest.param(
             {"auth": ["proxy"], "proxy": {"secret_file": "f"}}, {"trusted_proxies": ["10.0.0.0/8"]},
             "console.proxy.secret_file: f: the secret file must be readable", id="secret-file",
@@ -100,7 +120,7 @@ def test_unsafe_settings_of_the_authentication(console: dict[str, Any], server: 
     settings = Settings.model_validate({"console": console, "server": server})
 
     with pytest.raises(SettingsError, match=message):
-        build_authenticator(settings, lambda _person: Permissions(()), lambda: 0.0)
+        build_authenticator(settings, lambda _person: Permissions(()), SignInState())
 
 
 def test_another_address_is_allowed_with_authentication(tmp_path: Path) -> None:
@@ -108,4 +128,15 @@ def test_another_address_is_allowed_with_authentication(tmp_path: Path) -> None:
     console = {"auth": ["tokens"], "token_file": str(tmp_path / "tokens")}
     settings = Settings.model_validate({"console": console, "server": {"listen": "0.0.0.0:8080"}})
 
-    assert build_authenticator(settings, lambda _person: Permissions(()), lambda: 0.0)
+    assert build_authenticator(settings, lambda _person: Permissions(()), SignInState())
+
+
+def test_a_missing_library_is_an_error_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("oidc", "id_tokens"):
+        monkeypatch.delitem(sys.modules, f"reconciler.server.authentication.{name}", raising=False)
+    monkeypatch.setitem(sys.modules, "jwt", None)
+    server = {"external_url": "https://console.example.com"}
+    settings = Settings.model_validate({"console": OIDC, "server": server})
+
+    with pytest.raises(SettingsError, match=r"console.auth: the mode oidc requires .* pip install 'reconciler\[oidc\]'"):
+        build_authenticator(settings, lambda _person: Permissions(()), SignInState())

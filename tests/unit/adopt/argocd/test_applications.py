@@ -210,6 +210,14 @@ def test_values_of_another_source_are_copied_into_the_config() -> None:
     assert request.config_files == {"values/apps/values/berlin.yaml": b"b: 2\n"}
 
 
+def test_namespace_of_manifests_is_reported() -> None:
+    source = {"repoURL": URL, "path": "plain"}
+    result = read(application(source, syncPolicy={"syncOptions": ["CreateNamespace=true"]}))
+
+    assert [entry.field for entry in result.not_imported] == ["spec.syncPolicy.syncOptions"]
+    assert len(result.requests) == 1
+
+
 VALUES = {"repoURL": URL, "targetRevision": "main", "ref": "v"}
 CHART_SOURCE = {"repoURL": URL, "path": "charts/web", "helm": {"valueFiles": ["$v/values/berlin.yaml", "eu.yaml"]}}
 

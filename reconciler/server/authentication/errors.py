@@ -1,0 +1,22 @@
+"""The reasons why a person cannot sign in."""
+
+from __future__ import annotations
+
+
+class SignInError(Exception):
+    """The person cannot sign in. The message contains no token, code or secret.
+
+    Attributes:
+        reason: A code for the log.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class ProviderUnavailableError(SignInError):
+    """The provider does not respond as expected. A later attempt can succeed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("ProviderUnavailable", message)

@@ -1,0 +1,166 @@
+"""The routes with which people sign in and out of the console."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.server.authentication.errors import ProviderUnavailableError, SignInError
+from reconciler.server.authentication.return_path import clean_return_path
+from reconciler.server.console.forms import Form, read_form
+from reconciler.server.console.rendering import render_plain_page
+from reconciler.telemetry.event_log import log
+
+if TYPE_CHECKING:
+    from reconciler.review.people import Reviewer
+    from reconciler.server.authentication.oidc import OidcProvider
+    from reconciler.server.authentication.pending_sign_ins import PendingSignIns
+    from reconciler.server.authentication.sessions import Cookie, SessionStore
+    from reconciler.server.console.context import ConsoleContext
+    from reconciler.server.rate_limit import AddressRateLimit
+
+SIGN_IN_PATH = "/sign-in"
+START_PATH = f"{SIGN_IN_PATH}/start"
+CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
+SIGN_OUT_PATH = "/sign-out"
+# Do not store redirects, because they contain cookies and values for one use.
+_NO_STORE = {"Cache-Control": "no-store"}
+
+
+@dataclass(frozen=True)
+class SignIn:
+    """The services for people who sign in at a provider.
+
+    Attributes:
+        limit: Limits the sign-ins per client address, because each one requires requests to the provider.
+    """
+
+    provider: OidcProvider
+    sessions: SessionStore
+    pending: PendingSignIns
+    session_cookie: Cookie
+    pending_cookie: Cookie
+    limit: AddressRateLimit
+
+
+def build_sign_in_url(return_path: str) -> str:
+    """Return the URL of the page on which people sign in, and then return to a path."""
+    return f"{SIGN_IN_PATH}?return_to={quote(return_path, safe='/')}"
+
+
+def create_sign_in_routes(
+    get_context: Callable[[], ConsoleContext | None], middleware: list[Middleware]
+) -> list[Route]:
+    """Return the routes. Without a provider in the settings, all paths have the status 404."""
+
+    def require_context() -> tuple[ConsoleContext, SignIn]:
+        context = get_context()
+        if context is None or context.sign_in is None:
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        return context, context.sign_in
+
+    # These functions are not coroutines, so that Starlette calls them in threads.
+    def show_page(request: Request) -> Response:
+        context, sign_in = require_context()
+        return _show_page(request, context, sign_in)
+
+    def start(request: Request) -> Response:
+        return _isolate(lambda: _start(request, require_context()[1]))
+
+    def complete(request: Request) -> Response:
+        return _isolate(lambda: _complete(request, require_context()[1]))
+
+    async def sign_out(request: Request) -> Response:
+        context, sign_in = require_context()
+        form = await read_form(request)
+        return await run_in_threadpool(_sign_out, request, form, context, sign_in)
+
+    return [
+        Route(SIGN_IN_PATH, show_page, middleware=middleware),
+        Route(START_PATH, start, middleware=middleware),
+        Route(CALLBACK_PATH, complete, middleware=middleware),
+        Route(SIGN_OUT_PATH, sign_out, methods=["POST"], middleware=middleware),
+    ]
+
+
+def _show_page(request: Request, context: ConsoleContext, sign_in: SignIn) -> Response:
+    return_path = clean_return_path(request.query_params.get("return_to", ""))
+    if context.authenticator.authenticate(request):
+        return RedirectResponse(return_path, HTTPStatus.SEE_OTHER, _NO_STORE)
+    values = {"issuer": sign_in.provider.issuer, "start_url": f"{START_PATH}?return_to={quote(return_path, safe='/')}"}
+    return render_plain_page("sign_in.html", values, HTTPStatus.OK)
+
+
+def _start(request: Request, sign_in: SignIn) -> Response:
+    """Send the browser to the provider."""
+    _check_limit(request, sign_in)
+    identifier, pending = sign_in.pending.create(clean_return_path(request.query_params.get("return_to", "")))
+    url = sign_in.provider.build_authorization_url(pending)
+    response = RedirectResponse(url, HTTPStatus.SEE_OTHER, _NO_STORE)
+    sign_in.pending_cookie.set(response, identifier)
+    return response
+
+
+def _complete(request: Request, sign_in: SignIn) -> Response:
+    """Create a session for the person whom the provider has identified."""
+    _check_limit(request, sign_in)
+    query = request.query_params
+    pending = sign_in.pending.take(sign_in.pending_cookie.read(request), query.get("state", ""))
+    if pending is None:
+        raise SignInError(
+            "StateInvalid", "the sign-in has expired, is already complete, or was started in another browser"
+        )
+    # Providers send `iss` so that a response of another provider is not accepted (RFC 9207).
+    if query.get("iss", sign_in.provider.issuer) != sign_in.provider.issuer:
+        raise SignInError("IssuerInvalid", "another provider has sent the response")
+    if "code" not in query:
+        raise SignInError("ProviderRefused", f"the provider refused the sign-in: {query.get('error', '')[:100]}")
+    person = sign_in.provider.identify(query["code"], pending)
+    sign_in.sessions.delete(sign_in.session_cookie.read(request))
+    response = RedirectResponse(pending.return_path, HTTPStatus.SEE_OTHER, _NO_STORE)
+    sign_in.session_cookie.set(response, sign_in.sessions.create(person))
+    sign_in.pending_cookie.delete(response)
+    log.info("sign_in_completed", actor=_format_person(person), subject=person.qualified_subject)
+    return response
+
+
+def _sign_out(request: Request, form: Form, context: ConsoleContext, sign_in: SignIn) -> Response:
+    session = context.authenticator.authenticate(request)
+    if session is not None and session.mode == "oidc":
+        context.csrf.check(request, form, session.id)
+        sign_in.sessions.delete(session.id)
+        log.info("sign_out_completed", actor=_format_person(session.person), subject=session.person.qualified_subject)
+    response = RedirectResponse(SIGN_IN_PATH, HTTPStatus.SEE_OTHER, _NO_STORE)
+    sign_in.session_cookie.delete(response)
+    return response
+
+
+def _check_limit(request: Request, sign_in: SignIn) -> None:
+    if request.client and not sign_in.limit.allow(request.client.host):
+        raise HTTPException(HTTPStatus.TOO_MANY_REQUESTS)
+
+
+def _isolate(respond: Callable[[], Response]) -> Response:
+    """Return the response, or the page of an error."""
+    try:
+        return respond()
+    except SignInError as error:
+        log.warning("sign_in_refused", reason=error.reason, message=str(error))
+        is_unavailable = isinstance(error, ProviderUnavailableError)
+        status = HTTPStatus.SERVICE_UNAVAILABLE if is_unavailable else HTTPStatus.FORBIDDEN
+        values = {"message": str(error), "sign_in_url": SIGN_IN_PATH}
+        return render_plain_page("sign_in_error.html", values, status)
+
+
+def _format_person(person: Reviewer) -> str:
+    return "{} <{}>".format(*person.git_identity)
