@@ -18,7 +18,7 @@ from reconciler.server.http_server import HttpServer
 from reconciler.server.limits import ServerLimits
 from reconciler.server.metrics_route import MetricsAccess, create_metrics_route
 from reconciler.server.rate_limit import AddressRateLimit
-from reconciler.server.request_origin import OriginRules, build_origin_rules
+from reconciler.server.request_origin import LOOPBACK_NAMES, OriginRules, build_origin_rules
 from reconciler.server.socket_activation import take_activated_socket
 from reconciler.server.tls import CertificateError
 from reconciler.server.webhook_route import create_webhook_route
@@ -70,6 +70,8 @@ class ServiceServer:
         Raises:
             SettingsError: The address or the secret file cannot be used. The server is not changed.
         """
+        if console and "none" in settings.console.auth:
+            self._check_activated_socket()
         secret_file = _open_secret_file(settings.webhooks.secret_file)
         token_file = _check_token_file(settings.metrics.token_file)
         tls = settings.server.tls
@@ -92,6 +94,15 @@ class ServiceServer:
         self._state.find_secrets_failure = secret_file.find_failure if secret_file else lambda: None
         self._metrics_access.token_file = token_file
         self._console = console
+
+    def _check_activated_socket(self) -> None:
+        """Raise SettingsError if systemd listens for other machines, and the console has no authentication."""
+        address = self._http_server.activated_host
+        if address and address not in LOOPBACK_NAMES:
+            raise SettingsError(
+                "console.auth: the mode none has no authentication, so the socket unit must listen on an address of"
+                f' this machine, for example ListenStream=127.0.0.1:8080, not "{address}"'
+            )
 
     @property
     def port(self) -> int:

@@ -63,6 +63,11 @@ class HttpServer:
         """The port on which the server listens. It is 0 if the server does not listen."""
         return self._listener.port if self._listener else 0
 
+    @property
+    def activated_host(self) -> str:
+        """The address of the activated socket. It is "" if there is no such socket."""
+        return str(self._activated_socket.getsockname()[0]) if self._activated_socket else ""
+
     def _open_socket(self, address: str) -> socket.socket:
         # Use a copy of an open socket, because a listener closes its socket at its end.
         if self._activated_socket:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -129,3 +130,31 @@ def test_deprecated_address_is_used(service: Service) -> None:
 
     assert service.post(b"1") == 202
     assert [*list_deprecated_settings(settings)] == [("webhooks.listen", "`server.listen`")]
+
+
+@pytest.mark.parametrize(
+    ("address", "modes", "is_allowed"),
+    [
+        pytest.param("127.0.0.1", ["none"], True, id="this-machine"),
+        pytest.param("0.0.0.0", ["none"], False, id="all-machines"),
+        pytest.param("0.0.0.0", ["tokens"], True, id="authentication"),
+    ],
+)
+def test_a_console_without_authentication_is_not_served_to_other_machines(
+    address: str, modes: list[str], is_allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    console: Any = object()
+    settings = Settings.model_validate({
+        "server": {"listen": "127.0.0.1:8080"},
+        "console": {"enabled": True, "auth": modes, "token_file": "tokens"},
+    })  # fmt: skip
+    with socket.create_server((address, 0)) as activated:
+        monkeypatch.setattr("reconciler.bootstrap.server.take_activated_socket", lambda _environment: activated)
+        with ServiceServer(ServiceState(), lambda: None) as server:
+            if is_allowed:
+                server.apply(settings, console)
+            else:
+                with pytest.raises(SettingsError, match=r"socket unit must listen on an address .* not \"0.0.0.0\""):
+                    server.apply(settings, console)
+
+            assert (server.port != 0) is is_allowed

@@ -17,7 +17,8 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from structlog.testing import capture_logs
 
 from reconciler.bootstrap.console_authentication import SignInState
-from tests.support.console import ConsoleClient, Fields, find_value, open_console, use_authentication
+from reconciler.server.authentication.access_tokens import create_token, format_line
+from tests.support.console import PROXY, ConsoleClient, Fields, find_value, open_console, use_authentication
 from tests.support.oidc_provider import (
     CLIENT,
     SECRET,
@@ -550,3 +551,43 @@ def test_without_a_provider_nobody_can_sign_in(tmp_path: Path, console: ConsoleC
 
     assert [console.get(path).status_code for path in paths] == [404, 404, 404]
     assert console.post("/sign-out", {}).status_code == 404
+
+
+def test_several_modes_are_combined(console: ConsoleClient, provider: OidcProvider, tmp_path: Path) -> None:
+    token = create_token()
+    (tmp_path / "tokens").write_text(format_line("ci", "viewer", "", token, None))
+    (tmp_path / "proxy").write_text("proxy-secret")
+    files = {"token_file": str(tmp_path / "tokens"), "proxy": {"secret_file": str(tmp_path / "proxy")}}
+    configure(console, tmp_path, provider, auth=["oidc", "proxy", "tokens"], **files)
+    browser = Browser(console)
+    browser.sign_in(provider)
+    luis = {"x_proxy_secret": "proxy-secret", "x_forwarded_user": "luis", "x_forwarded_email": "luis@example.com"}
+    by_session = browser.get("/")
+    by_token = browser.get("/", authorization=f"Bearer {token}")
+    by_wrong_token = browser.get("/", authorization="Bearer rcr_wrong")
+    by_foreign_header = browser.get("/", authorization="Basic YTpi")
+    by_proxy = Browser(console).get("/", client=PROXY, **luis)
+    form = {"csrf": find_value(by_session.text, "csrf")}
+
+    assert 'class="person">Ana Silva<' in by_session.text
+    assert 'class="person">ci<' in by_token.text
+    assert by_wrong_token.status_code == 401
+    assert 'class="person">Ana Silva<' in by_foreign_header.text
+    assert 'class="person">luis<' in by_proxy.text
+    # The token of the program decides, and not the session of the admin.
+    assert browser.post("/system/pass", form, authorization=f"Bearer {token}").status_code == 403
+    assert browser.post("/system/pass", form).status_code == 303
+
+
+def test_a_session_stays_valid_after_a_reload_but_not_without_the_mode(
+    console: ConsoleClient, provider: OidcProvider, tmp_path: Path
+) -> None:
+    (tmp_path / "tokens").write_text("")
+    browser = Browser(console)
+    browser.sign_in(provider)
+    form = {"csrf": find_value(browser.get("/").text, "csrf")}
+    configure(console, tmp_path, provider, contact="another@example.com")
+    after_reload = browser.post("/system/pass", form)
+    configure(console, tmp_path, provider, auth=["tokens"], token_file=str(tmp_path / "tokens"))
+
+    assert (after_reload.status_code, browser.post("/system/pass", form).status_code) == (303, 401)

@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.text import to_one_line
 from reconciler.server.authentication.errors import ProviderUnavailableError, SignInError
 from reconciler.server.authentication.return_path import clean_return_path
 from reconciler.server.console.forms import Form, read_form
@@ -33,6 +34,7 @@ SIGN_IN_PATH = "/sign-in"
 START_PATH = f"{SIGN_IN_PATH}/start"
 CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
 SIGN_OUT_PATH = "/sign-out"
+_MAX_ERROR_CHARACTERS = 100
 # Do not store redirects, because they contain cookies and values for one use.
 _NO_STORE = {"Cache-Control": "no-store"}
 
@@ -124,7 +126,8 @@ def _complete(request: Request, sign_in: SignIn) -> Response:
     if query.get("iss", sign_in.provider.issuer) != sign_in.provider.issuer:
         raise SignInError("IssuerInvalid", "another provider has sent the response")
     if "code" not in query:
-        raise SignInError("ProviderRefused", f"the provider refused the sign-in: {query.get('error', '')[:100]}")
+        code = to_one_line(query.get("error", ""))[:_MAX_ERROR_CHARACTERS]
+        raise SignInError("ProviderRefused", f"the provider refused the sign-in: {code or 'no error code'}")
     person = sign_in.provider.identify(query["code"], pending)
     sign_in.sessions.delete(sign_in.session_cookie.read(request))
     response = RedirectResponse(pending.return_path, HTTPStatus.SEE_OTHER, _NO_STORE)
