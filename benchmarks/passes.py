@@ -96,16 +96,21 @@ def format_table(title: str, names: Mapping[str, str], measures: Sequence[Measur
 
 
 def build_service(
-    fleet: str = "./fleet.git", workers: int = 0, remembers: Remembers = lambda settings: None, config: str = "config"
+    fleet: str = "./fleet.git",
+    workers: int = 0,
+    remembers: Remembers = lambda settings: None,
+    config: str = "config",
+    sources: Mapping[str, Any] = {},
 ) -> PassRunner:
     """Return a new service for the fleet in this folder: `config`, its fleet and `cache`.
 
     `workers` is the number of render processes, 0 for one per core. `remembers` returns the store of completed passes.
+    `sources` contains settings of the group `sources`.
     """
     relax_gc()
     settings = Settings.model_validate({
         "config": {"url": config}, "fleet": {"url": fleet}, "cache": str(Path("cache").absolute()),
-        "rendering": {"workers": workers},
+        "rendering": {"workers": workers}, "sources": sources,
     })  # fmt: skip
     parts = build_services(settings, config)
     return PassRunner(

@@ -551,6 +551,7 @@ class RevisionPin:
             revision is unknown or has not settled.
         field_name: The field of the upstream with the revision: `revision`, or `version` or `digest` of an artifact.
         range: The version range that the daemon follows. "" if it follows a tag.
+        is_replaced_range: Whether the proposal replaces the range itself, so that no range is followed after its merge.
         is_same_package: Whether both revisions have the same package content.
         is_downgrade: Whether the tagged revision is older than the revision in the config.
         seconds: Commit date of the tagged revision, in seconds since 1970.
@@ -571,6 +572,7 @@ class RevisionPin:
     settling: SettlingReference | None = None
     field_name: Literal["revision", "version", "digest"] = "revision"
     range: str = ""
+    is_replaced_range: bool = False
 
     @property
     def id(self) -> str:

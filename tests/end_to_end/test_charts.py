@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,11 +19,11 @@ import pytest
 from tests.scenarios.test_artifacts import describe_repository, pack_web, request
 from tests.support.archives import pack_files
 from tests.support.artifact_servers import CHART_LAYER, ArtifactServer, RegistryServer, serve
-from tests.support.git_repositories import read_refs
+from tests.support.git_repositories import delete_ref, read_refs
 from tests.support.programs import PROJECT, chart_folder, find_program
 from tests.support.world import World, small_world
 
-KILLS = 25
+KILLS = 50
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PROJECT)}
 
 
@@ -99,8 +102,8 @@ def build_fleet(folder: Path, server: ArtifactServer) -> World:
     return world
 
 
-def run_sync(folder: Path, kill_after: float | None = None) -> None:
-    """Run one sync. Kill the process and its children after some seconds."""
+def run_sync(folder: Path, kill_after: float | None = None) -> bool:
+    """Run one sync, and kill the process and its children after some seconds. Return whether the process ended."""
     command = [sys.executable, "-m", "reconciler", "sync", "config", "--settings", "settings.yaml"]
     with subprocess.Popen(
         command, cwd=folder, env=ENVIRONMENT, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -110,8 +113,16 @@ def run_sync(folder: Path, kill_after: float | None = None) -> None:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            return
+            return False
         assert process.returncode == 0, errors.decode()
+        return True
+
+
+def discard_result(world: World) -> None:
+    """Delete the cache and all branches, so that the next sync downloads, renders and pushes again."""
+    shutil.rmtree(world.folder / "cache")
+    for name in read_refs(world.fleet):
+        delete_ref(world.fleet, name)
 
 
 @pytest.mark.slow
@@ -119,18 +130,25 @@ def test_killed_processes_leave_the_refs_of_an_undisturbed_run(tmp_path: Path, s
     server.add_chart("web", "1.0.0", pack_web("1.0.0"))
     killed, undisturbed = (tmp_path / name for name in ("killed", "undisturbed"))
     world, other = (build_fleet(folder, server) for folder in (killed, undisturbed))
+    start = time.monotonic()
+    run_sync(undisturbed)
+    duration = time.monotonic() - start
+    run_sync(undisturbed)
     generator = random.Random(20261126)
+    killed_count = 0
     for _ in range(KILLS):
-        run_sync(killed, generator.uniform(0.3, 3.0))
+        if run_sync(killed, generator.uniform(0.3, duration)):
+            discard_result(world)
+            continue
+        killed_count += 1
         for file in (killed / "cache/sources/sha256").glob("*"):
             # Each complete file has its digest as its name. A process that was killed can leave a temporary file.
-            assert file.suffix == ".part" or len(file.name) == 64
+            assert file.suffix == ".part" or file.name == hashlib.sha256(file.read_bytes()).hexdigest()
     run_sync(killed)
     run_sync(killed)
-    assert any(len(file.name) == 64 for file in (killed / "cache/sources/sha256").iterdir())
-    run_sync(undisturbed)
-    run_sync(undisturbed)
 
+    assert killed_count > KILLS / 4
+    assert any(len(file.name) == 64 for file in (killed / "cache/sources/sha256").iterdir())
     drafts = ["refs/heads/drafts/berlin", "refs/heads/drafts/lisbon"]
     assert [read_refs(world.fleet)[name] for name in drafts] == [read_refs(other.fleet)[name] for name in drafts]
     assert read_refs(world.fleet).keys() == read_refs(other.fleet).keys()

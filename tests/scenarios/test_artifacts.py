@@ -12,11 +12,20 @@ import pytest
 
 from reconciler.krm.yaml import parse_yaml
 from tests.scenarios.test_charts import SERVICE, chart
+from tests.scenarios.test_plain_folders import MANIFEST
 from tests.support.archives import pack_files
-from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServer, compute_digest, serve
+from tests.support.artifact_servers import (
+    CHART_LAYER,
+    FLUX_LAYER,
+    Answer,
+    ArtifactServer,
+    RegistryServer,
+    compute_digest,
+    serve,
+)
 from tests.support.charts import FakeHelm
 from tests.support.command_line import run_in
-from tests.support.world import World, package, small_world
+from tests.support.world import World, package, repository, small_world, variant
 
 pytestmark = pytest.mark.second_pass
 
@@ -56,6 +65,17 @@ def helm(tmp_path: Path) -> FakeHelm:
     program = FakeHelm(tmp_path / "bin")
     program.behave(output=OUTPUT)
     return program
+
+
+SELECTING_SET = """apiVersion: config.porch.kpt.dev/v1alpha2
+kind: PackageVariantSet
+metadata: {name: web}
+spec:
+  upstream: {repo: charts, chart: web, version: "~1.0"}
+  targets:
+    - repositorySelector: {matchLabels: {region: north}}
+      template: {helm: {namespace: shop}}
+"""
 
 
 def describe_sources(helm: FakeHelm) -> dict[str, object]:
@@ -163,6 +183,48 @@ def test_unreadable_repository_changes_and_removes_nothing(
     server.overrides.clear()
     world.now += 600
     assert world.sync().outcomes["berlin/web"] == "published"
+
+
+def test_stopped_repository_changes_only_what_needs_it_not(tmp_path: Path, helm: FakeHelm) -> None:
+    """Clusters that leave the selector are removed. Published packages and open drafts of the chart stay."""
+    names = ("a", "b", "c", "d")
+    world = small_world(tmp_path, sources=describe_sources(helm))
+    with serve(ArtifactServer()) as server:
+        server.add_chart("web", "1.0.0", pack_web("1.0.0"))
+        world.write(
+            {
+                **dict.fromkeys(("gateway.yaml", "clusters/berlin.yaml", "clusters/lisbon.yaml")),
+                **{f"clusters/{name}.yaml": repository(name) for name in names},
+                "charts.yaml": describe_repository("helm", f"{{url: {server.url}/charts}}"),
+                "set.yaml": SELECTING_SET,
+                "metrics.yaml": variant("metrics-a", "a", "metrics"),
+            }
+        )
+        world.sync()
+        for name in names:
+            world.merge(name, delete=True)
+        world.sync_until_unchanged()
+        server.add_chart("web", "1.0.1", pack_web("1.0.1"))
+        helm.behave(output=OUTPUT.replace("ClusterIP", "NodePort"))
+        assert world.sync().outcomes["a/web"] == "draft"
+    host = server.host
+    drafts = {name: world.head(f"drafts/{name}") for name in names}
+    left = {f"clusters/{name}.yaml": repository(name).replace("region: north", "region: none") for name in ("c", "d")}
+    world.release("metrics", "v2", package("metrics", image="2.0"))
+    world.write({**left, "metrics.yaml": variant("metrics-a", "a", "metrics", "v2")})
+
+    result = world.sync()
+
+    messages = [finding.message for finding in result.findings if finding.code == "SourceUnreachable"]
+    assert messages
+    assert all(host in message for message in messages)
+    assert result.changed_branches == {"drafts/a", "drafts/c", "drafts/d", "removals/c", "removals/d"}
+    assert (result.outcomes["a/metrics"], result.outcomes["a/web"], result.outcomes["b/web"]) == (
+        "draft", "drafted", "drafted"
+    )  # fmt: skip
+    assert world.head("drafts/b") == drafts["b"]
+    assert "NodePort" in world.text("drafts/a", "web/service-web.yaml")
+    assert all("web/service-web.yaml" in world.paths(world.fleet, f"clusters/{name}") for name in names)
 
 
 def test_new_package_of_an_unreachable_repository_is_stalled(world: World, server: ArtifactServer) -> None:
@@ -427,3 +489,67 @@ def test_other_files_for_a_version_are_reported_and_drafted(world: World, server
     assert compute_digest(pack_web("1.0.0")) in messages[0]
     assert compute_digest(pack_files(files)) in messages[0]
     assert result.outcomes["berlin/web"] == "draft"
+
+
+def test_other_files_for_a_pinned_version_are_refused(world: World, server: ArtifactServer) -> None:
+    digest = compute_digest(pack_web("1.0.0"))
+    upstream = f'chart: web, version: "1.0.0", digest: "{digest}"'
+    world.write({f"{name}.yaml": request(upstream, name) for name in CLUSTERS})
+    publish(world)
+    files = {f"web/{path}": text for path, text in chart("1.0.0", other="kind: Other\n").items()}
+    server.add_chart("web", "1.0.0", pack_files(files))
+    shutil.rmtree(world.folder / "cache")
+
+    result = world.sync()
+
+    (message, *_) = (finding.message for finding in result.findings if finding.code == "DigestMismatch")
+    assert digest in message
+    assert compute_digest(pack_files(files)) in message
+    assert result.changed_branches == set()
+
+
+def push_chart(registry: RegistryServer, seconds: int = 0) -> str:
+    return registry.push("charts/web", "1.0.0", pack_web("1.0.0", seconds), CHART_LAYER)
+
+
+def test_pinned_manifest_is_read_while_it_exists(tmp_path: Path, registry: RegistryServer, helm: FakeHelm) -> None:
+    """A chart that was pushed again with equal files changes nothing, as long as the pinned manifest exists."""
+    first = push_chart(registry)
+    world = small_world(tmp_path, sources=describe_sources(helm))
+    url = f"{{url: 'oci://{registry.host}/charts', insecure: true}}"
+    pinned = request(f'chart: web, version: "1.0.0", digest: "{first}"')
+    world.write({"charts.yaml": describe_repository("helm", url), "web.yaml": pinned})
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    assert push_chart(registry, seconds=1) != first
+
+    assert world.sync().is_unchanged
+    del registry.manifests["charts/web", first]
+    shutil.rmtree(world.folder / "cache")
+    result = world.sync()
+    assert "DigestUnavailable" in result.codes
+    assert result.changed_branches == set()
+
+
+def test_artifact_of_plain_manifests_keeps_its_bytes(tmp_path: Path, registry: RegistryServer) -> None:
+    """An artifact with the layer type of Flux and without a Kptfile is copied byte for byte."""
+    world = small_world(tmp_path, sources={"poll_seconds": 0})
+    registry.push("team/shop", "v1", pack_files({"settings.yaml": MANIFEST}), FLUX_LAYER)
+    world.write(
+        {
+            "charts.yaml": describe_repository("oci", f"{{registry: {registry.host}/team, insecure: true}}"),
+            "web.yaml": request("package: shop, tag: v1", helm=""),
+        }
+    )
+    world.sync()
+    assert world.text("drafts/berlin", "web/settings.yaml") == MANIFEST
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    world.edit("clusters/berlin", "web/settings.yaml", "color: red", "color: blue # agreed")
+    registry.push("team/shop", "v1", pack_files({"settings.yaml": MANIFEST.replace('"1"', '"2"')}), FLUX_LAYER)
+
+    world.sync()
+
+    expected = MANIFEST.replace('"1"', '"2"').replace("color: red", "color: blue # agreed")
+    assert world.text("drafts/berlin", "web/settings.yaml") == expected

@@ -85,6 +85,14 @@ def test_real_charts(tmp_path: Path, name: str, options: str, codes: set[str]) -
     assert bool(world.paths(world.fleet, "drafts/berlin", "web")) is not is_refused
 
 
+def test_random_text_in_a_test_of_a_real_chart_is_named(tmp_path: Path) -> None:
+    world = create_chart_world(tmp_path, read_chart("podinfo"), "  skipTests: false\n")
+
+    messages = list_messages(world, "NondeterministicChart")
+
+    assert any("depends on randAlphaNum (templates/tests/jwt.yaml:" in message for message in messages), messages
+
+
 def test_template_error_for_the_values_of_one_cluster(tmp_path: Path) -> None:
     image = "{{ .Values.image.name }}"
     world = create_chart_world(tmp_path, chart("1.0.0"), "  values: {image: null}\n")

@@ -254,22 +254,31 @@ def test_distinct_values_of_a_set_are_rendered_once(world: World, helm: FakeHelm
     assert len(helm.calls()) == 6
 
 
-@pytest.mark.slow  # The pass writes 200 branches.
-def test_two_hundred_clusters_with_five_distinct_values_need_five_renders(world: World, helm: FakeHelm) -> None:
+@pytest.mark.parametrize(
+    ("clusters", "distinct"),
+    [
+        pytest.param(50, 1, id="equal-values"),
+        # The pass writes 200 branches.
+        pytest.param(200, 5, id="distinct-values", marks=pytest.mark.slow),
+    ],
+)
+def test_clusters_need_one_render_per_distinct_values(
+    world: World, helm: FakeHelm, clusters: int, distinct: int
+) -> None:
     """The number of renders is the number of distinct values, also after a restart, and without a cache."""
-    names = [f"c{number}" for number in range(200)]
-    write_fleet(world, names, [f"t{number % 5}" for number in range(200)])
+    names = [f"c{number}" for number in range(clusters)]
+    write_fleet(world, names, [f"t{number % distinct}" for number in range(clusters)])
     expression = "parameterExprs: [{name: replicas, valueExpr: \"repository.labels['tier']\"}]"
     world.write({"web.yaml": request_set(expression)})
 
     result = world.sync()
 
-    assert sum(outcome == "draft" for outcome in result.outcomes.values()) == 200
-    assert len(helm.calls()) == 5
+    assert sum(outcome == "draft" for outcome in result.outcomes.values()) == clusters
+    assert len(helm.calls()) == distinct
     world.sync_until_unchanged()
     shutil.rmtree(world.folder / "cache")
     world.sync()
-    assert len(helm.calls()) == 5
+    assert len(helm.calls()) == distinct
 
 
 def test_failed_expression_blocks_its_target(world: World) -> None:

@@ -90,6 +90,23 @@ def test_local_change_survives_an_update(world: World) -> None:
     assert world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.parametrize(("policy", "replicas"), [("local", 5), ("upstream", 4)])
+def test_conflict_of_a_local_change_with_the_chart(world: World, policy: str, replicas: int) -> None:
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync()
+    world.edit("clusters/berlin", "web/deployment-web.yaml", "replicas: 3 #", "replicas: 5 #")
+    world.write({"web.yaml": request(extra=f"{HELM.replace('3', '4')}\nconflictPolicy: {policy}")})
+
+    world.sync()
+
+    assert f"replicas: {replicas} # as in the values" in world.text("drafts/berlin", "web/deployment-web.yaml")
+    (conflict,) = world.package_status("drafts/berlin", "web")["conflicts"]
+    assert (conflict["pointer"], conflict["base"], conflict["local"], conflict["upstream"], conflict["chosen"]) == (
+        "/spec/replicas", 3, 5, 4, policy
+    )  # fmt: skip
+
+
 def test_moved_template_changes_no_file(world: World) -> None:
     world.sync()
     world.merge("berlin", delete=True)

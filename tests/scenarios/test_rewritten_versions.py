@@ -118,7 +118,7 @@ def test_range_is_replaced_by_the_exact_version(world: ConfigWorld, server: Arti
     (message,) = (finding.message for finding in after.findings if finding.code == "RevisionProposed")
     assert message == (
         "version range ~1.0 of charts/web selects 1.0.10; spec.upstream.version is ~1.0; the change is proposed on "
-        "branch drafts/config"
+        'branch drafts/config (next step: set tagPolicy.range: "~1.0" to get later versions of the range after the merge)'
     )
     assert world.reason("web", "Stalled") == "RevisionPending"
     assert world.sync().is_unchanged
@@ -149,6 +149,7 @@ def test_range_of_the_policy_is_followed_after_a_merge(world: ConfigWorld, serve
     world.sync()
 
     assert (list_config_codes(before), list_config_codes(after)) == ([], ["RevisionProposed"])
+    assert not [finding for finding in after.findings if "tagPolicy.range" in finding.message]
     assert proposed == PINNED.replace('"1.0.0" ', '"1.1.0" ')
     assert world.package_status("drafts/berlin", "web")["upstream"]["to"]["version"] == "1.1.0"
     assert world.read_proposed_file("web.yaml") == PINNED.replace('"1.0.0" ', '"1.2.0" ')

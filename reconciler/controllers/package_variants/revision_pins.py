@@ -117,6 +117,7 @@ def _create_pin(
         return RevisionPin(
             manifest.key, manifest.file, line, (*manifest.path, *path), package, upstream.rewritten_tag,
             written_revision, tagged_revision, location, field_name=field_name, range=upstream.rewritten_range,
+            is_replaced_range=bool(upstream.rewritten_range) and not upstream.tag_policy.range,
             **fields,
         )  # fmt: skip
 

@@ -321,7 +321,7 @@ def _list_findings(
         )
     offered = (
         PlanningCodes.REVISION_PROPOSED.finding(
-            f"{format_tag_move(edit)}; the change is proposed on branch {snapshot.branch}",
+            f"{format_tag_move(edit)}; the change is proposed on branch {snapshot.branch}{_format_end(edit.pin)}",
             edit.pin.location,
         )
         for edit in edits
@@ -336,6 +336,13 @@ def _list_findings(
         if pin.id in revisions and revisions[pin.id].stage == "declined"
     )
     return (*offered, *declined)
+
+
+def _format_end(pin: RevisionPin) -> str:
+    """Return the next step if no version range is followed after the merge of a proposal. Else return ""."""
+    if not pin.is_replaced_range:
+        return ""
+    return f' (next step: set tagPolicy.range: "{pin.range}" to get later versions of the range after the merge)'
 
 
 def serialize_proposal_state(state: ProposalState) -> dict[str, bytes]:
