@@ -25,6 +25,7 @@ from tests.support.artifact_servers import (
 )
 from tests.support.charts import FakeHelm
 from tests.support.command_line import run_in
+from tests.support.git_repositories import git
 from tests.support.world import World, package, repository, small_world, variant
 
 pytestmark = pytest.mark.second_pass
@@ -130,6 +131,19 @@ def test_highest_version_of_a_range_is_used(world: World, server: ArtifactServer
     assert result.outcomes["berlin/web"] == "draft"
     assert world.package_status("drafts/berlin", "web")["upstream"]["to"]["version"] == "1.0.1"
     assert world.package_status("drafts/berlin", "web")["upstream"]["from"]["version"] == "1.0.0"
+
+
+def test_lower_version_after_a_withdrawal_is_marked_as_a_downgrade(world: World, server: ArtifactServer) -> None:
+    index = server.files["/charts/index.yaml"]
+    server.add_chart("web", "1.0.1", pack_web("1.0.1"))
+    publish(world)
+    server.files["/charts/index.yaml"] = index
+
+    result = world.sync()
+
+    assert result.outcomes["berlin/web"] == "draft"
+    assert world.package_status("drafts/berlin", "web")["upstream"]["to"]["version"] == "1.0.0"
+    assert "downgrade" in git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
 
 
 def test_new_version_waits_until_it_has_settled(world: World, server: ArtifactServer) -> None:

@@ -1,6 +1,7 @@
 """Tests of the function render-helm-chart in pipelines: a package contains a chart and gets its resources."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from reconciler.telemetry.metrics import REGISTRY
 from tests.scenarios.test_charts import chart
 from tests.support.charts import FakeHelm
+from tests.support.command_line import run_in
 from tests.support.metric_samples import read_metric
 from tests.support.programs import find_program
 from tests.support.world import World, small_world, variant
@@ -78,6 +80,23 @@ def test_package_contains_the_resources_and_the_chart(tmp_path: Path, config: st
     assert "kind: Service" in files["service_web.yaml"]
     assert files["charts/web/templates/deployment.yaml"].strip() == chart("1.0.0")["templates/deployment.yaml"].strip()
     assert world.sync_until_unchanged().report.render_count == 0
+
+
+def test_resource_of_the_chart_has_the_layer_of_the_function(tmp_path: Path) -> None:
+    world = create_world(tmp_path, find_program("helm"))
+    world.sync()
+    environment = {"PATH": os.environ["PATH"], "RECONCILER_SOURCES__HELM__PROGRAM": find_program("helm")}
+
+    result = run_in(
+        tmp_path, environment, "explain", "berlin/shop", "Deployment/web", "/spec/replicas", "-o", "json",
+        *world.command_options,
+    )  # fmt: skip
+
+    assert result.returncode == 0, result.stderr
+    (value,) = json.loads(result.stdout)["items"]
+    (step,) = value["steps"]
+    assert (step["layer"], step["after"]) == ("function", 3)
+    assert "render-helm-chart" in json.dumps(step)
 
 
 def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> None:
