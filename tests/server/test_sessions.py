@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from threading import Event
 from typing import Any
 
 import pytest
@@ -10,7 +14,9 @@ import pytest
 from reconciler.review.people import Reviewer
 from reconciler.server.authentication.errors import ProviderUnavailableError
 from reconciler.server.authentication.id_tokens import SigningKeys
+from reconciler.server.authentication.oidc import MAX_SIGN_INS, OidcOptions, OidcProvider
 from reconciler.server.authentication.pending_sign_ins import PendingSignIns
+from reconciler.server.authentication.provider_client import ProviderClient
 from reconciler.server.authentication.sessions import SessionStore
 
 
@@ -124,3 +130,36 @@ def test_invalid_keys_of_a_provider_are_an_error() -> None:
 
     with pytest.raises(ProviderUnavailableError, match="must contain the list `keys`"):
         SigningKeys(keys.fetch, Clock()).find("RS256", "a")
+
+
+class BlockedClient(ProviderClient):
+    """A client whose requests end when the test allows it."""
+
+    def __init__(self) -> None:
+        self.is_free = Event()
+
+    def get(self, _url: str, _access_token: str = "") -> Mapping[str, Any]:
+        self.is_free.wait(60)
+        raise ProviderUnavailableError("the provider does not respond")
+
+
+def test_a_slow_provider_blocks_a_limited_number_of_threads() -> None:
+    client = BlockedClient()
+    options = OidcOptions("https://id.example.com", "c", lambda: "", "https://c.example.com", ("openid",), "n", "e", "g")
+    provider = OidcProvider(options, client)
+
+    def start() -> str:
+        try:
+            return provider.build_authorization_url(PendingSignIns(Clock()).create("/")[1])
+        except ProviderUnavailableError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(MAX_SIGN_INS + 4) as pool:
+        started = [pool.submit(start) for _ in range(MAX_SIGN_INS + 4)]
+        refused = [future.result(60) for future in itertools.islice(as_completed(started, 60), 4)]
+        client.is_free.set()
+        others = Counter(future.result(60) for future in started)
+
+    assert {text[:15] for text in refused} == {"too many people"}
+    assert others["the provider does not respond"] == MAX_SIGN_INS
+    assert start() == "the provider does not respond"

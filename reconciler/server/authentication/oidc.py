@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from threading import Lock
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from threading import BoundedSemaphore, Lock
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
@@ -16,6 +17,8 @@ from reconciler.server.authentication.pending_sign_ins import PendingSignIn
 from reconciler.server.authentication.provider_client import ProviderClient, check_endpoint
 
 _METADATA_SECONDS = 3_600
+MAX_SIGN_INS = 16
+"""The number of sign-ins that wait for the provider. A slow provider must not block all threads of the server."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class OidcProvider:
         self._client = client
         self._clock = clock
         self._lock = Lock()
+        self._free_sign_ins = BoundedSemaphore(MAX_SIGN_INS)
         self._metadata: _Metadata | None = None
         self._metadata_until = 0.0
         self._keys = SigningKeys(lambda: client.get(self._get_metadata().keys_url), clock)
@@ -75,7 +79,8 @@ class OidcProvider:
         Raises:
             SignInError: The provider does not respond.
         """
-        endpoint = self._get_metadata().authorization_endpoint
+        with self._limit_sign_ins():
+            endpoint = self._get_metadata().authorization_endpoint
         query = {
             "response_type": "code",
             "client_id": self._options.client_id,
@@ -94,13 +99,23 @@ class OidcProvider:
         Raises:
             SignInError: The code, the ID token or a claim is not valid.
         """
-        answer = self._redeem(code, pending)
-        id_token, access_token = answer.get("id_token"), answer.get("access_token")
-        if not isinstance(id_token, str):
-            raise SignInError("TokenInvalid", "the response of the provider must contain an ID token")
-        expected = ExpectedToken(self.issuer, self._options.client_id, pending.nonce)
-        claims = verify_id_token(id_token, self._keys, expected)
-        return self._read_person(self._add_userinfo(claims, access_token))
+        with self._limit_sign_ins():
+            answer = self._redeem(code, pending)
+            id_token, access_token = answer.get("id_token"), answer.get("access_token")
+            if not isinstance(id_token, str):
+                raise SignInError("TokenInvalid", "the response of the provider must contain an ID token")
+            expected = ExpectedToken(self.issuer, self._options.client_id, pending.nonce)
+            claims = verify_id_token(id_token, self._keys, expected)
+            return self._read_person(self._add_userinfo(claims, access_token))
+
+    @contextmanager
+    def _limit_sign_ins(self) -> Iterator[None]:
+        if not self._free_sign_ins.acquire(blocking=False):
+            raise ProviderUnavailableError("too many people sign in at the same time; try again in a minute")
+        try:
+            yield
+        finally:
+            self._free_sign_ins.release()
 
     def _redeem(self, code: str, pending: PendingSignIn) -> Mapping[str, Any]:
         metadata, options = self._get_metadata(), self._options
