@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
+from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import build_console_reviews
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
@@ -72,6 +73,7 @@ class Console:
             contact=reviews.contact,
             sign_in=sign_in,
             clock=clock,
+            config=build_config_pages(settings, config),
         )
         self._index_thread.start()
         self._jobs.start()

@@ -441,6 +441,13 @@ class ConfigHistory:
         with self._repository.open_reader() as reader:
             return reader.read_commit(commit)
 
+    def read_file(self, commit: CommitId, path: str) -> bytes | None:
+        """Return the content of a file of the config. Return None if there is no such file. Raises GitError."""
+        full_path = f"{self._directory}/{path}" if self._directory else path
+        with self._repository.open_reader() as reader:
+            entry = reader.find_entry(reader.read_commit(commit).tree, full_path)
+            return reader.read_blob(BlobId(entry.id)) if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE} else None
+
     def source_at(self, commit: CommitId) -> CommitConfigSource:
         """Return a config source that reads the config at the given commit."""
         return CommitConfigSource(self._reader, commit)

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, field_validator, model_validator
+from pydantic import AfterValidator, ValidationInfo, field_validator, model_validator
 
 from reconciler.krm import selectors
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
@@ -169,6 +169,16 @@ class ConsoleSettings(SettingsGroup):
         "targets. It is also required if the risk is high.",
         ge=0,
     )
+    link_template: str = declare(
+        "",
+        "The URL of the page of a file, for repositories on hosts that are not recognized as GitHub, GitLab, Gitea, "
+        "Forgejo or Bitbucket, for example https://{host}/cgit/{path}/tree/{file}?id={commit}#n{line}.",
+    )
+    commit_link_template: str = declare(
+        "",
+        "The URL of the page of a commit, for the same repositories, for example "
+        "https://{host}/cgit/{path}/commit/?id={commit}.",
+    )
     contact: str = declare(
         "",
         "How people can ask for a role, for example a mail address. The console shows this text to people who have no "
@@ -189,3 +199,13 @@ class ConsoleSettings(SettingsGroup):
             if missing:
                 raise ValueError(f"must contain `{missing[0]}`, because `auth` contains `{mode}`")
         return self
+
+    @field_validator("link_template", "commit_link_template")
+    @classmethod
+    def _check_template(cls, value: str, info: ValidationInfo) -> str:
+        if value:
+            from reconciler.server.console.page_links import find_template_error
+
+            if error := find_template_error(value, has_file=info.field_name == "link_template"):
+                raise ValueError(error)
+        return value

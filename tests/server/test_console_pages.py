@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from tests.support.console import ConsoleClient, open_console
+from reconciler.controllers.package_variants.codes import VariantCodes
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.krm.selectors import LabelSelector
+from reconciler.review.permissions import Permissions, RoleRule
+from reconciler.review.restricted_index import RestrictedIndexes
+from reconciler.server.console.config_pages import ConfigPages
+from reconciler.server.console.page_links import PageLinks
+from reconciler.server.console.people import Session
+from tests.support.console import ADA, ConsoleClient, open_console
 from tests.support.prepared_worlds import begin, published
 from tests.support.world import config_map, variant
 
@@ -175,6 +186,58 @@ def test_a_target_that_cannot_be_read_keeps_its_packages(tmp_path: Path) -> None
 
     assert "The target cannot be read" in text
     assert "gateway" in text
+
+
+def find_finding_page(console: ConsoleClient, code: str) -> str:
+    match = re.search(rf'href="(/findings/[0-9a-f]+)">{code}<', console.get("/findings").text)
+    assert match
+    return console.get(match[1]).text
+
+
+def test_a_finding_has_the_description_of_its_code_and_its_lines(console: ConsoleClient) -> None:
+    text = find_finding_page(console, "UpstreamNotFound")
+
+    assert VariantCodes.UPSTREAM_NOT_FOUND.description in unescape(text)
+    assert "the object creates no packages" in text or "the package on this cluster does not change" in text
+    assert "<code data-copy>broken.yaml:" in text
+    marked = re.search(r'class="marked".*?<code>(.*?)</code>', text)
+    assert marked
+    assert marked[1].strip() in variant("broken", "berlin", "missing")
+
+
+def test_lines_of_the_config_are_only_for_people_who_read_everything(console: ConsoleClient) -> None:
+    class Fixed:
+        def authenticate(self, _request: object) -> Session:
+            return Session(ADA, Permissions((RoleRule("viewer", targets=LabelSelector((("region", "north"),))),)))
+
+    context = console.context
+    index = context.index
+    assert index is not None
+    location = SourceLocation("broken.yaml", 2, "PackageVariantSet/default/gateway")
+    indexes = RestrictedIndexes(lambda: replace(index, findings=(Finding("UpstreamNotFound", "message", location),)))
+    console.context = replace(context, authenticator=Fixed(), indexes=indexes)
+    try:
+        text = find_finding_page(console, "UpstreamNotFound")
+    finally:
+        console.context = context
+
+    assert 'class="marked"' not in text
+    assert "broken.yaml" in text
+
+
+def test_commits_and_files_have_links_to_the_forge(console: ConsoleClient) -> None:
+    context = console.context
+    head = "0123456789abcdef0123456789abcdef01234567"
+    pages = ConfigPages(PageLinks(), "git@github.com:acme/config.git", "fleet", context.config.read_file)
+    index = context.index
+    assert index is not None
+    console.context = replace(context, config=pages, indexes=RestrictedIndexes(lambda: replace(index, config=head)))
+    try:
+        text = find_finding_page(console, "UpstreamNotFound")
+    finally:
+        console.context = context
+
+    assert f'<a href="https://github.com/acme/config/blob/{head}/fleet/broken.yaml#L' in text
 
 
 def test_a_control_character_in_a_query_is_escaped(console: ConsoleClient) -> None:

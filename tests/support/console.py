@@ -71,6 +71,7 @@ class ConsoleClient:
             csrf=self.sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             clock=self._read_clock,
+            config=world.create_config_pages(),
         )
         routes = [*create_api_routes(lambda: self.context), *create_console_routes(lambda: self.context)]
         self.app = create_app(routes, ServerLimits(), lambda: _RULES)

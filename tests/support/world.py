@@ -19,6 +19,7 @@ from reconciler.bootstrap.console import (
     build_package_reader,
     observe_pass,
 )
+from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import ConsoleReviews, build_console_reviews
 from reconciler.bootstrap.publishers import build_dry_run_publisher, build_push_publisher, read_summary
 from reconciler.bootstrap.services import build_services
@@ -47,6 +48,7 @@ from reconciler.reconcile.review_actions import ApprovalResult, ReviewAction, Re
 from reconciler.reconcile.services import PlanPublisher
 from reconciler.review.actions import apply_review_action
 from reconciler.review.drafts import DraftReview
+from reconciler.server.console.config_pages import ConfigPages
 from reconciler.settings import Settings
 from tests.support.git_repositories import (
     SQUASH_MESSAGE,
@@ -379,6 +381,10 @@ class World:
     def create_content_reader(self, indexer: FleetIndexer) -> DraftContentReader:
         """Return a reader of draft contents that reads the cache of this fleet."""
         return build_content_reader(self._read_settings(), self.source, indexer)
+
+    def create_config_pages(self) -> ConfigPages:
+        """Return the config as the console of this fleet shows it."""
+        return build_config_pages(self._read_settings(), self.source)
 
     def create_package_reader(self, indexer: FleetIndexer) -> PackageContentReader:
         """Return a reader of published packages that reads the cache of this fleet."""

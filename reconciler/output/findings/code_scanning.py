@@ -32,7 +32,7 @@ _UNSAFE_IN_URI = re.compile(r"[^A-Za-z0-9/._~-]")
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 # Use this name for the fingerprint, because GitHub recognizes a known result only by a fingerprint with this name.
 _FINGERPRINT = "primaryLocationLineHash"
-_EFFECTS = {
+SCOPE_EFFECTS = {
     FindingScope.FILE: (
         "nothing is read from the file, and no object that may be in the file is treated as deleted while the error"
         " exists"
@@ -266,7 +266,7 @@ def _build_invocation(dropped: int) -> dict[str, Any]:
 
 def _build_rule(code: FindingCode) -> dict[str, Any]:
     is_error = code.severity is Severity.ERROR
-    effect = f"Effect of an error: {_EFFECTS[code.scope]}." if is_error else "It blocks nothing."
+    effect = f"Effect of an error: {SCOPE_EFFECTS[code.scope]}." if is_error else "It blocks nothing."
     return {
         "id": code.name,
         "name": code.name,

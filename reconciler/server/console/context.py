@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.server.console.config_pages import ConfigPages
 from reconciler.server.console.people import Authenticator
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class ConsoleContext:
         contact: How people can ask for a role.
         sign_in: Signs people in at a provider. None if the settings contain no provider.
         clock: Returns seconds since 1970.
+        config: The links to the config and to targets, and the files of the config.
     """
 
     state: ServiceState
@@ -56,6 +58,7 @@ class ConsoleContext:
     contact: str = ""
     sign_in: SignIn | None = None
     clock: Callable[[], float] = time.time
+    config: ConfigPages = field(default_factory=ConfigPages)
 
     @property
     def index(self) -> FleetIndex | None:

@@ -29,6 +29,10 @@ def role(**fields: Any) -> dict[str, Any]:
     [
         pytest.param(role(role="owner", users=["a@b"]), "'viewer', 'reviewer' or 'admin'", id="role"),
         pytest.param(role(role="viewer"), "must contain `users` or `groups`", id="nobody"),
+        pytest.param({"link_template": "https://{host}/{commit}"}, "must contain {file}", id="template-of-files"),
+        pytest.param(
+            {"commit_link_template": "https://{host}/{file}"}, "must not contain {file}", id="template-of-commits"
+        ),
         pytest.param(role(role="viewer", groups=[]), "must contain `users` or `groups`", id="no-groups"),
         pytest.param(role(role="reviewer", groups=["a"], targets="a in b"), "must be a label requirement", id="targets"),
         pytest.param(

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from starlette.datastructures import QueryParams
 
-from reconciler.krm.findings import Finding, Severity
+from reconciler.git.errors import GitError
+from reconciler.krm.findings import Finding, Severity, SourceLocation
+from reconciler.output.findings.code_scanning import SCOPE_EFFECTS
+from reconciler.output.findings.excerpts import Excerpt, build_excerpt
+from reconciler.reconcile.codes import ALL_CODES
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.listing import list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
@@ -38,7 +43,33 @@ def build_finding_page(page: PageRequest) -> PageContent:
     group = next((group for group in group_findings(page.index.findings) if group.id == identifier), None)
     if group is None:
         return build_missing_page("finding", identifier)
-    return PageContent("finding.html", {"group": group, "listing": list_page(group.places, page.request.query_params)})
+    return PageContent(
+        "finding.html",
+        {
+            "group": group,
+            "listing": list_page(group.places, page.request.query_params),
+            "code": next((code for code in ALL_CODES if code.name == group.first.code), None),
+            "effects": SCOPE_EFFECTS,
+            "excerpt": _read_excerpt(page, group.first.location),
+        },
+    )
+
+
+def _read_excerpt(page: PageRequest, location: SourceLocation) -> Excerpt | None:
+    """Return the lines around a location in the config. Return None if there is no such location.
+
+    Lines can contain names of other objects. Therefore, only people who may read everything can read them.
+    """
+    is_in_config = location.file and location.line and not location.package
+    if not is_in_config or not page.session.permissions.reads_everything:
+        return None
+    try:
+        with repository_boundary(f"the file {location.file} of the config"):
+            content = page.context.config.read_file(page.index.config, location.file)
+    except GitError as error:
+        log_if_internal(error)
+        return Excerpt(reason=f"The file cannot be read: {error.message}")
+    return build_excerpt(content, location.line) if content is not None else None
 
 
 def filter_findings(findings: Iterable[Finding], query: QueryParams) -> Iterator[Finding]:

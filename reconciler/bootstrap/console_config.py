@@ -1,0 +1,43 @@
+"""The config as the console shows it: links to forges, and the content of its files."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from reconciler.bootstrap.forges import ForgeRegistry
+from reconciler.bootstrap.options import build_git_options
+from reconciler.bootstrap.services import build_services
+from reconciler.catalog.files import CommitId
+from reconciler.git.source import FolderSource, resolve_source
+from reconciler.server.console.config_pages import ConfigPages
+from reconciler.server.console.page_links import LinkTemplates, PageLinks
+
+if TYPE_CHECKING:
+    from reconciler.settings import Settings
+
+
+def build_config_pages(settings: Settings, config: str) -> ConfigPages:
+    """Return the links to the config and to targets, and the reader of config files.
+
+    Args:
+        config: The URL or path of the config.
+    """
+    console = settings.console
+    links = PageLinks(
+        ForgeRegistry(settings, time.monotonic).get_kind,
+        LinkTemplates(console.commit_link_template, console.link_template),
+    )
+    return ConfigPages(links, config, settings.config.directory, partial(_read_file, settings, config))
+
+
+def _read_file(settings: Settings, config: str, config_id: str, path: str) -> bytes | None:
+    """Return the content of a file. For a config in a folder, it is the current content."""
+    source = resolve_source(config, options=build_git_options(settings))
+    if isinstance(source, FolderSource):
+        file = source.path / settings.config.directory / path
+        return file.read_bytes() if file.is_file() else None
+    services = build_services(settings, config, can_fetch=False, can_call_forges=False)
+    with services.remotes:
+        return services.open_config_history().read_file(CommitId(config_id), path)
