@@ -17,7 +17,7 @@ from reconciler.server.health_routes import create_health_routes
 from reconciler.server.http_server import HttpServer
 from reconciler.server.limits import ServerLimits
 from reconciler.server.metrics_route import MetricsAccess, create_metrics_route
-from reconciler.server.rate_limit import AddressRateLimit
+from reconciler.server.rate_limit import AddressRateLimit, RateLimit
 from reconciler.server.request_origin import LOOPBACK_NAMES, OriginRules, build_origin_rules
 from reconciler.server.socket_activation import take_activated_socket
 from reconciler.server.tls import CertificateError
@@ -52,7 +52,7 @@ class ServiceServer:
             *create_health_routes(state, lambda: self._origin_rules),
             create_metrics_route(self._metrics_access),
             create_webhook_route(self._deliveries, webhook_limit),
-            *create_api_routes(lambda: self._console),
+            *create_api_routes(lambda: self._console, RateLimit(limits.api_requests_per_minute)),
             *create_console_routes(lambda: self._console),
         ]
         app = create_app(routes, limits, lambda: self._origin_rules)

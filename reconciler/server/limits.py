@@ -20,6 +20,7 @@ class ServerLimits:
         connections: The number of open connections.
         requests: The number of requests that are processed at the same time.
         webhooks_per_minute: The number of webhooks per minute and client address, including refused webhooks.
+        api_requests_per_minute: The number of requests to the API per minute, for each person or program.
         stop_seconds: The time for open requests after the server stops.
     """
 
@@ -32,4 +33,5 @@ class ServerLimits:
     connections: int = 256
     requests: int = 64
     webhooks_per_minute: int = 120
+    api_requests_per_minute: int = 600
     stop_seconds: int = 3

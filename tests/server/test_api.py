@@ -178,3 +178,22 @@ def test_before_the_first_pass_the_client_must_wait(tmp_path: Path) -> None:
     response = open_console(begin(tmp_path, published)).get(f"{PREFIX}/status")
 
     assert (response.status_code, response.json()["code"]) == (503, "NoView")
+
+
+def test_the_number_of_requests_is_limited(tmp_path: Path) -> None:
+    console = open_console(begin(tmp_path, published), 3)
+    console.update()
+    paths = ["/status", "/targets/nowhere", "/changes?limit=0"]
+    responses = [console.get(f"{PREFIX}{path}") for path in paths]
+    refused = [console.get(f"{PREFIX}/status"), console.post_json(f"{PREFIX}/passes", {})]
+    console.world.now += 20
+
+    assert [response.headers["ratelimit"] for response in responses] == [
+        '"requests";r=2;t=20', '"requests";r=1;t=40', '"requests";r=0;t=60',
+    ]  # fmt: skip
+    assert {response.headers["ratelimit-policy"] for response in responses} == {'"requests";q=3;w=60'}
+    assert {response.status_code for response in refused} == {429}
+    assert refused[0].json()["code"] == "TooManyRequests"
+    assert refused[0].headers["retry-after"] == "20"
+    assert console.requested_passes == 0
+    assert console.get(f"{PREFIX}/status").status_code == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reconciler.server import rate_limit
-from reconciler.server.rate_limit import AddressRateLimit
+from reconciler.server.rate_limit import AddressRateLimit, RateLimit
 from tests.support.manual_clock import ManualClock
 
 
@@ -50,9 +50,26 @@ def test_each_network_has_its_own_limit(first: str, second: str, is_shared: bool
 
 
 def test_only_the_last_addresses_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_limit, "MAX_ADDRESSES", 2)
+    monkeypatch.setattr(rate_limit, "MAX_CLIENTS", 2)
     limit = AddressRateLimit(1, ManualClock())
 
     results = [limit.allow(address) for address in ("192.0.2.1", "192.0.2.2", "192.0.2.1", "192.0.2.3", "192.0.2.2")]
 
     assert results == [True, True, False, True, True]
+
+
+def test_the_quota_of_a_client() -> None:
+    clock = ManualClock()
+    limit = RateLimit(120, clock)
+    first = limit.count("ana")
+    for _ in range(119):
+        last = limit.count("ana")
+    refused = limit.count("ana")
+    other = limit.count("luis")
+    clock.now += 1.0
+    later = limit.count("ana")
+
+    assert (first.remaining, first.reset_seconds, first.is_allowed) == (119, 1, True)
+    assert (last.remaining, last.reset_seconds, last.is_allowed) == (0, 60, True)
+    assert (refused.remaining, refused.wait_seconds, refused.is_allowed) == (0, 1, False)
+    assert (other.remaining, later.remaining, later.is_allowed) == (119, 1, True)

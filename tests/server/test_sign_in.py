@@ -70,7 +70,9 @@ class Browser:
         self.cookies: dict[str, str] = {}
 
     def _send(self, send: Callable[..., httpx.Response], *arguments: Any, **headers: str) -> httpx.Response:
-        cookie = {"cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} if self.cookies else {}
+        cookie = (
+            {"cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} if self.cookies else {}
+        )
         response = send(*arguments, **{"accept": "text/html", **cookie, **headers})
         for line in response.headers.get_list("set-cookie"):
             name, _, value = line.partition(";")[0].partition("=")
@@ -114,7 +116,9 @@ def test_a_person_signs_in_and_returns_to_the_page(console: ConsoleClient, provi
     assert (completed.status_code, completed.headers["location"]) == (303, "/changes?state=waiting&q=gate%20way")
     assert "Ana Silva" in browser.get("/").text
     assert "No authentication" not in browser.get("/").text
-    assert [event["actor"] for event in events if event["event"] == "sign_in_completed"] == ["Ana Silva <ana@example.com>"]
+    assert [event["actor"] for event in events if event["event"] == "sign_in_completed"] == [
+        "Ana Silva <ana@example.com>"
+    ]
 
 
 def test_the_request_to_the_provider(console: ConsoleClient, provider: OidcProvider) -> None:
@@ -441,7 +445,9 @@ def test_a_forged_response_is_refused(
     browser = Browser(console)
     path, _, query = provider.authorize(browser.start()).partition("?")
     values = {name: value[0] for name, value in parse_qs(query).items()} | replaced
-    response = browser.get(str(httpx.URL(path, params={name: text for name, text in values.items() if text is not None})))
+    response = browser.get(
+        str(httpx.URL(path, params={name: text for name, text in values.items() if text is not None}))
+    )
 
     assert response.status_code == 403
     assert browser.session == ""
@@ -478,7 +484,9 @@ def test_a_failing_provider(
     provider.answers[path] = answer
     browser = Browser(console)
     started = browser.get("/sign-in/start")
-    response = browser.get(provider.authorize(started.headers["location"])) if "location" in started.headers else started
+    response = (
+        browser.get(provider.authorize(started.headers["location"])) if "location" in started.headers else started
+    )
 
     assert response.status_code in (403, 503)
     assert "The sign-in failed" in response.text

@@ -24,6 +24,7 @@ from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.people import LocalAuthenticator, Session
 from reconciler.server.console.routes import create_console_routes
 from reconciler.server.limits import ServerLimits
+from reconciler.server.rate_limit import RateLimit
 from reconciler.server.request_origin import build_origin_rules
 from reconciler.service.fleet_view import FleetView, PassRecord
 from reconciler.service.index_thread import IndexThread
@@ -51,7 +52,7 @@ class ConsoleClient:
         sign_ins: The sessions of people.
     """
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, api_requests: int = ServerLimits().api_requests_per_minute) -> None:
         self.world = world
         self.requested_passes = 0
         self.sign_ins = SignInState(self._read_clock)
@@ -73,7 +74,10 @@ class ConsoleClient:
             clock=self._read_clock,
             config=world.create_config_pages(),
         )
-        routes = [*create_api_routes(lambda: self.context), *create_console_routes(lambda: self.context)]
+        routes = [
+            *create_api_routes(lambda: self.context, RateLimit(api_requests, self._read_clock)),
+            *create_console_routes(lambda: self.context),
+        ]
         self.app = create_app(routes, ServerLimits(), lambda: _RULES)
 
     def _read_clock(self) -> float:
@@ -150,6 +154,6 @@ def sign_in(console: ConsoleClient, session: Session) -> None:
     console.context = replace(console.context, authenticator=Fixed())
 
 
-def open_console(world: World) -> ConsoleClient:
+def open_console(world: World, api_requests: int = ServerLimits().api_requests_per_minute) -> ConsoleClient:
     """Return a client of the console of a fleet. The index is empty until the first update."""
-    return ConsoleClient(world)
+    return ConsoleClient(world, api_requests)

@@ -19,6 +19,7 @@ _STATUSES = {
     "401": "The request has no valid token.",
     "403": "The person or program has no role.",
     "404": "The object does not exist, or the person may not read it.",
+    "429": "The person or program has sent too many requests.",
     "503": "No pass is complete yet.",
 }
 _ACTION_STATUSES = {

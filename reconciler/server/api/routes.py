@@ -19,19 +19,22 @@ from reconciler.server.api.bodies import check_origin, parse_body
 from reconciler.server.api.endpoints import ENDPOINTS, PREFIX, ApiRequest, Endpoint, check_parameters
 from reconciler.server.api.openapi import build_openapi_document
 from reconciler.server.api.problems import ApiError, respond_with_problem
+from reconciler.server.api.quota import add_quota_headers, count_request
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.security import SecurityHeaders
+from reconciler.server.rate_limit import RateLimit
 from reconciler.server.request_ids import read_request_id
 
 _VIEW_HEADER = "X-View"
 _JSON_TYPE = "application/json"
 
 
-def create_api_routes(get_context: Callable[[], ConsoleContext | None]) -> list[Route]:
+def create_api_routes(get_context: Callable[[], ConsoleContext | None], limit: RateLimit) -> list[Route]:
     """Return the routes of the API.
 
     Args:
         get_context: Returns the current data of the console. If it returns None, the API is disabled.
+        limit: The limit of requests of each person and program.
     """
     middleware = [Middleware(SecurityHeaders)]
 
@@ -39,9 +42,11 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None]) -> list[
         # This function is not a coroutine, so that Starlette calls it in a thread.
         def respond(request: Request) -> Response:
             try:
-                return _respond(request, endpoint, _require_context(get_context))
+                api_request = _open(request, _require_context(get_context), limit)
+                response = _respond(request, endpoint, api_request)
             except ApiError as error:
-                return respond_with_problem(error)
+                response = respond_with_problem(error)
+            return add_quota_headers(request, response)
 
         # The path of a package can contain slashes.
         return Route(PREFIX + endpoint.path.replace("{package}", "{package:path}"), respond, middleware=middleware)
@@ -52,9 +57,10 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None]) -> list[
                 context = _require_context(get_context)
                 check_origin(request)
                 content = await request.body()
-                return await run_in_threadpool(_apply, request, action, content, context)
+                response = await run_in_threadpool(_apply, request, action, content, context, limit)
             except ApiError as error:
-                return respond_with_problem(error)
+                response = respond_with_problem(error)
+            return add_quota_headers(request, response)
 
         return Route(PREFIX + action.path, respond, methods=["POST"], middleware=middleware)
 
@@ -79,7 +85,7 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
     return context
 
 
-def _open(request: Request, context: ConsoleContext) -> ApiRequest:
+def _open(request: Request, context: ConsoleContext, limit: RateLimit) -> ApiRequest:
     """Return the request with its session and its index."""
     session = context.authenticator.authenticate(request)
     if session is None:
@@ -87,6 +93,7 @@ def _open(request: Request, context: ConsoleContext) -> ApiRequest:
             "Unauthenticated", "the request has no valid token", HTTPStatus.UNAUTHORIZED,
             "Send a token in the header Authorization.",
         )  # fmt: skip
+    count_request(request, session, limit)
     if session.permissions.role is None:
         raise ApiError(
             "NoRole", f"no rule of console.roles applies to {session.person.name}", HTTPStatus.FORBIDDEN,
@@ -100,8 +107,7 @@ def _open(request: Request, context: ConsoleContext) -> ApiRequest:
     )
 
 
-def _respond(request: Request, endpoint: Endpoint, context: ConsoleContext) -> Response:
-    api_request = _open(request, context)
+def _respond(request: Request, endpoint: Endpoint, api_request: ApiRequest) -> Response:
     check_parameters(endpoint, api_request.query)
     headers = {_VIEW_HEADER: str(api_request.index.number), "Cache-Control": "private, no-cache"}
     if endpoint.depends_on_index:
@@ -118,8 +124,10 @@ def _compute_etag(request: ApiRequest) -> str:
     return f'"{digest[-32:]}"'
 
 
-def _apply(request: Request, action: ActionEndpoint, content: bytes, context: ConsoleContext) -> Response:
-    api_request = _open(request, context)
+def _apply(
+    request: Request, action: ActionEndpoint, content: bytes, context: ConsoleContext, limit: RateLimit
+) -> Response:
+    api_request = _open(request, context, limit)
     response = action.apply(api_request, parse_body(action.body, content))
     headers = {"Location": response.location, "Cache-Control": "no-store"}
     return Response(response.result.to_json(), HTTPStatus.ACCEPTED, headers, _JSON_TYPE)

@@ -1,0 +1,40 @@
+"""The limit of requests of one person or program to the API, and the headers that show it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from reconciler.server.api.problems import ApiError
+from reconciler.server.console.people import Session
+from reconciler.server.rate_limit import WINDOW_SECONDS, RateLimit, RequestQuota
+
+_POLICY = '"requests"'
+
+
+def count_request(request: Request, session: Session, limit: RateLimit) -> None:
+    """Count a request. `add_quota_headers` adds its quota to the response.
+
+    Raises:
+        ApiError: The person or program has sent too many requests.
+    """
+    quota = limit.count(session.person.key)
+    request.state.quota = quota
+    if not quota.is_allowed:
+        raise ApiError(
+            "TooManyRequests", f"at most {quota.limit} requests per minute are allowed", HTTPStatus.TOO_MANY_REQUESTS,
+            f"Try again in {quota.wait_seconds} s.",
+        )  # fmt: skip
+
+
+def add_quota_headers(request: Request, response: Response) -> Response:
+    """Add the headers with the quota of the person to a response. A request without a session has no quota."""
+    quota: RequestQuota | None = getattr(request.state, "quota", None)
+    if quota is not None:
+        response.headers["RateLimit-Policy"] = f"{_POLICY};q={quota.limit};w={WINDOW_SECONDS}"
+        response.headers["RateLimit"] = f"{_POLICY};r={quota.remaining};t={quota.reset_seconds}"
+        if not quota.is_allowed:
+            response.headers["Retry-After"] = str(quota.wait_seconds)
+    return response
