@@ -75,6 +75,9 @@ class Console:
             clock=clock,
             config=build_config_pages(settings, config),
         )
+
+    def start(self) -> None:
+        """Start the threads of the console."""
         self._index_thread.start()
         self._jobs.start()
 
@@ -97,6 +100,8 @@ def build_console(
     command_options: Sequence[str] = (),
 ) -> Console | None:
     """Build the console. Return None if it is disabled, or if the service has no HTTP server.
+
+    The caller must start and close the console.
 
     Args:
         wake_pass: Requests a pass.

@@ -194,6 +194,9 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
         services.source, services.remotes, services.pass_services, publisher, observe=observe
     )
     parts.server.apply(settings, console.context if console else None)
+    # Start no thread before this line, because the server can refuse the settings.
+    if console:
+        console.start()
     set_up_logs(settings, service=True)
     start_event.record_shard(settings)
     parts.traces.apply(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
 
@@ -54,11 +55,18 @@ def test_the_api_refuses_a_person_without_a_role(console: ConsoleClient) -> None
     assert (response.json()["code"], response.json()["nextStep"]) == ("NoRole", "platform@example.com")
 
 
-def test_the_console_has_the_contact_of_the_settings(tmp_path: Path) -> None:
+def test_the_console_has_the_contact_of_the_settings_and_starts_no_thread(tmp_path: Path) -> None:
     group = {"enabled": True, "contact": "platform@example.com"}
     settings = Settings.model_validate({"cache": str(tmp_path), "console": group})
+    before = set(threading.enumerate())
     console = build_console(settings, str(tmp_path), ServiceState(), lambda: None, SignInState())
     assert console is not None
+    built = set(threading.enumerate()) - before
+    console.start()
+    started = {thread.name for thread in threading.enumerate() if thread not in before}
     console.close()
 
     assert console.context.contact == "platform@example.com"
+    assert built == set()
+    assert started == {"console-index", "console-review"}
+    assert set(threading.enumerate()) <= before
