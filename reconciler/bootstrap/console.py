@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
 from reconciler.bootstrap.console_config import build_config_pages
-from reconciler.bootstrap.console_reviews import build_console_reviews
+from reconciler.bootstrap.console_reviews import build_console_reviews, build_stages
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.draft_content import DraftContentReader
@@ -74,6 +74,7 @@ class Console:
             sign_in=sign_in,
             clock=clock,
             config=build_config_pages(settings, config),
+            stages=build_stages(settings),
         )
 
     def start(self) -> None:

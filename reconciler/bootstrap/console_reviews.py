@@ -17,6 +17,7 @@ from reconciler.review.job_folder import JobFolder
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions, RoleRule, find_permissions
+from reconciler.review.stages import Stage
 
 if TYPE_CHECKING:
     from reconciler.settings import Settings
@@ -71,6 +72,11 @@ def build_role_rules(settings: Settings) -> tuple[RoleRule, ...]:
         )
         for rule in settings.console.roles
     )
+
+
+def build_stages(settings: Settings) -> tuple[Stage, ...]:
+    """Return the stages of the setting `console.stages`."""
+    return tuple(Stage(stage.name, parse_label_query(stage.targets)) for stage in settings.console.stages)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, ValidationInfo, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from reconciler.krm import selectors
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
@@ -68,6 +68,19 @@ class ConsoleRole(SettingsGroup):
                 + (f" has only the limits {limits}" if limits else " has no limits")
             )
         return self
+
+
+class ConsoleStage(SettingsGroup):
+    """A stage: targets on which people publish a change before they publish it on the targets of the next stage."""
+
+    name: Annotated[str, Field(min_length=1, max_length=63)]
+    targets: str
+
+    @field_validator("targets")
+    @classmethod
+    def _check_targets(cls, value: str) -> str:
+        selectors.parse_label_query(value)
+        return value
 
 
 class ConsoleProxySettings(SettingsGroup):
@@ -169,6 +182,12 @@ class ConsoleSettings(SettingsGroup):
         "targets. It is also required if the risk is high.",
         ge=0,
     )
+    stages: SettingList[ConsoleStage] = declare(
+        (),
+        "The stages of targets, in order, for example [{name: canary, targets: stage=canary}, {name: production, "
+        "targets: stage=prod}]. A target belongs to the first stage whose label query matches. People can apply an "
+        "action to the targets of one stage. The console shows a warning if an earlier stage is not published.",
+    )
     link_template: str = declare(
         "",
         "The URL of the page of a file, for repositories on hosts that are not recognized as GitHub, GitLab, Gitea, "
@@ -199,6 +218,14 @@ class ConsoleSettings(SettingsGroup):
             if missing:
                 raise ValueError(f"must contain `{missing[0]}`, because `auth` contains `{mode}`")
         return self
+
+    @field_validator("stages")
+    @classmethod
+    def _check_stages(cls, value: tuple[ConsoleStage, ...]) -> tuple[ConsoleStage, ...]:
+        names = [stage.name for stage in value]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"must contain each name once, not {repeated[0]!r} several times")
+        return value
 
     @field_validator("link_template", "commit_link_template")
     @classmethod

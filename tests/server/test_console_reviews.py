@@ -10,6 +10,7 @@ import pytest
 from reconciler.krm.selectors import LabelSelector
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.permissions import Permissions, RoleRule
+from reconciler.review.stages import Stage
 from reconciler.server.console.people import Session
 from reconciler.telemetry.metrics import REGISTRY
 from tests.support.console import ADA, ConsoleClient, find_value, open_console, sign_in
@@ -222,3 +223,65 @@ def test_a_read_only_standby_refuses_actions(console: ConsoleClient) -> None:
 
     assert response.status_code == 409
     assert "read-only standby" in response.text
+
+
+STAGES = (
+    Stage("canary", LabelSelector((("region", "south"),))),
+    Stage("production", LabelSelector((("region", "north"),))),
+)
+
+
+def test_a_person_approves_a_change_stage_by_stage(world: World, console: ConsoleClient) -> None:
+    console.context = replace(console.context, stages=STAGES)
+    key = find_change(console, "install gateway v1").key
+    before = console.get(f"/changes/{key}").text
+    page = console.confirm({"verb": "approve", "change": key, "stage": "canary"})
+    console.update()
+    after = console.get(f"/changes/{key}").text
+
+    assert "canary: 0 of 1 published · production: 0 of 1 published" in before
+    assert '<option value="canary">canary: 1 target</option>' in before
+    assert "1 done · 0 skipped" in page.text
+    assert "gateway/deployment.yaml" in world.paths(world.fleet, "clusters/lisbon")
+    assert "gateway" not in world.paths(world.fleet, "clusters/berlin")
+    assert "canary: 1 of 1 published · production: 0 of 1 published" in after
+    assert '<option value="canary">' not in after
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_warned"),
+    [
+        pytest.param({"verb": "approve", "stage": "production"}, True, id="later-stage"),
+        pytest.param({"verb": "approve", "stage": "canary"}, False, id="first-stage"),
+        pytest.param({"verb": "approve"}, False, id="all-targets"),
+        pytest.param({"verb": "propose", "stage": "production"}, False, id="proposal"),
+    ],
+)
+def test_a_later_stage_has_a_warning(fields: dict[str, str], is_warned: bool, console: ConsoleClient) -> None:
+    console.context = replace(console.context, stages=STAGES)
+    key = find_change(console, "install gateway v1").key
+    confirmation = console.post("/changes/confirm", {"change": key, **fields}).headers["location"]
+    text = console.get(confirmation).text
+
+    assert ("An earlier stage is not published. canary: 0 of 1 published." in text) is is_warned
+
+
+def test_a_stage_limits_the_chosen_targets(console: ConsoleClient) -> None:
+    console.context = replace(console.context, stages=STAGES)
+    change = find_change(console, "install gateway v1")
+    targets = [f"{member.target} {member.head} {member.published_head}" for member in change.members]
+    fields = {"verb": "approve", "change": change.key}
+    created = console.post("/changes/confirm", {**fields, "target": targets, "stage": "canary"})
+    refused = [
+        console.post("/changes/confirm", {**fields, "target": targets[:1], "stage": stage})
+        for stage in ("canary", "unknown")
+    ]
+    gone = console.post("/changes/confirm", {**fields, "change": "0123456789ab", "stage": "canary"})
+
+    text = console.get(created.headers["location"]).text
+    assert change.members[0].target == "berlin"
+    assert "lisbon" in text
+    assert "berlin" not in text
+    assert [response.status_code for response in refused] == [409, 409]
+    assert "no chosen target is in the stage canary" in refused[0].text
+    assert "there is no change 0123456789ab" in gone.text

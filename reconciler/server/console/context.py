@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from reconciler.review.confirmations import ConfirmationStore
     from reconciler.review.jobs import ReviewJobs
     from reconciler.review.restricted_index import RestrictedIndexes
+    from reconciler.review.stages import Stage
     from reconciler.server.console.forms import CsrfTokens
     from reconciler.server.console.sign_in import SignIn
     from reconciler.service.index_thread import IndexThread
@@ -42,6 +43,7 @@ class ConsoleContext:
         sign_in: Signs people in at a provider. None if the settings contain no provider.
         clock: Returns seconds since 1970.
         config: The links to the config and to targets, and the files of the config.
+        stages: The stages of targets, in order.
     """
 
     state: ServiceState
@@ -59,6 +61,7 @@ class ConsoleContext:
     sign_in: SignIn | None = None
     clock: Callable[[], float] = time.time
     config: ConfigPages = field(default_factory=ConfigPages)
+    stages: tuple[Stage, ...] = ()
 
     @property
     def index(self) -> FleetIndex | None:

@@ -29,6 +29,12 @@ def role(**fields: Any) -> dict[str, Any]:
     [
         pytest.param(role(role="owner", users=["a@b"]), "'viewer', 'reviewer' or 'admin'", id="role"),
         pytest.param(role(role="viewer"), "must contain `users` or `groups`", id="nobody"),
+        pytest.param({"stages": [{"name": "a", "targets": "b in c"}]}, "must be a label requirement", id="stage-targets"),
+        pytest.param({"stages": [{"name": "", "targets": "b"}]}, "at least 1 character", id="stage-without-name"),
+        pytest.param(
+            {"stages": [{"name": "a", "targets": "b"}, {"name": "a", "targets": "c"}]},
+            "must contain each name once, not 'a' several times", id="two-stages-with-one-name",
+        ),
         pytest.param({"link_template": "https://{host}/{commit}"}, "must contain {file}", id="template-of-files"),
         pytest.param(
             {"commit_link_template": "https://{host}/{file}"}, "must not contain {file}", id="template-of-commits"

@@ -11,6 +11,7 @@ from reconciler.output.fleet.model import ChangeVariant, DraftMember, ReviewChan
 from reconciler.output.fleet.resource_diffs import ResourceDiff
 from reconciler.output.text import format_count
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.review.stages import list_progress
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import list_page, read_choice
 from reconciler.server.console.page import PageContent, PageRequest
@@ -57,6 +58,7 @@ def build_page(page: PageRequest) -> PageContent:
             "view": read_choice(request.query_params, "view", VIEWS, "unified"),
             "should_show_noise": request.query_params.get("noise") == "show",
             "members": change.members[:_MAX_TARGETS],
+            "stages": list_progress(page.index, change, page.context.stages),
             "previous": change.members[position - 1] if position else None,
             "next": change.members[position + 1] if position + 1 < len(change.members) else None,
             "differences": {other.key: describe_difference(variant, other) for other in change.variants},

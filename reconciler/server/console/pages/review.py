@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from http import HTTPStatus
 from typing import get_args
 
 from starlette.exceptions import HTTPException
 
+from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.confirmations import (
     ChangeSelection,
@@ -19,6 +20,7 @@ from reconciler.review.confirmations import (
     SelectedTarget,
 )
 from reconciler.review.jobs import Submission
+from reconciler.review.stages import StageProgress, find_stage, list_progress, list_unpublished
 from reconciler.server.console.forms import Form
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.missing import build_missing_page
@@ -36,18 +38,25 @@ def create_confirmation(page: PageRequest, form: Form) -> PageContent | Redirect
     verb = next((verb for verb in _VERBS if verb == form.get("verb")), None)
     if verb is None:
         raise HTTPException(HTTPStatus.BAD_REQUEST)
-    if form.get("chosen") and not form.get_all(form.get("chosen")):
-        return _build_error_page(ReviewRequestError("NothingChosen", "choose at least one target or variant"))
-    request = ReviewRequest(
-        verb, tuple(_read_selections(form)), form.get("removals") == "yes", form.get("conflicts") == "accept"
-    )
     try:
         confirmation = page.context.confirmations.create(
-            page.whole_index, page.session.person, page.session.permissions, request
+            page.whole_index, page.session.person, page.session.permissions, _read_request(page, form, verb)
         )
     except ReviewRequestError as error:
         return _build_error_page(error)
     return Redirect(f"/confirmations/{confirmation.id}")
+
+
+def _read_request(page: PageRequest, form: Form, verb: ConsoleVerb) -> ReviewRequest:
+    if form.get("chosen") and not form.get_all(form.get("chosen")):
+        raise ReviewRequestError("NothingChosen", "choose at least one target or variant")
+    selections = _read_selections(form)
+    if stage := form.get("stage"):
+        selections = [selected for selection in selections if (selected := _select_stage(page, selection, stage))]
+        if not selections:
+            message = f"no chosen target is in the stage {stage}; choose other targets, or another stage"
+            raise ReviewRequestError("StageEmpty", message)
+    return ReviewRequest(verb, tuple(selections), form.get("removals") == "yes", form.get("conflicts") == "accept")
 
 
 def _read_selections(form: Form) -> list[ChangeSelection]:
@@ -55,6 +64,23 @@ def _read_selections(form: Form) -> list[ChangeSelection]:
     variants = frozenset(form.get_all("variant"))
     targets = tuple(SelectedTarget(*value.split(" ")[:3]) for value in form.get_all("target"))
     return [ChangeSelection(key, variants, targets) for key in form.get_all("change")]
+
+
+def _select_stage(page: PageRequest, selection: ChangeSelection, stage: str) -> ChangeSelection | None:
+    """Return the part of a selection whose targets are in a stage. Return None if there are none."""
+    change = page.index.by_change.get(selection.key)
+    if change is None:
+        return selection
+    names = {
+        member.target
+        for variant in change.variants
+        for member in variant.members
+        if not selection.variants or variant.key in selection.variants
+        if find_stage(page.index.by_target[member.target], page.context.stages) == stage
+    }
+    chosen = selection.targets or tuple(map(SelectedTarget, sorted(names)))
+    targets = tuple(target for target in chosen if target.name in names)
+    return replace(selection, targets=targets) if targets else None
 
 
 def build_confirmation_page(page: PageRequest) -> PageContent:
@@ -106,12 +132,27 @@ def _build_confirmation_page(
             "has_removals": any(code == "RemovalNeedsSeparateAction" for code, _ in excluded),
             "changes": changes,
             "reasons": {key: _list_risks(change, digests) for key, change in changes.items() if change},
+            "earlier_stages": _list_earlier_stages(page, confirmation, changes.values()),
             "error": error,
             "reason": reason,
             "idempotency_key": key or secrets.token_urlsafe(_KEY_BYTES),
         },
         HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
     )
+
+
+def _list_earlier_stages(
+    page: PageRequest, confirmation: Confirmation, changes: Iterable[ReviewChange | None]
+) -> list[StageProgress]:
+    """Return the earlier stages on which changes that the action publishes are not published."""
+    if confirmation.verb != "approve":
+        return []
+    return [
+        stage
+        for change in changes
+        if change
+        for stage in list_unpublished(list_progress(page.index, change, page.context.stages), confirmation.targets)
+    ]
 
 
 def _list_risks(change: ReviewChange, digests: Collection[str]) -> list[str]:
