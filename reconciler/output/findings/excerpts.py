@@ -39,9 +39,7 @@ def build_excerpt(content: bytes, line: int) -> Excerpt:
         return Excerpt(reason="The file does not contain the line any more.")
     first = max(line - _CONTEXT_LINES, 1)
     shown = lines[first - 1 : line + _CONTEXT_LINES]
-    return Excerpt(
-        tuple(ExcerptLine(number, _clean(text), number == line) for number, text in enumerate(shown, first))
-    )
+    return Excerpt(tuple(ExcerptLine(number, _clean(text), number == line) for number, text in enumerate(shown, first)))
 
 
 def _clean(text: str) -> str:

@@ -13,13 +13,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from reconciler.krm.json_text import compute_digest
 from reconciler.server.api.actions import ACTIONS, ActionEndpoint
 from reconciler.server.api.bodies import check_origin, parse_body
 from reconciler.server.api.endpoints import ENDPOINTS, PREFIX, ApiRequest, Endpoint, check_parameters
 from reconciler.server.api.openapi import build_openapi_document
 from reconciler.server.api.problems import ApiError, respond_with_problem
 from reconciler.server.api.quota import add_quota_headers, count_request
+from reconciler.server.console.caching import COMPRESSION, build_entity_tag, has_entity_tag
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.security import SecurityHeaders
 from reconciler.server.rate_limit import RateLimit
@@ -36,7 +36,7 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None], limit: R
         get_context: Returns the current data of the console. If it returns None, the API is disabled.
         limit: The limit of requests of each person and program.
     """
-    middleware = [Middleware(SecurityHeaders)]
+    middleware = [Middleware(SecurityHeaders), COMPRESSION]
 
     def create_route(endpoint: Endpoint) -> Route:
         # This function is not a coroutine, so that Starlette calls it in a thread.
@@ -111,17 +111,10 @@ def _respond(request: Request, endpoint: Endpoint, api_request: ApiRequest) -> R
     check_parameters(endpoint, api_request.query)
     headers = {_VIEW_HEADER: str(api_request.index.number), "Cache-Control": "private, no-cache"}
     if endpoint.depends_on_index:
-        headers["ETag"] = _compute_etag(api_request)
-        if request.headers.get("if-none-match") == headers["ETag"]:
+        headers["ETag"] = build_entity_tag(request, api_request.index, api_request.session)
+        if has_entity_tag(request, headers["ETag"]):
             return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     return Response(endpoint.build(api_request).to_json(), headers=headers, media_type=_JSON_TYPE)
-
-
-def _compute_etag(request: ApiRequest) -> str:
-    index = request.index
-    permissions = repr(request.session.permissions)
-    digest = compute_digest([index.number, index.completed_at, permissions, str(request.query)])
-    return f'"{digest[-32:]}"'
 
 
 def _apply(

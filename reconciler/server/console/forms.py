@@ -53,14 +53,19 @@ async def read_form(request: Request) -> Form:
 
 
 class CsrfTokens:
-    """The tokens that pages add to their forms. A page of another site cannot read the token of a session."""
+    """The tokens that pages add to their forms. A page of another site cannot read the token of a session.
+
+    Each page has another token for its session. Otherwise, the size of compressed pages could reveal the token to
+    somebody who can change a part of the page (the attack BREACH).
+    """
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(_KEY_BYTES)
 
     def create(self, session_id: str) -> str:
-        """Return the token of a session."""
-        return hmac.digest(self._key, session_id.encode(), sha256).hex()
+        """Return a new token of a session."""
+        mask = secrets.token_bytes(_KEY_BYTES)
+        return (mask + _combine(mask, self._compute_secret(session_id))).hex()
 
     def check(self, request: Request, form: Form, session_id: str) -> None:
         """Check that a page of the console with this session has sent a form.
@@ -69,9 +74,29 @@ class CsrfTokens:
             HTTPException: The form comes from another site or session.
         """
         token = form.get(TOKEN_FIELD) or request.headers.get(TOKEN_HEADER, "")
-        has_token = hmac.compare_digest(token.encode(), self.create(session_id).encode())
+        has_token = hmac.compare_digest(_read_secret(token), self._compute_secret(session_id))
         if not (has_token and is_same_origin(request)):
             raise HTTPException(HTTPStatus.FORBIDDEN)
+
+    def compute_session_digest(self, session_id: str) -> str:
+        """Return a text that is equal for all pages whose forms this object accepts for a session."""
+        return sha256(self._compute_secret(session_id)).hexdigest()
+
+    def _compute_secret(self, session_id: str) -> bytes:
+        return hmac.digest(self._key, session_id.encode(), sha256)
+
+
+def _combine(mask: bytes, secret: bytes) -> bytes:
+    return bytes(left ^ right for left, right in zip(mask, secret, strict=True))
+
+
+def _read_secret(token: str) -> bytes:
+    """Return the secret in a token. Return b"" if the text is not a token."""
+    try:
+        data = bytes.fromhex(token)
+    except ValueError:
+        return b""
+    return _combine(data[:_KEY_BYTES], data[_KEY_BYTES:]) if len(data) == 2 * _KEY_BYTES else b""
 
 
 def is_same_origin(request: Request) -> bool:

@@ -35,11 +35,17 @@ class PageRequest:
 
 @dataclass(frozen=True)
 class PageContent:
-    """The template of a page with its variables."""
+    """The template of a page with its variables.
+
+    Attributes:
+        is_from_index: Whether the variables depend only on the index, the URL and the time. Browsers then request the
+            page only once for each index and minute.
+    """
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
     status: HTTPStatus = HTTPStatus.OK
+    is_from_index: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from reconciler.server.console.people import Session
 from reconciler.server.console.urls import build_finding_url, build_package_url, build_target_url
 
 _FOLDER = files("reconciler.server.console")
+PAGE_CACHE_CONTROL = "private, no-cache"
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3_600, 86_400
 _UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))
 
@@ -60,7 +61,7 @@ def render_page(
             **{"index": None, **values},
         )
     )
-    return HTMLResponse(text, status, {"Cache-Control": "private, no-cache"})
+    return HTMLResponse(text, status, {"Cache-Control": PAGE_CACHE_CONTROL})
 
 
 def render_plain_page(template: str, values: Mapping[str, Any], status: HTTPStatus) -> Response:

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from reconciler.server.console.caching import COMPRESSION, build_entity_tag, has_entity_tag
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.events import EVENTS_PATH, EventFeed, EventStreams
 from reconciler.server.console.forms import Form, read_form
@@ -30,7 +31,7 @@ from reconciler.server.console.pages import (
     targets,
 )
 from reconciler.server.console.people import Session
-from reconciler.server.console.rendering import read_static_file, render_page, render_plain_page
+from reconciler.server.console.rendering import PAGE_CACHE_CONTROL, read_static_file, render_page, render_plain_page
 from reconciler.server.console.security import SecurityHeaders
 from reconciler.server.console.sign_in import create_sign_in_routes
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
@@ -69,7 +70,7 @@ def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> l
         get_context: Returns the current data of the console. If it returns None, the console is disabled, and all its
             paths have the status 404.
     """
-    middleware = [Middleware(SecurityHeaders)]
+    middleware = [Middleware(SecurityHeaders), COMPRESSION]
 
     def create_page_route(path: str, page: Page) -> Route:
         # This function is not a coroutine, so that Starlette calls it in a thread.
@@ -116,7 +117,8 @@ def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> l
         *pages,
         *create_sign_in_routes(get_context, middleware),
         Route("/static/{name}", send_static_file, middleware=middleware),
-        Route(EVENTS_PATH, open_events, middleware=middleware),
+        # Without compression, because it would delay the first bytes of a stream.
+        Route(EVENTS_PATH, open_events, middleware=[Middleware(SecurityHeaders)]),
     ]
 
 
@@ -152,7 +154,24 @@ def _respond(request: Request, page: Page, context: ConsoleContext) -> Response:
     page_request = _open_page(request, context)
     if isinstance(page_request, Response):
         return page_request
-    return _render(page_request, page(page_request))
+    tag = _build_tag(page_request)
+    if has_entity_tag(request, tag):
+        headers = {"ETag": tag, "Cache-Control": PAGE_CACHE_CONTROL}
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    content = page(page_request)
+    response = _render(page_request, content)
+    if content.is_from_index and content.status is HTTPStatus.OK:
+        response.headers["ETag"] = tag
+    return response
+
+
+def _build_tag(page: PageRequest) -> str:
+    context, view = page.context, page.context.state.view
+    # The ages on a page are at most one minute old.
+    minute = int(context.clock() // 60)
+    csrf, pass_number = context.csrf.compute_session_digest(page.session.id), view.number if view else 0
+    other = (csrf, pass_number, context.index_thread.error, minute)
+    return build_entity_tag(page.request, page.index, page.session, other)
 
 
 def _respond_to_form(request: Request, action: PageAction, form: Form, context: ConsoleContext) -> Response:

@@ -31,6 +31,7 @@ def build_page(page: PageRequest) -> PageContent:
             "listing": list_page(rows, query),
             "filter_count": sum(bool(query.get(name)) for name in ("actor", "target", "q")),
         },
+        is_from_index=True,
     )
 
 

@@ -47,13 +47,14 @@ def build_page(page: PageRequest) -> PageContent:
     member = select_member(variant, request.query_params.get("target", ""))
     position = change.members.index(member)
     resource = request.query_params.get("resource", "")
+    shown = read_diffs(page.context, member, resource)
     return PageContent(
         "change.html",
         {
             "change": change,
             "variant": variant,
             "first": member,
-            "shown": read_diffs(page.context, member, resource),
+            "shown": shown,
             "resource": resource,
             "view": read_choice(request.query_params, "view", VIEWS, "unified"),
             "should_show_noise": request.query_params.get("noise") == "show",
@@ -63,6 +64,7 @@ def build_page(page: PageRequest) -> PageContent:
             "next": change.members[position + 1] if position + 1 < len(change.members) else None,
             "differences": {other.key: describe_difference(variant, other) for other in change.variants},
         },
+        is_from_index=not shown.error,
     )
 
 
@@ -72,7 +74,8 @@ def build_targets_page(page: PageRequest) -> PageContent:
     if change is None:
         return PageContent("change_gone.html", {"key": page.request.path_params["key"]}, HTTPStatus.GONE)
     rows = [(variant, member) for variant in change.variants for member in variant.members]
-    return PageContent("change_targets.html", {"change": change, "listing": list_page(rows, page.request.query_params)})
+    values = {"change": change, "listing": list_page(rows, page.request.query_params)}
+    return PageContent("change_targets.html", values, is_from_index=True)
 
 
 def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant:

@@ -40,6 +40,7 @@ def build_page(page: PageRequest) -> PageContent:
             "selector_error": error,
             "filter_count": sum(bool(query.get(name)) for name in ("state", "risk", "target", "q")),
         },
+        is_from_index=True,
     )
 
 

@@ -34,6 +34,7 @@ def build_list_page(page: PageRequest) -> PageContent:
             "codes": sorted({finding.code for finding in index.findings}),
             "filter_count": sum(bool(query.get(name)) for name in ("severity", "code", "q")),
         },
+        is_from_index=True,
     )
 
 

@@ -56,6 +56,7 @@ def build_page(page: PageRequest) -> PageContent:
             "blocked_count": sum(index.state_counts.get(state, 0) for state in _BLOCKED_STATES),
             "draft_count": sum(index.state_counts.get(state, 0) for state in _WAITING_STATES),
         },
+        is_from_index=True,
     )
 
 

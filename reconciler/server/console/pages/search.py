@@ -32,7 +32,7 @@ def build_page(page: PageRequest) -> PageContent:
         counts[result.kind] = counts.get(result.kind, 0) + 1
         if counts[result.kind] <= _MAX_RESULTS_PER_KIND:
             groups.setdefault(result.kind, []).append(result)
-    return PageContent("search.html", {"text": text, "groups": groups, "counts": counts})
+    return PageContent("search.html", {"text": text, "groups": groups, "counts": counts}, is_from_index=True)
 
 
 def search(index: FleetIndex, text: str) -> Iterator[SearchResult]:

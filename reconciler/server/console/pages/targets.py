@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from http import HTTPStatus
 
 from starlette.datastructures import QueryParams
 
@@ -48,6 +47,7 @@ def build_list_page(page: PageRequest) -> PageContent:
             "matrix": build_matrix(listing.items, columns_page.items) if view == "matrix" else (),
             "filter_count": sum(bool(query.get(name)) for name in ("q", "labels", "state")),
         },
+        is_from_index=True,
     )
 
 
@@ -95,5 +95,5 @@ def build_target_page(page: PageRequest) -> PageContent:
     return PageContent(
         "target.html",
         {"target": target, "listing": list_page(packages, query), "findings": findings},
-        HTTPStatus.OK,
+        is_from_index=True,
     )

@@ -1,0 +1,41 @@
+"""Compression of responses, and entity tags with which a client gets an unchanged response only once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+
+from reconciler.krm.json_text import compute_digest
+
+if TYPE_CHECKING:
+    from reconciler.output.fleet.model import FleetIndex
+    from reconciler.server.console.people import Session
+
+# Smaller responses fit into one network packet.
+_MIN_BYTES = 1_024
+# A higher level makes pages 2 % smaller, and takes twice the time.
+_LEVEL = 5
+COMPRESSION = Middleware(GZipMiddleware, minimum_size=_MIN_BYTES, compresslevel=_LEVEL)
+
+
+def build_entity_tag(request: Request, index: FleetIndex, session: Session, other: Sequence[object] = ()) -> str:
+    """Return the tag of a response that contains only data of an index.
+
+    Args:
+        other: Further values on which the response depends.
+    """
+    digest = compute_digest([
+        request.url.path, request.url.query, index.number, index.completed_at, repr(session), *other
+    ])  # fmt: skip
+    # The tag is weak, because compressed and other responses have the same tag.
+    return f'W/"{digest[-32:]}"'
+
+
+def has_entity_tag(request: Request, tag: str) -> bool:
+    """Return whether the client already has the response with a tag."""
+    known = request.headers.get("if-none-match", "").split(",")
+    return tag.removeprefix("W/") in {text.strip().removeprefix("W/") for text in known}
