@@ -109,7 +109,7 @@ def _measure(world: Path, profile: str) -> dict[str, Any]:
     relax_gc()
     steps: list[Measure] = []
     sizes: list[IndexSize] = []
-    passes = _Passes()
+    passes = Passes()
     for fleet in FLEETS:
         if fleet == "published":
             publish_drafts(world)
@@ -119,12 +119,13 @@ def _measure(world: Path, profile: str) -> dict[str, Any]:
     return {"steps": [asdict(step) for step in steps], "sizes": [asdict(size) for size in sizes]}
 
 
-class _Passes:
+class Passes:
     """Passes of a service, and the data of each pass for the index."""
 
     def __init__(self) -> None:
         self.settings = Settings.model_validate({
             "config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute()),
+            "console": {"enabled": True},
         })  # fmt: skip
         parts = build_services(self.settings, "config")
         self._observed: list[ObservedPass] = []
@@ -151,7 +152,7 @@ class _Steps:
         self._steps = steps
         self._is_profiled = is_profiled
 
-    def measure(self, world: Path, passes: _Passes) -> IndexSize:
+    def measure(self, world: Path, passes: Passes) -> IndexSize:
         """Measure all steps, and return the size of the index."""
         observed = passes.run()
         indexer = build_fleet_indexer(passes.settings, "config")

@@ -145,7 +145,9 @@ class BlockedClient(ProviderClient):
 
 def test_a_slow_provider_blocks_a_limited_number_of_threads() -> None:
     client = BlockedClient()
-    options = OidcOptions("https://id.example.com", "c", lambda: "", "https://c.example.com", ("openid",), "n", "e", "g")
+    options = OidcOptions(
+        "https://id.example.com", "c", lambda: "", "https://c.example.com", ("openid",), "n", "e", "g"
+    )
     provider = OidcProvider(options, client)
 
     def start() -> str:

@@ -91,7 +91,9 @@ class ConsoleClient:
         observed = self.world.observe_pass()
         self.context.index_thread.build(observed)
         record = PassRecord(observed.completed_at, 1.5, "success")
-        self.context.state.record_completed_pass(FleetView(1, 0.0, record, observed.config, len(observed.targets)))
+        number = self.context.state.view.number + 1 if self.context.state.view else 1
+        view = FleetView(number, 0.0, record, observed.config, len(observed.targets))
+        self.context.state.record_completed_pass(view)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         """Return the response to a GET request."""

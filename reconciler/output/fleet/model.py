@@ -226,6 +226,11 @@ class TargetEntry:
         return {row.package: row for row in self.packages}
 
     @cached_property
+    def search_texts(self) -> tuple[str, ...]:
+        """The names of the target, of each package and of its owner, in lower case and in the order of the packages."""
+        return tuple(f"{self.name} {row.package} {row.owner}".lower() for row in self.packages)
+
+    @cached_property
     def state_counts(self) -> Mapping[PackageState, int]:
         """The number of packages by state. States without packages are omitted."""
         return count_states(self.packages)
@@ -271,6 +276,12 @@ class FleetIndex:
     def by_change(self) -> Mapping[str, ReviewChange]:
         """The changes by key."""
         return {change.key: change for change in self.changes}
+
+    @cached_property
+    def publications(self) -> tuple[tuple[PackageRow, Publication], ...]:
+        """The last publication of each package, the newest first."""
+        found = [(row, row.publication) for target in self.targets for row in target.packages if row.publication]
+        return tuple(sorted(found, key=lambda item: -item[1].seconds))
 
     @cached_property
     def state_counts(self) -> Mapping[PackageState, int]:

@@ -141,8 +141,7 @@ def _list_findings(request: ApiRequest) -> CommandResult:
 
 
 def _list_activity(request: ApiRequest) -> CommandResult:
-    rows = [(row.package, row.publication) for row in filter_activity(request.index, request.query)]
-    page = read_page(sorted(rows, key=lambda row: -row[1].seconds), request.query)
+    page = read_page(filter_activity(request.index, request.query), request.query)
     return build_publication_list(request.index, page.items, page.total, page.cursor)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from reconciler.krm.findings import Finding, Severity, SourceLocation
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.fleet.model import shorten_digest
 from reconciler.output.report.model import TargetNames
+
+# Most findings of a pass are also findings of the next pass.
+_KNOWN_IDS = 20_000
 
 
 @dataclass(frozen=True)
@@ -48,8 +52,13 @@ class FindingGroup:
 def compute_group_id(finding: Finding) -> str:
     """Return the ID of the group of a finding."""
     target = finding.location.package.partition("/")[0]
-    message = TargetNames(target).mask_names(finding.message) if target else finding.message
-    return shorten_digest(compute_digest([finding.code, message, finding.severity.value]))
+    return _compute_id(finding.code, finding.message, finding.severity.value, target)
+
+
+@lru_cache(_KNOWN_IDS)
+def _compute_id(code: str, message: str, severity: str, target: str) -> str:
+    masked = TargetNames(target).mask_names(message) if target else message
+    return shorten_digest(compute_digest([code, masked, severity]))
 
 
 def group_findings(findings: Iterable[Finding]) -> list[FindingGroup]:

@@ -55,8 +55,8 @@ async def read_form(request: Request) -> Form:
 class CsrfTokens:
     """The tokens that pages add to their forms. A page of another site cannot read the token of a session.
 
-    Each page has another token for its session. Otherwise, the size of compressed pages could reveal the token to
-    somebody who can change a part of the page (the attack BREACH).
+    Each page has another token for its session. Otherwise, the size of compressed pages could reveal the token to a
+    person who can change a part of the page (the attack BREACH).
     """
 
     def __init__(self) -> None:

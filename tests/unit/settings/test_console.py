@@ -148,5 +148,7 @@ def test_a_missing_library_is_an_error_of_the_settings(monkeypatch: pytest.Monke
     server = {"external_url": "https://console.example.com"}
     settings = Settings.model_validate({"console": OIDC, "server": server})
 
-    with pytest.raises(SettingsError, match=r"console.auth: the mode oidc requires .* pip install 'reconciler\[oidc\]'"):
+    with pytest.raises(
+        SettingsError, match=r"console.auth: the mode oidc requires .* pip install 'reconciler\[oidc\]'"
+    ):
         build_authenticator(settings, lambda _person: Permissions(()), SignInState())

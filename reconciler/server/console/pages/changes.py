@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from starlette.datastructures import QueryParams
 
-from reconciler.krm.selectors import matches_label_query
+from reconciler.krm.selectors import parse_label_query
 from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, ReviewChange
 from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.server.console.listing import check_selector, list_page, read_choice, read_text
@@ -49,15 +49,17 @@ def filter_changes(index: FleetIndex, query: QueryParams, selector: str) -> Iter
     state = read_choice(query, "state", CHANGE_STATES)
     level = read_choice(query, "risk", RISK_LEVELS)
     text = read_text(query, "q").lower()
+    targets = _select_targets(index, selector) if selector else frozenset()
     for change in index.changes:
         if (
             (not state or any(member.state == state for member in change.members))
             and (not level or change.level == level)
             and (not text or text in f"{change.title} {change.owner}".lower())
-            and (not selector or _has_target(change, index, selector))
+            and (not selector or any(member.target in targets for member in change.members))
         ):
             yield change
 
 
-def _has_target(change: ReviewChange, index: FleetIndex, selector: str) -> bool:
-    return any(matches_label_query(selector, index.by_target[member.target].labels) for member in change.members)
+def _select_targets(index: FleetIndex, selector: str) -> frozenset[str]:
+    matches = parse_label_query(selector).matches
+    return frozenset(target.name for target in index.targets if matches(target.labels))

@@ -78,7 +78,12 @@ def filter_findings(findings: Iterable[Finding], query: QueryParams) -> Iterator
     severity = read_choice(query, "severity", SEVERITIES)
     code, text = read_text(query, "code"), read_text(query, "q").lower()
     for finding in findings:
-        location = finding.location
-        content = f"{finding.message} {location.object} {location.package} {location.file}".lower()
-        if severity in ("", finding.severity.value) and code in ("", finding.code) and text in content:
+        if severity not in ("", finding.severity.value) or code not in ("", finding.code):
+            continue
+        if not text or text in _format_content(finding):
             yield finding
+
+
+def _format_content(finding: Finding) -> str:
+    location = finding.location
+    return f"{finding.message} {location.object} {location.package} {location.file}".lower()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from urllib.parse import urlencode
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import FleetIndex
+from reconciler.output.fleet.model import FleetIndex, PackageRow, ReviewChange, TargetEntry
 from reconciler.server.console.listing import read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.urls import build_package_url, build_target_url
@@ -28,33 +30,42 @@ def build_page(page: PageRequest) -> PageContent:
     text = read_text(page.request.query_params, "q")
     groups: dict[str, list[SearchResult]] = {}
     counts: dict[str, int] = {}
-    for result in search(page.index, text) if text else ():
-        counts[result.kind] = counts.get(result.kind, 0) + 1
-        if counts[result.kind] <= _MAX_RESULTS_PER_KIND:
-            groups.setdefault(result.kind, []).append(result)
+    for kind, found in search(page.index, text) if text else ():
+        counts[kind] = len(found)
+        groups[kind] = [_build_result(kind, item) for item in found[:_MAX_RESULTS_PER_KIND]]
     return PageContent("search.html", {"text": text, "groups": groups, "counts": counts}, is_from_index=True)
 
 
-def search(index: FleetIndex, text: str) -> Iterator[SearchResult]:
-    """Yield all pages whose title contains each word of a text. Upper and lower case are equal."""
+Found = ReviewChange | TargetEntry | PackageRow | str
+"""A found object. A text is a finding code."""
+
+
+def search(index: FleetIndex, text: str) -> Iterator[tuple[str, Sequence[Found]]]:
+    """Yield the kinds and objects whose names contain each word of a text. Upper and lower case are equal."""
     words = text.lower().split()
+    candidates: dict[str, Iterable[tuple[str, Found]]] = {
+        "change": [(f"{change.title} {change.owner}".lower(), change) for change in index.changes],
+        "target": [(target.name.lower(), target) for target in index.targets],
+        "package": chain.from_iterable(
+            zip(target.search_texts, target.packages, strict=True) for target in index.targets
+        ),
+        "finding": [(code.lower(), code) for code in sorted({finding.code for finding in index.findings})],
+    }
+    for kind, items in candidates.items():
+        for word in words:
+            items = [item for item in items if word in item[0]]
+        if found := [item for _, item in items]:
+            yield kind, found
 
-    def matches(*texts: str) -> bool:
-        content = " ".join(texts).lower()
-        return all(word in content for word in words)
 
-    for change in index.changes:
-        if matches(change.title, change.owner):
-            yield SearchResult("change", change.title, f"/changes/{change.key}", change.owner)
-    for target in index.targets:
-        if matches(target.name):
-            yield SearchResult("target", target.name, build_target_url(target.name))
-    for target in index.targets:
-        for row in target.packages:
-            if matches(target.name, row.package, row.owner):
-                yield SearchResult(
-                    "package", f"{target.name}/{row.package}", build_package_url(target.name, row.package), row.owner
-                )
-    for code in sorted({finding.code for finding in index.findings}):
-        if matches(code):
-            yield SearchResult("finding", code, f"/findings?code={code}")
+def _build_result(kind: str, found: Found) -> SearchResult:
+    match found:
+        case ReviewChange():
+            return SearchResult(kind, found.title, f"/changes/{found.key}", found.owner)
+        case TargetEntry():
+            return SearchResult(kind, found.name, build_target_url(found.name))
+        case PackageRow():
+            title = f"{found.target}/{found.package}"
+            return SearchResult(kind, title, build_package_url(found.target, found.package), found.owner)
+        case str():
+            return SearchResult(kind, found, f"/findings?{urlencode({'code': found})}")

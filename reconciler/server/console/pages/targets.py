@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from starlette.datastructures import QueryParams
 
-from reconciler.krm.selectors import matches_label_query
+from reconciler.krm.selectors import parse_label_query
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import FleetIndex, PackageRow, TargetEntry
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
@@ -55,10 +55,10 @@ def filter_targets(index: FleetIndex, query: QueryParams, selector: str) -> Iter
     """Yield the targets that match the query parameters `q` and `state`, and the label selector."""
     text = read_text(query, "q").lower()
     state = read_choice(query, "state", PACKAGE_STATES)
+    matches = parse_label_query(selector).matches
     for target in index.targets:
         has_text = not text or text in target.name.lower()
-        has_state = not state or any(row.state == state for row in target.packages)
-        if has_text and has_state and (not selector or matches_label_query(selector, target.labels)):
+        if has_text and (not state or state in target.state_counts) and matches(target.labels):
             yield target
 
 
