@@ -67,6 +67,7 @@ class Console:
             explainer=ValueExplainer(command_options),
             confirmations=reviews.confirmations,
             jobs=reviews.jobs,
+            restorer=reviews.restorer,
             wake_pass=wake_pass,
             csrf=sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),

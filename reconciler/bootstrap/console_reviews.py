@@ -17,6 +17,7 @@ from reconciler.review.job_folder import JobFolder
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions, RoleRule, find_permissions
+from reconciler.review.restore import Restorer
 from reconciler.review.stages import Stage
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class ConsoleReviews:
     contact: str
     confirmations: ConfirmationStore
     jobs: ReviewJobs
+    restorer: Restorer
 
     def find_permissions(self, person: Reviewer) -> Permissions:
         """Return the permissions of a person who is signed in."""
@@ -53,8 +55,10 @@ def build_console_reviews(
     """
     confirmations = ConfirmationStore(clock, settings.console.confirm_above)
     folder = JobFolder(get_cache_file(settings, "review_jobs").with_suffix(""))
-    jobs = ReviewJobs(confirmations, partial(_open_review, settings, config, clock), wake_pass, clock, folder)
-    return ConsoleReviews(build_role_rules(settings), settings.console.contact, confirmations, jobs)
+    open_review = partial(_open_review, settings, config, clock)
+    jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, folder)
+    restorer = Restorer(open_review, wake_pass)
+    return ConsoleReviews(build_role_rules(settings), settings.console.contact, confirmations, jobs, restorer)
 
 
 def build_role_rules(settings: Settings) -> tuple[RoleRule, ...]:

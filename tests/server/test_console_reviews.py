@@ -166,7 +166,7 @@ def test_a_viewer_can_approve_nothing(world: World, console: ConsoleClient) -> N
     assert read_refs(world.fleet) == before
 
 
-FORMS = ["/changes/confirm", "/confirmations/x/submit", "/jobs/x/retry", "/system/pass"]
+FORMS = ["/changes/confirm", "/confirmations/x/submit", "/jobs/x/retry", "/system/pass", "/restore"]
 
 
 @pytest.mark.parametrize("path", FORMS)

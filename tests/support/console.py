@@ -17,6 +17,7 @@ from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import find_permissions
+from reconciler.review.restore import Restorer
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.api.routes import create_api_routes
 from reconciler.server.application import create_app
@@ -68,6 +69,7 @@ class ConsoleClient:
             explainer=ValueExplainer(world.command_options),
             confirmations=confirmations,
             jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),
+            restorer=Restorer(lambda: world.open_review([]), self._request_pass),
             wake_pass=self._request_pass,
             csrf=self.sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),

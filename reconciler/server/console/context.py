@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.review.confirmations import ConfirmationStore
     from reconciler.review.jobs import ReviewJobs
+    from reconciler.review.restore import Restorer
     from reconciler.review.restricted_index import RestrictedIndexes
     from reconciler.review.stages import Stage
     from reconciler.server.console.forms import CsrfTokens
@@ -36,6 +37,7 @@ class ConsoleContext:
         explainer: Explains values of packages.
         confirmations: The actions that people have not confirmed yet.
         jobs: Applies confirmed actions.
+        restorer: Restores earlier revisions of packages.
         wake_pass: Requests a pass.
         csrf: The tokens of forms.
         indexes: Returns the part of the newest index that a person may read.
@@ -54,6 +56,7 @@ class ConsoleContext:
     explainer: ValueExplainer
     confirmations: ConfirmationStore
     jobs: ReviewJobs
+    restorer: Restorer
     wake_pass: Callable[[], None]
     csrf: CsrfTokens
     indexes: RestrictedIndexes

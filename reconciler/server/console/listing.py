@@ -13,6 +13,7 @@ from reconciler.lazy_dataclasses import dataclass
 
 PAGE_SIZE = 100
 _MAX_TEXT_CHARACTERS = 200
+_MAX_DIGITS = 8
 _T = TypeVar("_T")
 
 
@@ -44,9 +45,14 @@ class Listing(Generic[_T]):
 def list_page(items: Sequence[_T], query: QueryParams, page_size: int = PAGE_SIZE) -> Listing[_T]:
     """Return the page that the query parameter `page` selects. A page that does not exist becomes the nearest page."""
     text = query.get("page", "1")
-    number = int(text) if text.isdecimal() and len(text) < 9 else 1
+    number = int(text) if is_number(text) else 1
     page = min(max(number, 1), max(-(-len(items) // page_size), 1))
     return Listing(items[(page - 1) * page_size : page * page_size], page, len(items), page_size)
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number that is not negative and has at most eight digits."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
 
 
 def build_query(query: QueryParams, **changes: object) -> str:

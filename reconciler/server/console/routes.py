@@ -59,6 +59,7 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/changes/confirm": review.create_confirmation,
     "/confirmations/{id}/submit": review.submit,
     "/jobs/{id}/retry": review.retry,
+    "/restore": package.restore,
     "/system/pass": system.start_pass,
 }
 

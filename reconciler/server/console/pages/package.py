@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
+
 from reconciler.git.errors import GitError
 from reconciler.inspect.package_content import PackageMissingError, PublishedPackage
 from reconciler.output.report.explanations import build_explanation
 from reconciler.output.report.model import ReportTarget
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
-from reconciler.server.console.listing import read_choice, read_text
-from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.reconcile.remotes.targets import UnknownTargetError
+from reconciler.review.confirmations import ReviewRequestError
+from reconciler.review.permissions import PackageScope
+from reconciler.server.console.forms import Form
+from reconciler.server.console.listing import is_number, read_choice, read_text
+from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.missing import build_missing_page
+from reconciler.server.console.urls import build_package_url
 
 _VIEWS = ("resources", "fields", "values", "history", "files")
 
@@ -55,3 +62,33 @@ def _read(page: PageRequest, target: str, package: str) -> tuple[PublishedPackag
     except GitError as error:
         log_if_internal(error)
         return PublishedPackage(), error.full_message
+
+
+def restore(page: PageRequest, form: Form) -> PageContent | Redirect:
+    """Create a draft with the content of an earlier revision."""
+    context, session = page.context, page.session
+    name, package, number = form.get("target"), form.get("package"), form.get("revision")
+    entry = page.whole_index.by_target.get(name)
+    row = entry.by_package.get(package) if entry else None
+    scope = PackageScope(entry.labels, package, row.tenant) if entry and row else None
+    if scope is None or not session.permissions.can_read(scope):
+        return build_missing_page("package", f"{name}/{package}")
+    if context.state.is_read_only:
+        return _build_refusal("This process is a read-only standby. Restore the revision in the process that writes.")
+    # The draft itself has a low risk. The approval checks the risk of its content.
+    if refusal := session.permissions.find_refusal(scope, "low"):
+        return _build_refusal(refusal.message)
+    try:
+        with repository_boundary(f"restoring {name}/{package}"):
+            context.restorer.restore(name, package, int(number) if is_number(number) else 0, session.person)
+    except (ReviewRequestError, UnknownTargetError) as error:
+        return _build_refusal(str(error))
+    except GitError as error:
+        log_if_internal(error)
+        return _build_refusal(error.full_message)
+    return Redirect(build_package_url(name, package, restored=number))
+
+
+def _build_refusal(message: str) -> PageContent:
+    values = {"title": "The revision cannot be restored", "message": message}
+    return PageContent("review_error.html", values, HTTPStatus.CONFLICT)
