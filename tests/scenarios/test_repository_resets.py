@@ -219,7 +219,7 @@ def test_a_repository_that_cannot_be_read_is_not_reset(world: World) -> None:
 def test_open_drafts_are_not_reported_as_none_after_a_reset(world: World) -> None:
     replace_with_empty_repository(world)
 
-    with world._review([]) as review:
+    with world.open_review([]) as review:
         troubles = [bench.error for bench in review.open_targets(ReviewSelection())]
 
     assert [trouble.split(":")[0] for trouble in troubles if trouble] == ["Repository berlin", "Repository lisbon"]
