@@ -58,6 +58,7 @@ class Console:
         self._index_thread = index_thread = IndexThread(indexer)
         self._clock = clock
         self._jobs = reviews.jobs
+        self._is_started = False
         self.context = ConsoleContext(
             state=state,
             index_thread=index_thread,
@@ -79,9 +80,14 @@ class Console:
         )
 
     def start(self) -> None:
-        """Start the threads of the console."""
-        self._index_thread.start()
-        self._jobs.start()
+        """Start the threads of the console, unless they run. After a reload, the previous console must be closed first.
+
+        Otherwise, both consoles would use the stored review jobs.
+        """
+        if not self._is_started:
+            self._is_started = True
+            self._index_thread.start()
+            self._jobs.start()
 
     def observe(self, report: PassReport, failures: Mapping[str, GitError]) -> None:
         """Update the pages after a pass."""

@@ -194,9 +194,6 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
         services.source, services.remotes, services.pass_services, publisher, observe=observe
     )
     parts.server.apply(settings, console.context if console else None)
-    # Start no thread before this line, because the server can refuse the settings.
-    if console:
-        console.start()
     set_up_logs(settings, service=True)
     start_event.record_shard(settings)
     parts.traces.apply(settings)
@@ -212,6 +209,10 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     target_metrics.TARGET_METRICS.set_limit(settings.metrics.max_targets if settings.metrics.per_target else 0)
 
     def run(reasons: frozenset[Wakeup]) -> bool:
+        if console:
+            # Do not start its threads earlier: the server can refuse the settings, and the previous console can still
+            # apply review actions until the loop has closed it.
+            console.start()
         is_done = recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)))
         parts.notifier.report_pass(state.view)
         heartbeat.record_pass(passes.summary.result)

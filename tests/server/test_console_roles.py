@@ -63,6 +63,7 @@ def test_the_console_has_the_contact_of_the_settings_and_starts_no_thread(tmp_pa
     assert console is not None
     built = set(threading.enumerate()) - before
     console.start()
+    console.start()
     started = {thread.name for thread in threading.enumerate() if thread not in before}
     console.close()
 
