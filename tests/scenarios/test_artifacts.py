@@ -121,6 +121,22 @@ def test_chart_is_drafted_with_a_digest(world: World, server: ArtifactServer, he
     assert len(helm.calls()) == 1
 
 
+def test_explanation_names_the_template_and_the_digest(world: World, helm: FakeHelm) -> None:
+    world.sync()
+    environment = {**ENVIRONMENT, "RECONCILER_SOURCES__HELM__PROGRAM": str(helm.path)}
+
+    result = run_in(
+        world.folder, environment, "explain", "berlin/web", "Service/web", "/spec/type", "-o", "json",
+        *world.command_options,
+    )  # fmt: skip
+
+    assert result.returncode == 0, result.stderr
+    (value,) = json.loads(result.stdout)["items"]
+    (step,) = value["steps"]
+    assert (step["layer"], step["file"]) == ("upstream", "web/templates/service.yaml")
+    assert compute_digest(pack_web("1.0.0")) in json.dumps(step)
+
+
 def test_highest_version_of_a_range_is_used(world: World, server: ArtifactServer) -> None:
     publish(world)
     server.add_chart("web", "1.0.1", pack_web("1.0.1"))
@@ -503,6 +519,10 @@ def test_other_files_for_a_version_are_reported_and_drafted(world: World, server
     assert compute_digest(pack_web("1.0.0")) in messages[0]
     assert compute_digest(pack_files(files)) in messages[0]
     assert result.outcomes["berlin/web"] == "draft"
+    upstream = world.package_status("drafts/berlin", "web")["upstream"]
+    assert [upstream[side]["digest"] for side in ("from", "to")] == [
+        compute_digest(pack_web("1.0.0")), compute_digest(pack_files(files)),
+    ]  # fmt: skip
 
 
 def test_other_files_for_a_pinned_version_are_refused(world: World, server: ArtifactServer) -> None:
