@@ -49,7 +49,7 @@ def leave_out_secret_values(read: ReadRequests) -> CheckedRequests:
         requests.append(_filter_request(request, found))
         entries += (NotImported(request.file, _explain(request, name), _SUGGESTION) for name in found)
         if found:
-            reason = f"contains {format_count(len(found), 'value')} like a secret, which the import does not copy"
+            reason = f"contains {format_count(len(found), 'secret value')}, which the import does not copy"
             unverified[request.cluster, request.package] = reason
     return CheckedRequests(
         replace(read, requests=tuple(requests), not_imported=(*read.not_imported, *entries)), unverified

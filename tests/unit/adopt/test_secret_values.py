@@ -89,4 +89,4 @@ def test_values_of_files_and_of_several_sources_are_checked() -> None:
     assert result.config_files == {**files, "values/b.yaml": b"b: 1\ndb: {}\n"}
     assert [entry.helm.values for entry in result.sources if entry.helm] == [{}]
     assert [entry.reason.split()[3] for entry in read.not_imported] == ["password", "db.password"]
-    assert unverified == {("berlin", "ksm"): "contains 2 values like a secret, which the import does not copy"}
+    assert unverified == {("berlin", "ksm"): "contains 2 secret values, which the import does not copy"}
