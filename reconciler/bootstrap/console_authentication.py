@@ -12,6 +12,7 @@ from reconciler.bootstrap.options import build_git_options
 from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions
+from reconciler.server.address import LOOPBACK_NAMES
 from reconciler.server.authentication.access_tokens import read_token_file
 from reconciler.server.authentication.combined import CombinedAuthenticator
 from reconciler.server.authentication.pending_sign_ins import PendingSignIns
@@ -23,7 +24,7 @@ from reconciler.server.console.forms import CsrfTokens
 from reconciler.server.console.people import Authenticator, LocalAuthenticator
 from reconciler.server.console.sign_in import CALLBACK_PATH, SignIn
 from reconciler.server.rate_limit import AddressRateLimit
-from reconciler.server.request_origin import LOOPBACK_NAMES, is_loopback
+from reconciler.server.request_origin import is_loopback
 from reconciler.settings import SettingsError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.credential_files import SecretFileError, read_secrets
-from reconciler.server.address import ListenError
+from reconciler.server.address import LOOPBACK_NAMES, ListenError
 from reconciler.server.api.routes import create_api_routes
 from reconciler.server.application import create_app
 from reconciler.server.console.routes import create_console_routes
@@ -18,7 +18,7 @@ from reconciler.server.http_server import HttpServer
 from reconciler.server.limits import ServerLimits
 from reconciler.server.metrics_route import MetricsAccess, create_metrics_route
 from reconciler.server.rate_limit import AddressRateLimit, RateLimit
-from reconciler.server.request_origin import LOOPBACK_NAMES, OriginRules, build_origin_rules
+from reconciler.server.request_origin import OriginRules, build_origin_rules
 from reconciler.server.socket_activation import take_activated_socket
 from reconciler.server.tls import CertificateError
 from reconciler.server.webhook_route import create_webhook_route

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from reconciler import credential_files
 from reconciler.bootstrap import options, publishers
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
@@ -19,10 +22,11 @@ from reconciler.cli.options import (
     settings_option,
 )
 from reconciler.krm import yaml
+from reconciler.output.fleet import fleet_text
 from reconciler.output.status import last_pass
 from reconciler.output.status import result as status_result
 from reconciler.output.status import summary as status_summary
-from reconciler.server import health_client
+from reconciler.server import api_client, health_client
 
 if TYPE_CHECKING:
     from reconciler.output.status.last_pass import LastPass
@@ -38,6 +42,13 @@ if TYPE_CHECKING:
     help="Read the last pass from the daemon with this URL, for example http://127.0.0.1:8080. Default: read it from"
     " the cache folder.",
 )
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Read the state of the fleet from the API of the daemon, not from the status branch. The first line of the"
+    " file is an access token. It requires --server.",
+)
 @click.option("--tenant", metavar="NAME", help="Show only the packages and findings of this tenant.")
 @output_option("text", "json")
 def command(
@@ -45,10 +56,15 @@ def command(
     settings_file: str | None,
     cache: str | None,
     server: str | None,
+    token_file: Path | None,
     tenant: str | None,
     output: str,
 ) -> int:
     """Show the last pass, the totals of the fleet, and the problems with their reasons."""
+    if token_file:
+        if not server or tenant:
+            raise click.UsageError("--token-file requires --server, and cannot be used with --tenant")
+        return _show_fleet(server, token_file, output)
     with report_errors():
         settings = read_settings(settings_file, fleet=fleet, cache=cache)
         set_up_logs(settings, service=False)
@@ -76,6 +92,25 @@ def command(
         ) from error
     click.echo(result.to_json() if output == "json" else status_result.format_status_text(result, int(time.time())))
     return ERROR_FINDING if result.has_problems else SUCCESS
+
+
+def _show_fleet(url: str, token_file: Path, output: str) -> int:
+    """Show the state of the fleet from the API. Return exit status 1 if there are errors or blocked packages, or 0."""
+    try:
+        token = credential_files.read_secrets(token_file)[0].decode()
+        client = api_client.ApiClient(url, token)
+        fleet, errors = client.read("/status"), client.read("/findings?severity=error&limit=100")
+        text = json.dumps(fleet, indent=2) if output == "json" else fleet_text.format_fleet_text(fleet, errors)
+        summary = fleet["summary"]
+        has_problems = bool(summary["findings"]["error"] or summary["packages"].get("blocked"))
+    except (credential_files.SecretFileError, health_client.NoResponseError, api_client.ApiRefusedError) as error:
+        raise CannotRunError(str(error)) from None
+    except LookupError as error:
+        raise CannotRunError(f"{url}: the service must return the field {error}; update the command") from None
+    except ValueError as error:
+        raise CannotRunError(f"--server: {error}") from None
+    click.echo(text)
+    return ERROR_FINDING if has_problems else SUCCESS
 
 
 def request_last_pass(url: str) -> LastPass | None:

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import re
 
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+"""The names of this machine in URLs and listen addresses."""
+
 
 class ListenError(Exception):
     """The server cannot listen on the address in the settings. The message contains the setting and its value."""

@@ -1,10 +1,11 @@
-"""Requests the health of a running service, for the command `reconciler health`."""
+"""Requests the health of a running service, and other paths with GET."""
 
 from __future__ import annotations
 
 import http.client
 import json
 import ssl
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -58,7 +59,7 @@ def request_health(url: str, *, should_verify: bool = True) -> ServiceHealth:
         ValueError: The URL is not valid.
         NoResponseError: There is no valid response.
     """
-    response, text = _request(url, "/readyz", _MAX_TEXT_BYTES, should_verify=should_verify)
+    response, text = send_request(url, "/readyz", _MAX_TEXT_BYTES, should_verify=should_verify)
     codes = text.decode(errors="replace").split()
     match response.status:
         case HTTPStatus.OK:
@@ -88,7 +89,7 @@ def request_details(url: str) -> dict[str, Any]:
         ValueError: The URL is not valid.
         NoResponseError: There is no valid response.
     """
-    response, text = _request(url, "/readyz?verbose", _MAX_DETAILS_BYTES, should_verify=True)
+    response, text = send_request(url, "/readyz?verbose", _MAX_DETAILS_BYTES)
     try:
         details = json.loads(text) if response.status in (HTTPStatus.OK, HTTPStatus.SERVICE_UNAVAILABLE) else None
     except ValueError:
@@ -99,13 +100,21 @@ def request_details(url: str) -> dict[str, Any]:
     return details
 
 
-def _request(url: str, path: str, max_bytes: int, *, should_verify: bool) -> tuple[http.client.HTTPResponse, bytes]:
+def send_request(
+    url: str, path: str, max_bytes: int, *, should_verify: bool = True, headers: Mapping[str, str] | None = None
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """Send a GET request to a path of the service with this URL, and return the response with its body.
+
+    Raises:
+        ValueError: The URL is not valid.
+        NoResponseError: The service does not respond.
+    """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
     connection = _connect(parts, should_verify=should_verify)
     try:
-        connection.request("GET", f"{parts.path.rstrip('/')}{path}")
+        connection.request("GET", f"{parts.path.rstrip('/')}{path}", headers=headers or {})
         response = connection.getresponse()
         return response, response.read(max_bytes)
     except (OSError, http.client.HTTPException) as error:

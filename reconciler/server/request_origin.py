@@ -12,12 +12,11 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.server.address import split_address
+from reconciler.server.address import LOOPBACK_NAMES, split_address
 from reconciler.server.request_limits import CLOSE
 
 # Allow any host name for these paths, because probes use the address of the pod, and webhooks have a signature.
 PATHS_FOR_ALL_HOSTS = frozenset({"/healthz", "/readyz", "/metrics", "/hooks"})
-LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 _ALL_ADDRESSES = frozenset({"0.0.0.0", "::"})  # noqa: S104 - the names of these addresses, not a socket
 _FROM_TRUSTED_PROXY = "reconciler.is_from_trusted_proxy"
 

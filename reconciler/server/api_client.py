@@ -1,0 +1,63 @@
+"""Requests results from the API of a running service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.output.text import to_one_line
+from reconciler.server.address import LOOPBACK_NAMES
+from reconciler.server.health_client import NoResponseError, send_request
+
+_PREFIX = "/api/v1"
+_MAX_BYTES = 64 << 20
+
+
+class ApiRefusedError(Exception):
+    """The service has refused a request. The message contains the URL, the reason and the next step."""
+
+
+@dataclass(frozen=True)
+class ApiClient:
+    """Sends requests to one service.
+
+    Attributes:
+        url: The URL of the service.
+        token: The access token. "" sends no token.
+
+    Raises:
+        ValueError: The token would be sent without encryption over a network.
+    """
+
+    url: str
+    token: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        parts = urlsplit(self.url)
+        if self.token and parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
+            raise ValueError(f"must start with https://, because the token must be encrypted, not {self.url!r}")
+
+    def read(self, path: str) -> Mapping[str, Any]:
+        """Return the result of a path below `/api/v1`, for example `/status`.
+
+        Raises:
+            ValueError: The URL is not valid.
+            NoResponseError: There is no valid response.
+            ApiRefusedError: The service has refused the request.
+        """
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        response, text = send_request(self.url, _PREFIX + path, _MAX_BYTES, headers=headers)
+        try:
+            data = json.loads(text)
+        except ValueError:
+            data = None
+        if not isinstance(data, dict):
+            raise NoResponseError(f"{self.url}: the service must respond with JSON (status {response.status})")
+        if response.status != HTTPStatus.OK:
+            parts = [to_one_line(str(data[name])) for name in ("detail", "nextStep") if data.get(name)]
+            raise ApiRefusedError(f"{self.url}: {'. '.join(parts) or 'refused'} (status {response.status})")
+        return data
