@@ -10,7 +10,8 @@ import pytest
 
 from tests.scenarios.test_artifacts import OUTPUT, describe_repository, describe_sources, pack_web
 from tests.scenarios.test_several_sources import ALERT, EXTRAS, VALUES, request
-from tests.support.artifact_servers import Answer, ArtifactServer, compute_digest, serve
+from tests.support.archives import pack_files
+from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServer, compute_digest, serve
 from tests.support.charts import FakeHelm
 from tests.support.git_repositories import commit_files, make_bare
 from tests.support.world import repository, small_world
@@ -155,6 +156,28 @@ def test_unavailable_archive_changes_no_package_that_needs_no_render(
     result = fleet.world.sync()
     assert result.outcomes["berlin/web"] == "SourceUnreachable"
     assert result.changed_branches == set()
+
+
+def test_unavailable_values_of_a_registry_change_nothing(fleet: SeveralArtifacts, registry: RegistryServer) -> None:
+    """The content of values from a registry is not recorded. Without them, the published package stays."""
+    registry.push("team/values", "v1", pack_files({"web.yaml": "replicas: 1\n"}))
+    url = f"{{registry: {registry.host}/team, insecure: true}}"
+    values = "{name: values, repo: oci, package: values, tag: v1, ref: true}"
+    fleet.world.write(
+        {"oci.yaml": describe_repository("oci", url, "oci"), "web.yaml": request(chart_source(), values, extra=HELM)}
+    )
+    fleet.publish()
+    assert fleet.world.sync().outcomes["berlin/web"] == "published"
+    shutil.rmtree(fleet.world.folder / "cache")
+    registry.overrides["/v2/"] = Answer(503)
+
+    result = fleet.world.sync()
+
+    assert result.changed_branches == set()
+    assert fleet.world.reason("web-berlin", "Stalled") == "SourceUnreachable"
+    registry.overrides.clear()
+    fleet.world.now += 600
+    assert fleet.world.sync().outcomes["berlin/web"] == "published"
 
 
 def test_withdrawn_version_of_one_source_stays_published(fleet: SeveralArtifacts, server: ArtifactServer) -> None:
