@@ -48,12 +48,14 @@ from reconciler.server.console.context import ConsoleContext  # noqa: E402
 from reconciler.server.console.routes import create_console_routes  # noqa: E402
 from reconciler.server.http_server import HttpServer  # noqa: E402
 from reconciler.server.limits import ServerLimits  # noqa: E402
+from reconciler.server.rate_limit import RateLimit  # noqa: E402
 from reconciler.server.request_origin import build_origin_rules  # noqa: E402
 from reconciler.service.state import ServiceState  # noqa: E402
 
 ROUNDS, BROWSERS, PASS_PAIRS = 30, 10, 5
 # All browsers have requested their pages after this time.
 REFRESH_SECONDS = 4.0
+_API_REQUESTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ def _measure(world: Path) -> dict[str, Any]:
 def create_console_app(context: ConsoleContext) -> ASGIApp:
     """Return the application of the service with the routes of the console."""
     rules = build_origin_rules("127.0.0.1:0", (), "", ())
-    routes = [*create_api_routes(lambda: context), *create_console_routes(lambda: context)]
+    routes = [*create_api_routes(lambda: context, RateLimit(_API_REQUESTS)), *create_console_routes(lambda: context)]
     return create_app(routes, ServerLimits(), lambda: rules)
 
 

@@ -58,6 +58,8 @@ class ValueExplainer:
         command = " ".join(("reconciler explain", *map(quote, (*self._options, *arguments))))
         options = ("explain", "--offline", "-o", "json", *self._options)
         spec = ProcessSpec((sys.executable, "-m", "reconciler", *options, "--", *arguments))
+        if any("\0" in argument for argument in arguments):
+            return ValueExplanation(command, error="the resource and the pointer must not contain the character NUL")
         if not self._processes.acquire(timeout=self._limits.seconds):
             return ValueExplanation(command, error="too many values are being explained; try again in a minute")
         try:
