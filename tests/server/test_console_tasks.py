@@ -199,9 +199,11 @@ def test_find_why_a_value_differs(person: Person, width: int, scripts: bool) -> 
     person.press(Keys.ENTER)
     person.sees("1 package")
     person.click("berlin/metrics")
-    person.click("values")
-
-    assert person.sees("/spec/replicas", "ClusterOverridePolicy/size", "2 → 5", "policies/size.yaml")
+    person.click("/spec/replicas")
+    assert person.sees("effective", "ClusterOverridePolicy/size", "policies/size.yaml:4")
+    if scripts:
+        person.click("Copy")
+        assert person.sees("Copied")
     assert person.actions <= 5
 
 

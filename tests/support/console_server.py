@@ -67,9 +67,10 @@ class ServedConsole:
             "rejected": metrics, "change-targets": f"{gateway}/targets", "gone": "/changes/0123456789ab",
             "targets": "/targets", "matrix": "/targets?view=matrix", "invalid-selector": "/targets?labels=a+in+(",
             "target": "/targets/berlin", "package": "/targets/berlin/packages/gateway",
-            "values": "/targets/berlin/packages/gateway?view=values",
             "history": "/targets/berlin/packages/gateway?view=history",
-            "files": "/targets/berlin/packages/gateway?view=files", "missing": "/targets/nowhere",
+            "files": "/targets/berlin/packages/gateway?view=files", "fields": "/targets/berlin/packages/gateway?view=fields",
+            "values": "/targets/berlin/packages/metrics?view=values", "rollouts": "/rollouts",
+            "value": "/targets/berlin/packages/metrics?resource=Deployment%2F_cluster%2Fmetrics&pointer=%2Fspec%2Freplicas", "missing": "/targets/nowhere",
             "findings": "/findings", "finding": f"/findings/{finding}", "activity": "/activity",
             "search": "/search?q=gateway", "no-result": "/search?q=zzz", "system": "/system",
         }  # fmt: skip

@@ -1,0 +1,145 @@
+"""Hostile names, contents and messages in a real browser: no page runs a script or sends an unexpected request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import pytest
+
+from reconciler.krm.findings import Finding, Severity, SourceLocation
+from reconciler.output.entries import ConflictEntry
+from reconciler.output.fleet.model import TargetEntry
+from reconciler.output.fleet.publications import Publication
+from reconciler.output.fleet.risk import Risk
+from reconciler.planning.lifecycle.open_drafts import BlockingReason
+from tests.support.browser import MISSING, Tab, open_tab
+from tests.support.console import open_console
+from tests.support.console_server import ServedConsole, add_targets, create_updated_world, serve_console
+from tests.support.fleet_index import create_row, create_target
+from tests.support.world import World, config_map
+
+pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git]
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)><script>alert(2)</script></textarea></title>"
+    '"\' autofocus onfocus=alert(3) hx-get="/evil" hx-trigger="load" javascript:alert(4)'
+    "<a href=javascript:alert(5) hx-get=/evil hx-trigger=load>x</a>{{ 7 * 7 }}\u202e\u2066\x1b[31m" + "x" * 300
+)
+SHORT = '"><img src=x onerror=alert(6)>'
+PAGES_PER_SHAPE = 6
+MARKS = "\u202e\u2066\x1b"
+LINKS = "return [...document.links].map(link => link.href)"
+# Elements and attributes that only the templates may add. The forms of filters have `hx-get` with the path of their page.
+ADDED = """return [...document.querySelectorAll('img, iframe, object, script:not([src]), [onerror], [onfocus], [hx-on]')]
+  .map(one => one.outerHTML)
+  .concat([...document.querySelectorAll('[hx-get]')].map(one => one.getAttribute('hx-get'))
+    .filter(path => !path.startsWith('?') && !['/changes', '/targets', '/findings', '/activity'].includes(path)))"""
+
+
+def create_hostile_target(text: str) -> TargetEntry:
+    """Return a target in which every text from outside is the given text. Names of targets contain no slash."""
+    name = text.replace("/", "_")
+    row = create_row(name, name, change="hostile", editors=(text,), rejection=text)
+    assert row.draft
+    content = replace(
+        row.draft.content, action=text, risk=Risk("blocked", (text,)), causes=(text,), config=text,
+        conflicts=(ConflictEntry(kind="field", file=text, resource=text, pointer=text, base=text, chosen="local", rule=text),),
+    )  # fmt: skip
+    member = replace(row.draft.member, branch=text, head=text, refusals=(BlockingReason(text, text),))
+    draft = replace(row.draft, title=text, owner=text, content=content, member=member)
+    row = replace(
+        row, owner=text, upstream=text, draft=draft, state="blocked", reasons=(BlockingReason(text, text),),
+        publication=Publication(1, text, text, 1_000_000_000, text, text),
+    )  # fmt: skip
+    entry = create_target(name, {text: text}, row, create_row(name, "web"))
+    return replace(entry, url=text, branch=text, directory=text, head=text)
+
+
+def create_hostile_finding(text: str) -> Finding:
+    name = text.replace("/", "_")
+    location = SourceLocation(text, 3, object=text, pointer=text, package=f"{name}/{name}", owner=text)
+    return Finding(text, text, location, Severity.ERROR)
+
+
+def create_hostile_world(folder: Path) -> World:
+    """Return a small fleet with local changes whose contents and messages are hostile."""
+    world = create_updated_world(folder)
+    printable = "".join(character for character in HOSTILE if character.isprintable())
+    content = config_map("endpoints", api="none") + f"  text: |\n    {printable}\n    {MARKS[:2]}\n"
+    for branch in ("clusters/berlin", "drafts/lisbon"):
+        world.commit(branch, {"gateway/endpoints.yaml": content, f"gateway/{SHORT}.txt": SHORT}, HOSTILE)
+    world.sync()
+    return world
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedConsole]:
+    client = open_console(create_hostile_world(tmp_path_factory.mktemp("fleet") / "world"))
+    client.update()
+    index = client.context.index
+    assert index is not None
+    key = next(change.key for change in index.changes if change.title == "update metrics v1 → v2")
+    client.confirm({"verb": "reject", "change": key}, reason=HOSTILE)
+    client.world.sync()
+    client.update()
+    texts = (HOSTILE, SHORT, "javascript:alert(7)", "x" * 4_000)
+    add_targets(client, map(create_hostile_target, texts), map(create_hostile_finding, texts))
+    with serve_console(client) as result:
+        yield result
+
+
+@pytest.fixture(scope="module")
+def tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
+    with open_tab(tmp_path_factory.mktemp("profile")) as result:
+        result.resize(360)
+        yield result
+
+
+def find_shape(path: str) -> tuple[object, ...]:
+    """Return the page type and the names of the parameters of a path."""
+    parts = urlsplit(path)
+    segments = parts.path.split("/")
+    return segments[1], min(len(segments), 5), *sorted(parse_qs(parts.query))
+
+
+def crawl(tab: Tab, served: ServedConsole, paths: list[str]) -> dict[str, list[str]]:
+    """Open all pages to which links lead, and return the problems of each page. An open dialog raises an exception."""
+    problems: dict[str, list[str]] = {}
+    counts: Counter[tuple[object, ...]] = Counter()
+    waiting = list(paths)
+    while waiting:
+        path = waiting.pop(0)
+        shape = find_shape(path)
+        # The page of a value starts a process.
+        if path in problems or counts[shape] >= (1 if "pointer" in shape else PAGES_PER_SHAPE):
+            continue
+        counts[shape] += 1
+        tab.open(served.url + path)
+        tab.run("document.querySelectorAll('details').forEach(one => one.open = true)")
+        links = tab.run(LINKS)
+        width, available = tab.run("const page = document.documentElement; return [page.scrollWidth, page.clientWidth]")
+        problems[path] = [
+            *tab.log(),
+            *tab.run(ADDED),
+            *(link for link in links if not link.startswith(f"{served.url}/")),
+        ]
+        problems[path] += [f"{width} px wide"] if width > available else []
+        problems[path] += (
+            ["a mark of the text direction"] if MARKS[0] in tab.run("return document.body.innerText") else []
+        )
+        waiting += [link.removeprefix(served.url).partition("#")[0] for link in links]
+    return problems
+
+
+def test_no_page_runs_a_script_or_sends_an_unexpected_request(tab: Tab, served: ServedConsole) -> None:
+    pages = crawl(tab, served, ["/", f"/search?q={SHORT}", f"/changes?q={SHORT}&target={SHORT}"])
+    opened = {"/events", *(urlsplit(path).path for path in pages)}
+    requested = {path.removeprefix("GET ") for path in served.paths if not path.startswith("GET /static/")}
+
+    assert {path[:200]: found for path, found in pages.items() if found} == {}
+    assert len(pages) > 60
+    assert {unquote(path) for path in requested} <= {unquote(path) for path in opened}
