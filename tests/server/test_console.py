@@ -102,6 +102,12 @@ def test_a_change_shows_the_variant_of_a_target(console: ConsoleClient) -> None:
     assert "api.south" in console.get(f"/changes/{change.key}?target=lisbon&view=split").text
 
 
+def test_a_change_describes_its_other_variants(console: ConsoleClient) -> None:
+    change = find_change(console, "install gateway v1")
+
+    assert "other values in the same resources" in console.get(f"/changes/{change.key}").text
+
+
 def test_a_change_shows_the_draft_of_a_target_and_its_neighbors(console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     text = console.get(f"/changes/{change.key}?target=lisbon").text

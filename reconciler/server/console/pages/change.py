@@ -125,4 +125,10 @@ def describe_difference(first: ChangeVariant, other: ChangeVariant) -> str:
     parts += sorted(lines)[:2]
     if any(member.editors for member in other.members):
         parts.append("local changes")
-    return "; ".join(parts) or "other reasons that block the draft"
+    if _list_codes(other) != _list_codes(first):
+        parts.append("other reasons that block the draft")
+    return "; ".join(parts) or "other values in the same resources"
+
+
+def _list_codes(variant: ChangeVariant) -> set[str]:
+    return {refusal.reason for member in variant.members for refusal in member.refusals}
