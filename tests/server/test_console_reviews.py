@@ -266,6 +266,21 @@ def test_a_later_stage_has_a_warning(fields: dict[str, str], is_warned: bool, co
     assert ("An earlier stage is not published. canary: 0 of 1 published." in text) is is_warned
 
 
+def test_a_confirmation_can_be_limited_to_a_stage(console: ConsoleClient) -> None:
+    console.context = replace(console.context, stages=STAGES)
+    key = find_change(console, "install gateway v1").key
+    whole = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
+    text = console.get(whole).text
+    fields = {name: find_value(text, name) for name in ("verb", "change")}
+    part = console.post("/changes/confirm", {**fields, "stage": "canary"}).headers["location"]
+    part_text = console.get(part).text
+
+    assert '<button type="submit" name="stage" value="canary">Only stage canary: 1 target</button>' in text
+    assert "Only stage production: 1 target" in text
+    assert "Publish to 1 target" in part_text
+    assert "Only stage" not in part_text
+
+
 def test_a_stage_limits_the_chosen_targets(console: ConsoleClient) -> None:
     console.context = replace(console.context, stages=STAGES)
     change = find_change(console, "install gateway v1")

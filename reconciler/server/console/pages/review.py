@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Collection, Iterable
 from http import HTTPStatus
 from typing import get_args
@@ -132,6 +133,7 @@ def _build_confirmation_page(
             "has_removals": any(code == "RemovalNeedsSeparateAction" for code, _ in excluded),
             "changes": changes,
             "reasons": {key: _list_risks(change, digests) for key, change in changes.items() if change},
+            "stage_counts": _count_targets(page, confirmation),
             "earlier_stages": _list_earlier_stages(page, confirmation, changes.values()),
             "error": error,
             "reason": reason,
@@ -139,6 +141,13 @@ def _build_confirmation_page(
         },
         HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
     )
+
+
+def _count_targets(page: PageRequest, confirmation: Confirmation) -> dict[str, int]:
+    """Return the number of confirmed targets by stage, in the order of the stages. Omit stages without targets."""
+    entries = (page.index.by_target.get(name) for name in confirmation.targets)
+    counts = Counter(find_stage(entry, page.context.stages) for entry in entries if entry)
+    return {stage.name: counts[stage.name] for stage in page.context.stages if counts[stage.name]}
 
 
 def _list_earlier_stages(
