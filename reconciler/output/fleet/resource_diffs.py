@@ -24,7 +24,10 @@ from reconciler.output.text import to_one_line
 CONTEXT_LINES = 3
 # The run time of difflib is quadratic in the number of lines.
 _MAX_LINES = 3_000
+_MAX_CHARACTERS = 500_000
 _MAX_MARKED_CHARACTERS = 500
+_Operation = tuple[str, int, int, int, int]
+"""The kind of an operation, and the start and the end of its lines on both sides."""
 TextPart = tuple[str, bool]
 """A part of a line, and whether the part differs from the line on the other side."""
 
@@ -125,11 +128,14 @@ def _index_documents(
 def _build_diff(
     title: str, change_type: ChangeType, file: str, texts: Sequence[str | None], *, is_noise: bool
 ) -> ResourceDiff:
+    if max(len(text or "") for text in texts) > _MAX_CHARACTERS:
+        note = f"The resource has more than {_MAX_CHARACTERS} characters, which are not shown."
+        return ResourceDiff(title, change_type, file, (), is_noise, note)
     old, new = ((text or "").splitlines() for text in texts)
     if max(len(old), len(new)) > _MAX_LINES:
         note = f"The resource has more than {_MAX_LINES} lines, which are not shown."
         return ResourceDiff(title, change_type, file, (), is_noise, note)
-    blocks = tuple(_build_blocks(old, new))
+    blocks = tuple(build_blocks(old, new))
     note = "" if any(block.is_changed for block in blocks) else "Only masked values changed."
     return ResourceDiff(title, change_type, file, blocks if not note else (), is_noise, note)
 
@@ -146,9 +152,9 @@ def _build_file_diffs(old: FileTree, new: FileTree, paths: Iterable[str]) -> Ite
             yield ResourceDiff(to_one_line(path), change_type, path, blocks, is_noise, note)
 
 
-def _build_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]:
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    operations = matcher.get_opcodes()
+def build_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]:
+    """Yield the blocks of two texts, whose lines are given."""
+    operations = _compare_lines(old, new)
     for index, (kind, old_start, old_end, new_start, new_end) in enumerate(operations):
         if kind != "equal":
             yield _build_changed_block(old[old_start:old_end], new[new_start:new_end], old_start, new_start)
@@ -159,6 +165,27 @@ def _build_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]
         if count <= head + tail + 1:
             head, tail = count, 0
         yield from _build_equal_blocks(old[old_start:old_end], old_start, new_start, head, tail)
+
+
+def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[_Operation]:
+    """Return the operations of difflib that change `old` into `new`.
+
+    In more than 200 lines, difflib ignores lines that are frequent. Without this, a list of 1,000 items with one
+    changed field each takes minutes. Equal lines at the start and at the end are removed first, so that they are never
+    ignored.
+    """
+    limit = min(len(old), len(new))
+    start = next((index for index in range(limit) if old[index] != new[index]), limit)
+    rest = limit - start
+    end = next((index for index in range(rest) if old[-1 - index] != new[-1 - index]), rest)
+    old_stop, new_stop = len(old) - end, len(new) - end
+    operations: list[_Operation] = [("equal", 0, start, 0, start)] if start else []
+    matcher = SequenceMatcher(None, old[start:old_stop], new[start:new_stop])
+    operations += [
+        (kind, old_start + start, old_end + start, new_start + start, new_end + start)
+        for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes()
+    ]
+    return [*operations, ("equal", old_stop, len(old), new_stop, len(new))] if end else operations
 
 
 def _build_equal_blocks(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from reconciler.krm.findings import Finding, Severity, SourceLocation
 from reconciler.krm.json_text import compute_digest
-from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import shorten_digest
 from reconciler.output.report.model import TargetNames
 
@@ -31,22 +31,27 @@ class FindingGroup:
     first: Finding
     findings: tuple[Finding, ...]
 
-    @property
+    @cached_property
     def targets(self) -> tuple[str, ...]:
         """The names of the targets, sorted."""
         names = {finding.location.package.partition("/")[0] for finding in self.findings}
         return tuple(sorted(names - {""}))
 
-    @property
+    @cached_property
     def places(self) -> tuple[FindingPlace, ...]:
         """The locations, each with the packages of all its findings, as `target/package`."""
-        packages: dict[SourceLocation, list[str]] = {}
+        places: dict[tuple[str, int, str, str], list[SourceLocation]] = {}
         for finding in self.findings:
             location = finding.location
             # The object of a package has a different name on each target.
-            place = replace(location, package="", owner="", object="" if location.package else location.object)
-            packages.setdefault(place, []).extend([location.package] if location.package else [])
-        return tuple(FindingPlace(place, tuple(dict.fromkeys(names))) for place, names in packages.items())
+            named_object = "" if location.package else location.object
+            places.setdefault((location.file, location.line, named_object, location.pointer), []).append(location)
+        return tuple(
+            FindingPlace(
+                SourceLocation(*place), tuple(dict.fromkeys(location.package for location in found if location.package))
+            )
+            for place, found in places.items()
+        )
 
 
 def compute_group_id(finding: Finding) -> str:

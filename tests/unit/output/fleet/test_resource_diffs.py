@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import compare_packages
-from reconciler.output.fleet.resource_diffs import DiffLine, ResourceDiff, build_resource_diffs
+from reconciler.output.fleet.resource_diffs import DiffLine, ResourceDiff, build_blocks, build_resource_diffs
 
 
 def build(before: dict[str, str], after: dict[str, str]) -> tuple[ResourceDiff, ...]:
@@ -110,6 +112,43 @@ def test_a_resource_with_too_many_lines_has_a_note() -> None:
 
     assert diff.blocks == ()
     assert "more than 3000 lines" in diff.note
+
+
+def test_a_resource_with_too_many_characters_has_a_note() -> None:
+    (diff,) = build({"a.yaml": config_map("a", "v1")}, {"a.yaml": config_map("a", "v" * 600_000)})
+
+    assert (diff.blocks, diff.note) == ((), "The resource has more than 500000 characters, which are not shown.")
+
+
+def write_items(value: str) -> str:
+    items = "".join(f"- name: n{number}\n  value: {value}\n  kind: a\n" for number in range(900))
+    return f"apiVersion: example.com/v1\nkind: Table\nmetadata:\n  name: a\nspec:\n{items}"
+
+
+def test_a_long_list_with_a_change_in_each_item_is_compared_in_seconds() -> None:
+    start = time.process_time()
+    old, new = (write_items(value).splitlines() for value in ("1", "2"))
+    blocks = [block for block in build_blocks(old, new) if block.is_changed]
+
+    assert time.process_time() - start < 10
+    assert len(blocks) == 900
+    assert {len(block.old) for block in blocks} == {len(block.new) for block in blocks} == {1}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "changed"),
+    [
+        pytest.param("a" * 300, "a" * 300, 0, id="equal"),
+        pytest.param("a" * 300 + "b", "a" * 300 + "c", 2, id="end"),
+        pytest.param("b" + "a" * 300, "c" + "a" * 300, 2, id="start"),
+        pytest.param("a" * 300, "a" * 301, 1, id="added"),
+        pytest.param("", "a" * 300, 300, id="new"),
+    ],
+)
+def test_equal_lines_at_both_ends_are_not_changed(old: str, new: str, changed: int) -> None:
+    blocks = [block for block in build_blocks(list(old), list(new)) if block.is_changed]
+
+    assert sum(len(block.old) + len(block.new) for block in blocks) == changed
 
 
 def test_a_file_without_resources_has_the_lines_of_the_file() -> None:
