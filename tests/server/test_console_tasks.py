@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 
+from reconciler.krm.selectors import LabelSelector
+from reconciler.review.stages import Stage
 from reconciler.service.fleet_view import Failure, FleetView, PassRecord
 from tests.support.browser import MISSING, Tab, open_tab
 from tests.support.console_server import (
@@ -31,6 +34,7 @@ from tests.support.world import World
 pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git]
 
 GATEWAY = "update gateway v1 → v2"
+STAGES = {"canary": "south", "production": "north"}
 CREATE = {"updated": create_updated_world, "conflicting": create_conflicting_world}
 WINDOWS = [
     pytest.param(1280, True, id="desktop"),
@@ -171,6 +175,24 @@ def test_approve_with_the_keyboard_only(person: Person, world: World) -> None:
     assert "replicas: 3" in world.text("clusters/porto", "gateway/deployment.yaml")
 
 
+def test_approve_only_the_canary_stage(person: Person, world: World) -> None:
+    client = person.served.client
+    stages = tuple(Stage(name, LabelSelector((("region", region),))) for name, region in STAGES.items())
+    client.context = replace(client.context, stages=stages)
+    person.click(GATEWAY)
+    person.type("[name=stage]", "canary")
+    person.click("Approve…")
+    person.type("[name=reason]", "canary first")
+    person.click("Publish to 1 target")
+    person.sees("1 waiting")
+    person.apply_jobs()
+
+    assert person.sees("1 done")
+    assert person.actions <= 5
+    assert "replicas: 3" in world.text("clusters/lisbon", "gateway/deployment.yaml")
+    assert "replicas: 2" in world.text("clusters/porto", "gateway/deployment.yaml")
+
+
 def test_reject_one_cluster_and_approve_the_others(person: Person, world: World) -> None:
     person.click(GATEWAY)
     person.click("porto")
@@ -230,14 +252,29 @@ def test_see_which_clusters_differ_from_the_others(person: Person) -> None:
     assert person.actions <= 3
 
 
-def test_find_who_approved_a_change(person: Person) -> None:
+def approve_gateway(person: Person) -> None:
     client = person.served.client
-    index = client.context.index
-    assert index is not None
-    key = next(change.key for change in index.changes if change.title == GATEWAY)
+    key = person.served.find_change(GATEWAY).rpartition("/")[2]
     client.confirm({"verb": "approve", "change": key}, reason="agreed with the team of Porto")
     client.world.sync()
     client.update()
+
+
+def test_restore_the_version_before_the_last(person: Person, world: World) -> None:
+    approve_gateway(person)
+    person.type("[name=q]", "lisbon gateway")
+    person.press(Keys.ENTER)
+    person.click("lisbon/gateway")
+    person.click("history")
+    person.click("Restore v1")
+
+    assert person.sees("A draft with the content of v1")
+    assert person.actions <= 5
+    assert "replicas: 2" in world.text("drafts/lisbon", "gateway/deployment.yaml")
+
+
+def test_find_who_approved_a_change(person: Person) -> None:
+    approve_gateway(person)
     person.click("Activity")
     person.type("#filter-target", "porto")
 
@@ -253,8 +290,8 @@ def test_find_a_failing_remote_and_try_again(person: Person) -> None:
     person.tab.open(person.served.url)
     person.sees("RemotesUnavailable", "authentication failed")
     person.click("RemotesUnavailable")
+    person.sees("authentication failed", "fleet.git")
     person.click("Start a pass")
+    person.tab.wait(lambda: person.served.client.requested_passes)
 
-    assert person.sees("authentication failed", "fleet.git")
     assert person.actions <= 3
-    assert person.served.client.requested_passes == 1
