@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
+
 import pytest
 
 from reconciler.git.errors import UnreachableError
@@ -36,3 +40,46 @@ def test_the_last_index_remains_if_an_update_fails() -> None:
     assert first is not None
     assert thread.index is first
     assert "the cache cannot be read" in thread.error
+
+
+@pytest.mark.emits("console_index_failed")
+@pytest.mark.parametrize("error", [UnreachableError("no disk"), ValueError("a bug")], ids=["git", "bug"])
+def test_the_thread_continues_after_repeated_failures(error: Exception) -> None:
+    indexer = FailingIndexer()
+    indexer.error = error
+    thread = IndexThread(indexer)
+    for _ in range(3):
+        thread.build(OBSERVED)
+    failure = thread.error
+    indexer.error = None
+    thread.build(OBSERVED)
+
+    assert failure
+    assert thread.index is not None
+    assert (thread.error, thread.progress) == ("", None)
+
+
+class EndlessIndexer(FleetIndexer):
+    """Reads targets until the thread stops it."""
+
+    def __init__(self) -> None:
+        self.has_started = threading.Event()
+
+    def update(self, observed: ObservedPass, report_progress: Callable[[int, int], None]) -> FleetIndex:
+        while True:
+            report_progress(1, 2)
+            self.has_started.set()
+            time.sleep(0.01)
+
+
+def test_the_thread_stops_while_it_builds_an_index() -> None:
+    indexer = EndlessIndexer()
+    thread = IndexThread(indexer)
+    before = set(threading.enumerate())
+    thread.start()
+    thread.observe(OBSERVED)
+    assert indexer.has_started.wait(20)
+    thread.close()
+
+    assert set(threading.enumerate()) <= before
+    assert (thread.index, thread.progress) == (None, None)
