@@ -162,3 +162,20 @@ def test_a_mode_without_authentication_is_an_admin(fleet: ConsoleClient) -> None
     use_authentication(fleet, auth=["none"])
 
     assert fleet.get("/targets/berlin").status_code == 200
+
+
+@pytest.mark.parametrize(("case", "is_shown"), [("viewer-south", False), ("viewer", True)])
+@pytest.mark.parametrize("has_index", [pytest.param(True, id="old-index"), pytest.param(False, id="no-index")])
+def test_errors_of_the_service_are_shown_to_people_who_read_everything(
+    case: str, is_shown: bool, has_index: bool, tmp_path: Path
+) -> None:
+    console = open_console(begin(tmp_path, drafted))
+    if has_index:
+        console.update()
+    sign_in(console, Session(ADA, Permissions(CASES[case][0])))
+    console.context.index_thread.error = "berlin cannot be read"
+    console.context.state.record_failed_pass("berlin cannot be read", has_read_config=True)
+    text = console.get("/targets").text
+
+    assert "The data of this page is not current" in text
+    assert ("berlin cannot be read" in text) == is_shown
