@@ -138,7 +138,7 @@ class BlockedClient(ProviderClient):
     def __init__(self) -> None:
         self.is_free = Event()
 
-    def get(self, _url: str, _access_token: str = "") -> Mapping[str, Any]:
+    def get(self, _url: str, _access_token: str | None = None) -> Mapping[str, Any]:
         self.is_free.wait(60)
         raise ProviderUnavailableError("the provider does not respond")
 

@@ -23,7 +23,7 @@ _MAX_ERROR_CHARACTERS = 100
 class ProviderClient:
     """Sends requests to the provider, and reads JSON objects. It follows no redirects, and stores no cookies."""
 
-    def get(self, url: str, access_token: str = "") -> Mapping[str, Any]:
+    def get(self, url: str, access_token: str | None = None) -> Mapping[str, Any]:
         """Return the object at a URL.
 
         Raises:
