@@ -19,6 +19,7 @@ from reconciler.server.console.events import EVENTS_PATH
 from reconciler.server.console.pages.findings import group_findings
 from reconciler.server.console.people import Session
 from reconciler.server.console.routes import create_console_routes
+from reconciler.server.rate_limit import RateLimit
 from tests.support.console import ADA, ConsoleClient, open_console, sign_in, use_authentication
 from tests.support.git_repositories import read_refs
 from tests.support.prepared_worlds import begin, drafted
@@ -70,7 +71,7 @@ def list_paths(console: ConsoleClient) -> Iterator[str]:
         "id": [*(group.id for group in group_findings(index.findings)), "unknown"],
         "name": ["console.css"],
     }
-    for route in [*create_api_routes(lambda: None), *create_console_routes(lambda: None)]:
+    for route in [*create_api_routes(lambda: None, RateLimit(1)), *create_console_routes(lambda: None)]:
         if "GET" not in (route.methods or ()) or route.path == EVENTS_PATH:
             continue
         names = re.findall(r"{(\w+)(?::path)?}", route.path)
@@ -144,7 +145,7 @@ def test_without_a_session_only_public_paths_respond(fleet: ConsoleClient, tmp_p
     (tmp_path / "tokens").write_text("# no token\n")
     use_authentication(fleet, auth=["tokens"], token_file=str(tmp_path / "tokens"))
     statuses = {path: fleet.get(path).status_code for path in [*list_paths(fleet), EVENTS_PATH]}
-    routes = [*create_api_routes(lambda: None), *create_console_routes(lambda: None)]
+    routes = [*create_api_routes(lambda: None, RateLimit(1)), *create_console_routes(lambda: None)]
     actions = [re.sub("{.*?}", "x", route.path) for route in routes if "POST" in (route.methods or ())]
     posts = [
         (path, fleet.post_json(path, {}).status_code if path.startswith("/api") else fleet.post(path, {}).status_code)

@@ -1,7 +1,5 @@
 """The bodies of requests that change something, and the checks that no page of another site has sent a request."""
 
-from __future__ import annotations
-
 import json
 from http import HTTPStatus
 from typing import Annotated, TypeVar
