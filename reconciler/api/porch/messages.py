@@ -8,6 +8,15 @@ from collections.abc import Mapping
 
 from reconciler.api.messages import MessageTemplates
 
+_NOT_SET = ("missing", "string_too_short")
+_EMPTY_LIST = ("missing", "too_short")
+
+
+def _repeat(template: str, error_types: tuple[str, ...], *names: str) -> dict[tuple[str, str], str]:
+    """Return one template for several error types and field names."""
+    return {(error_type, name): template for error_type in error_types for name in names}
+
+
 PORCH_TEMPLATES = MessageTemplates(
     {
         "api_version": "unsupported {kind} apiVersion {found}; use {versions}",
@@ -17,8 +26,7 @@ PORCH_TEMPLATES = MessageTemplates(
         "literal_error": "{path} can only be one of {allowed}{found}{suggestion}",
     },
     {
-        ("missing", "name"): "{path} must not be empty",
-        ("string_too_short", "name"): "{path} must not be empty",
+        **_repeat("{path} must not be empty", _NOT_SET, "name"),
         ("literal_error", "adoptionPolicy"): '{path} field can only be "adoptNone" or "adoptExisting"',
         ("literal_error", "deletionPolicy"): '{path} can only be "orphan" or "delete"',
     },
@@ -34,16 +42,9 @@ SET_TEMPLATES = MessageTemplates(
     {
         ("literal_error", "adoptionPolicy"): '{path} can only be "adoptNone" or "adoptExisting"',
         ("literal_error", "deletionPolicy"): '{path} can only be "orphan" or "delete"',
-        ("missing", "name"): "{path} cannot be empty",
-        ("string_too_short", "name"): "{path} cannot be empty",
-        ("missing", "apiVersion"): "{lower_parent}.{name} cannot be empty",
-        ("missing", "kind"): "{lower_parent}.{name} cannot be empty",
-        ("string_too_short", "apiVersion"): "{lower_parent}.{name} cannot be empty",
-        ("string_too_short", "kind"): "{lower_parent}.{name} cannot be empty",
-        ("too_short", "targets"): "must specify at least one item in {path}",
-        ("missing", "targets"): "must specify at least one item in {path}",
-        ("too_short", "upstreams"): "must specify at least one item in {path}",
-        ("missing", "upstreams"): "must specify at least one item in {path}",
+        **_repeat("{path} cannot be empty", _NOT_SET, "name"),
+        **_repeat("{lower_parent}.{name} cannot be empty", _NOT_SET, "apiVersion", "kind"),
+        **_repeat("must specify at least one item in {path}", _EMPTY_LIST, "targets", "upstreams"),
         ("too_short", "repositories"): "{path} must not be an empty list if specified",
     },
 )
