@@ -92,6 +92,11 @@ class SourceContent:
         files = self.read_repository(self.url, self.revision.ref)
         return FileTree() if isinstance(files, str) else files
 
+    @cached_property
+    def files_below_path(self) -> FileTree:
+        """The files of the folder, with paths relative to it."""
+        return self.files.subtree(self.path)
+
     def report(self, path: Sequence[str | int], reason: str, suggestion: str) -> NotImported:
         """Return the entry for a field of the source."""
         return self.application.report((*self.place, *path), reason, suggestion)

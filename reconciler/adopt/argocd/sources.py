@@ -143,7 +143,7 @@ def _find_problem(content: SourceContent) -> NotImported | None:
 
 def _find_folder_problem(content: SourceContent) -> NotImported | None:
     """Return the reason if Argo CD does not use exactly the YAML files of a folder, or if they are Applications."""
-    files = content.files.subtree(content.path)
+    files = content.files_below_path
     is_recursive = bool(get_mapping(content.data, "directory").get("recurse"))
     if not is_recursive and any("/" in path and path.endswith(YAML_SUFFIXES) for path in files):
         reason = "the folder has files in subfolders, which directory.recurse does not include"
@@ -159,7 +159,7 @@ def _find_folder_problem(content: SourceContent) -> NotImported | None:
 
 
 def _detect_kind(content: SourceContent) -> Literal["helm", "kustomize", "manifests"]:
-    files = content.files.subtree(content.path)
+    files = content.files_below_path
     if content.type == "helm" or "helm" in content.data or CHART_FILE in files:
         return "helm"
     is_overlay = "kustomize" in content.data or any(name in files for name in KUSTOMIZATION_FILES)

@@ -50,13 +50,14 @@ def convert_release(
     )
     if get_mapping(spec, "chart", "spec").get("verify"):
         not_imported.append(report_verification(document, ("spec", "chart", "spec", "verify")))
-    upstream = _read_upstream(document, objects, namespace, read_repository)
+    chart, source = _find_chart(document, objects, namespace)
+    upstream = _read_upstream(document, chart, source, read_repository)
     if isinstance(upstream, NotImported):
         return upstream
     values = _read_values(document, objects, namespace)
     if isinstance(values, NotImported):
         return values
-    files = _read_values_files(document, objects, namespace, upstream)
+    files = _read_values_files(document, chart, upstream)
     if isinstance(files, NotImported):
         return files
     target = get_text(spec, "targetNamespace")
@@ -81,13 +82,15 @@ def _read_flags(spec: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _read_upstream(
-    document: SourceDocument, objects: ClusterObjects, namespace: str, read_repository: RepositoryReader
+    document: SourceDocument,
+    chart: Mapping[str, Any],
+    source: SourceDocument | None,
+    read_repository: RepositoryReader,
 ) -> UpstreamReference | NotImported:
-    reference = get_mapping(document.spec, "chartRef")
-    path: tuple[str, ...] = ("spec", "chartRef") if reference else ("spec", "chart", "spec")
-    reference = reference or get_mapping(document.spec, *path[1:], "sourceRef")
-    chart, source = _find_chart(document, objects, namespace)
     if source is None:
+        reference = get_mapping(document.spec, "chartRef")
+        path: tuple[str, ...] = ("spec", "chartRef") if reference else ("spec", "chart", "spec")
+        reference = reference or get_mapping(document.spec, *path[1:], "sourceRef")
         name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
         suggestion = "Add the source object to the folder of the cluster."
         return document.report(path, f"HelmRelease {document.name}: the source {name} is not in the source", suggestion)
@@ -112,14 +115,13 @@ def _find_chart(
 
 
 def _read_values_files(
-    document: SourceDocument, objects: ClusterObjects, namespace: str, upstream: UpstreamReference
+    document: SourceDocument, chart: Mapping[str, Any], upstream: UpstreamReference
 ) -> tuple[str, ...] | NotImported:
     """Return the values files, relative to the chart.
 
     In Flux, the files replace the file values.yaml of the chart, and the path of a file in Git starts at the root of
     the repository.
     """
-    chart, _ = _find_chart(document, objects, namespace)
     names = [posixpath.normpath(str(name)) for name in get_list(chart, "valuesFiles")]
     start = f"{upstream.package}/" if upstream.repository.type == "git" else ""
     path = ("spec", "chart", "spec", "valuesFiles")
