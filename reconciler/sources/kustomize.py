@@ -98,8 +98,10 @@ class KustomizeEngine:
 
     def _find_programs(self, request: KustomizeRequest) -> _Programs | EngineProblem:
         kustomize = self._program.find()
-        if isinstance(kustomize, EngineProblem) or request.charts is None:
-            return kustomize if isinstance(kustomize, EngineProblem) else _Programs(kustomize)
+        if isinstance(kustomize, EngineProblem):
+            return kustomize
+        if request.charts is None:
+            return _Programs(kustomize)
         if kustomize.is_older(_CHARTS_SINCE):
             text = f"has charts, which need kustomize >={_CHARTS_SINCE}: {kustomize.kind.next_step}"
             return EngineProblem(SourceCodes.ENGINE_UNSUPPORTED, text)
