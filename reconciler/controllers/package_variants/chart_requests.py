@@ -77,6 +77,14 @@ class RenderOptions:
             package = replace(package, chart=request, values=chart.collected.values, release=release)
         return package
 
+    @property
+    def _kube_version(self) -> str:
+        return self.target.annotations.get(KUBERNETES_VERSION_ANNOTATION) or self.defaults.kube_version
+
+    @property
+    def _api_versions(self) -> tuple[str, ...]:
+        return split_list(self.target.annotations.get(API_VERSIONS_ANNOTATION, ""))
+
     def _read_allowed_secrets(self) -> tuple[str, ...]:
         """Return the Secrets with values that an annotation allows, as "Kind/name"."""
         name = ALLOWED_SECRETS_ANNOTATION
@@ -87,22 +95,20 @@ class RenderOptions:
         return ChartRequest(
             release_name="",
             namespace="",
-            kube_version=self.target.annotations.get(KUBERNETES_VERSION_ANNOTATION) or self.defaults.kube_version,
-            api_versions=split_list(self.target.annotations.get(API_VERSIONS_ANNOTATION, "")),
+            kube_version=self._kube_version,
+            api_versions=self._api_versions,
             set_namespace="none",
             hooks=self.defaults.hooks,
             allowed_secrets=secrets,
         )
 
     def _build_chart_request(self, helm: HelmOptions, values: ChartValues, secrets: tuple[str, ...]) -> ChartRequest:
-        cluster_version = self.target.annotations.get(KUBERNETES_VERSION_ANNOTATION, "")
-        cluster_api_versions = self.target.annotations.get(API_VERSIONS_ANNOTATION, "")
         return ChartRequest(
             release_name=helm.release_name or self.package_target.package.rpartition("/")[2],
             namespace=helm.namespace,
-            kube_version=helm.kube_version or cluster_version or self.defaults.kube_version,
+            kube_version=helm.kube_version or self._kube_version,
             values=values.config_text,
-            api_versions=helm.api_versions or split_list(cluster_api_versions),
+            api_versions=helm.api_versions or self._api_versions,
             set_namespace=helm.set_namespace,
             create_namespace=helm.create_namespace,
             include_crds=helm.include_crds,

@@ -253,12 +253,11 @@ class UpstreamResolver:
 
     def _find_chart_repositories(self, namespace: str) -> ChartRepositories:
         """Return the chart repositories of a namespace."""
-        usable = (
-            other
-            for (other_namespace, _), other in sorted(self._inputs.repositories.items())
-            if other.artifacts and other_namespace == namespace
-        )
-        by_url = {repository.url: repository for repository in usable if repository.type == "helm"}
+        by_url = {
+            repository.url: repository
+            for (other_namespace, _), repository in sorted(self._inputs.repositories.items())
+            if other_namespace == namespace and repository.type == "helm"
+        }
         return ChartRepositories(by_url, self._inputs.upstreams.artifacts, self._inputs.explain_forbidden)
 
     def _read_metadata(self, namespace: str, revision: ResolvedRevision) -> PackageMetadata:
