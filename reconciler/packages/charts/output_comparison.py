@@ -15,6 +15,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.charts.documents import OutputText, RenderedResource
 from reconciler.packages.charts.hooks import is_left_out, read_hooks
 from reconciler.packages.charts.request import ChartRequest
+from reconciler.packages.functions.function import get_value_at
 
 REWRITE_REASON = "text that changes with each render"
 
@@ -79,7 +80,7 @@ def _compare_versions(
         # The second version has sorted keys if the order of keys differs.
         return replace(first, text=emit(data[1]), rewrite_reason=REWRITE_REASON), []
     return first, [
-        FieldDifference(subject, path, _join_values([_get_value(d, path) for d in data[1:]])) for path in paths
+        FieldDifference(subject, path, _join_values([get_value_at(d, path) for d in data[1:]])) for path in paths
     ]
 
 
@@ -106,17 +107,6 @@ def _find_changed_paths(before: Any, after: Any, path: DataPath) -> Iterator[Dat
             yield from _find_changed_paths(old, new, (*path, index))
     elif before is ABSENT or after is ABSENT or not is_equal_data(before, after):
         yield path
-
-
-def _get_value(data: Any, path: DataPath) -> Any:
-    for segment in path:
-        if isinstance(data, dict):
-            data = data.get(segment)
-        elif isinstance(data, list) and isinstance(segment, int) and segment < len(data):
-            data = data[segment]
-        else:
-            return None
-    return data
 
 
 def _join_values(values: Sequence[Any]) -> str:
