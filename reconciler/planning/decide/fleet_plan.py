@@ -243,7 +243,7 @@ class FleetPlan:
 
     def can_contain_unreadable(self, tenant: str | None) -> bool:
         """Return whether objects of a tenant may exist that cannot be read. None is an unknown tenant."""
-        return self.uncertain_tenants != frozenset() and (
+        return not self.is_complete and (
             tenant is None or "" in self.uncertain_tenants or tenant in self.uncertain_tenants
         )
 
