@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from http import HTTPStatus
 from pathlib import Path
 
@@ -11,11 +10,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from reconciler.credential_files import SecretFileError, read_secrets
+from reconciler.server.shared_secrets import is_accepted, parse_bearer_token
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.metrics import render_metrics
 
 METRICS_PATH = "/metrics"
-_SCHEME = b"bearer "
 
 
 class MetricsAccess:
@@ -37,13 +36,7 @@ class MetricsAccess:
         except SecretFileError as error:
             log.error("metrics_token_unreadable", file=str(self.token_file), message=str(error))
             return False
-        value = authorization.encode()
-        if value[: len(_SCHEME)].lower() != _SCHEME:
-            return False
-        token = value[len(_SCHEME) :].strip()
-        # Compare all tokens, so that the time of the comparison does not depend on the token.
-        matches = [hmac.compare_digest(token, secret) for secret in accepted]
-        return any(matches)
+        return is_accepted(parse_bearer_token(authorization), accepted)
 
 
 def create_metrics_route(access: MetricsAccess) -> Route:

@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from reconciler.krm import selectors
+from reconciler.server import address
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 # The settings that each mode of authentication requires.
 _REQUIRED_SETTINGS = {
     "oidc": ("oidc.issuer", "oidc.client_id"),
@@ -28,7 +28,13 @@ def _check_header_name(value: str) -> str:
     return value
 
 
+def _check_label_query(value: str) -> str:
+    selectors.parse_label_query(value)
+    return value
+
+
 HeaderName = Annotated[str, AfterValidator(_check_header_name)]
+LabelQuery = Annotated[str, AfterValidator(_check_label_query)]
 
 # The fields that limit a rule of each role.
 _LIMITS = {
@@ -44,17 +50,11 @@ class ConsoleRole(SettingsGroup):
     role: Literal["viewer", "reviewer", "admin"]
     users: SettingList[str] = ()
     groups: SettingList[str] = ()
-    targets: str = ""
+    targets: LabelQuery = ""
     packages: SettingList[str] = ()
     tenants: SettingList[str] = ()
     max_risk: Literal["low", "medium", "high"] = "high"
     removals: bool = False
-
-    @field_validator("targets")
-    @classmethod
-    def _check_targets(cls, value: str) -> str:
-        selectors.parse_label_query(value)
-        return value
 
     @model_validator(mode="after")
     def _check_fields(self) -> ConsoleRole:
@@ -74,13 +74,7 @@ class ConsoleStage(SettingsGroup):
     """A stage: targets on which people publish a change before they publish it on the targets of the next stage."""
 
     name: Annotated[str, Field(min_length=1, max_length=63)]
-    targets: str
-
-    @field_validator("targets")
-    @classmethod
-    def _check_targets(cls, value: str) -> str:
-        selectors.parse_label_query(value)
-        return value
+    targets: LabelQuery
 
 
 class ConsoleProxySettings(SettingsGroup):
@@ -132,7 +126,7 @@ class ConsoleOidcSettings(SettingsGroup):
     @classmethod
     def _check_issuer(cls, value: str) -> str:
         parts = urlsplit(value)
-        is_secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK_HOSTS)
+        is_secure = parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in address.LOOPBACK_NAMES)
         if value and not (is_secure and parts.hostname and not parts.query and not parts.fragment):
             raise ValueError("must be a URL that starts with https://")
         return value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from collections.abc import Callable
 
 from starlette.requests import Request
@@ -13,6 +12,7 @@ from reconciler.review.permissions import Permissions
 from reconciler.server.authentication.reloaded_file import ReloadedFile
 from reconciler.server.console.people import Session
 from reconciler.server.request_origin import is_from_trusted_proxy
+from reconciler.server.shared_secrets import is_accepted
 
 ISSUER = "proxy"
 
@@ -68,10 +68,7 @@ class ProxyAuthenticator:
         return Session(person, self._find_permissions(person), f"{ISSUER}:{user}", "proxy")
 
     def _has_secret(self, request: Request) -> bool:
-        value = (_read_single(request, self._headers.secret) or "").encode()
-        # Compare all secrets, so that the time of the comparison does not depend on the secret.
-        matches = [hmac.compare_digest(value, secret) for secret in self._secrets.read() or ()]
-        return any(matches)
+        return is_accepted(_read_single(request, self._headers.secret) or "", self._secrets.read() or ())
 
 
 def _read_single(request: Request, name: str) -> str | None:

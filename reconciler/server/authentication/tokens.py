@@ -10,15 +10,14 @@ from reconciler.review.people import Reviewer
 from reconciler.server.authentication.access_tokens import PREFIX, AccessToken, compute_digest
 from reconciler.server.authentication.reloaded_file import ReloadedFile
 from reconciler.server.console.people import Session
+from reconciler.server.shared_secrets import parse_bearer_token
 
 ISSUER = "token"
-_SCHEME = "bearer "
 
 
 def read_access_token(request: Request) -> str:
     """Return the access token of a request. Return "" if there is none, for example if a proxy adds its own header."""
-    value = request.headers.get("authorization", "")
-    token = value[len(_SCHEME) :].strip() if value[: len(_SCHEME)].lower() == _SCHEME else ""
+    token = parse_bearer_token(request.headers.get("authorization", ""))
     return token if token.startswith(PREFIX) else ""
 
 
