@@ -72,7 +72,7 @@ class Console:
             wake_pass=wake_pass,
             csrf=sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
-            contact=reviews.contact,
+            contact=settings.console.contact,
             sign_in=sign_in,
             clock=clock,
             config=build_config_pages(settings, config),

@@ -26,14 +26,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConsoleReviews:
-    """The reviews in the console. The caller must start and close the jobs.
-
-    Attributes:
-        contact: How people can ask for a role.
-    """
+    """The reviews in the console. The caller must start and close the jobs."""
 
     rules: tuple[RoleRule, ...]
-    contact: str
     confirmations: ConfirmationStore
     jobs: ReviewJobs
     restorer: Restorer
@@ -58,7 +53,7 @@ def build_console_reviews(
     open_review = partial(_open_review, settings, config, clock)
     jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, folder)
     restorer = Restorer(open_review, wake_pass)
-    return ConsoleReviews(build_role_rules(settings), settings.console.contact, confirmations, jobs, restorer)
+    return ConsoleReviews(build_role_rules(settings), confirmations, jobs, restorer)
 
 
 def build_role_rules(settings: Settings) -> tuple[RoleRule, ...]:

@@ -11,6 +11,7 @@ import click
 
 from reconciler import credential_files
 from reconciler.cli.exit_codes import SUCCESS, CannotRunError
+from reconciler.review import permissions
 from reconciler.server.authentication import access_tokens
 
 _DURATION = re.compile(r"([1-9][0-9]{0,4})([hd])")
@@ -22,7 +23,7 @@ _PRIVATE = 0o600
 @click.argument("name", metavar="NAME")
 @click.option(
     "--role",
-    type=click.Choice(["viewer", "reviewer", "admin"]),
+    type=click.Choice(permissions.ROLES),
     default="viewer",
     show_default=True,
     help="The role of the program. The role admin includes removals of packages.",

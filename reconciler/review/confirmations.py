@@ -14,10 +14,9 @@ from reconciler.catalog.files import CommitId
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import ChangeVariant, DraftMember, FleetIndex, PackageRow, ReviewChange
-from reconciler.output.fleet.risk import RISK_LEVELS, RiskLevel
+from reconciler.output.fleet.risk import RiskLevel
 from reconciler.output.text import format_count
 from reconciler.planning.lifecycle.open_drafts import BRANCH_MOVED, CONFLICTS_NOT_ACCEPTED, BlockingReason
-from reconciler.reconcile.remotes.targets import ExpectedDraft
 from reconciler.review.actions import DRAFT_MOVED
 from reconciler.review.people import Reviewer, clean_reason
 from reconciler.review.permissions import NOT_PERMITTED, PackageScope, Permissions
@@ -122,7 +121,6 @@ class Confirmation:
 
     Attributes:
         id: A random ID.
-        created_at: The time of the creation, in seconds since 1970.
         expires_at: The time after which the confirmation cannot be used, in seconds since 1970.
         reason_causes: Why the person must give a reason. If empty, the reason is optional.
         typed_count: The number of targets that the person must type. None if the person need not type it.
@@ -131,7 +129,6 @@ class Confirmation:
     id: str
     person: Reviewer
     request: ReviewRequest
-    created_at: float
     expires_at: float
     drafts: tuple[ConfirmedDraft, ...]
     excluded: tuple[ExcludedDraft, ...] = ()
@@ -147,28 +144,6 @@ class Confirmation:
     def targets(self) -> tuple[str, ...]:
         """The names of the targets to which the action applies, sorted."""
         return tuple(sorted({draft.target for draft in self.drafts}))
-
-    @property
-    def risk(self) -> RiskLevel | None:
-        """The highest risk of the drafts. None if there are no drafts."""
-        return min((draft.risk for draft in self.drafts), key=RISK_LEVELS.index, default=None)
-
-    def list_expected_drafts(self) -> tuple[ExpectedDraft, ...]:
-        """Return the drafts by branch, as a review action expects them."""
-        return group_by_branch(self.drafts)
-
-
-def group_by_branch(drafts: Iterable[ConfirmedDraft]) -> tuple[ExpectedDraft, ...]:
-    """Return one entry for each draft branch, with all its packages."""
-    groups: dict[tuple[str, str], list[ConfirmedDraft]] = {}
-    for draft in drafts:
-        groups.setdefault((draft.target, draft.branch), []).append(draft)
-    return tuple(
-        ExpectedDraft(
-            target, frozenset(member.package for member in group), branch, group[0].head, group[0].published_head
-        )
-        for (target, branch), group in groups.items()
-    )
 
 
 def build_confirmation(
@@ -397,7 +372,6 @@ class ConfirmationStore:
             id=secrets.token_urlsafe(_ID_BYTES),
             person=person,
             request=request,
-            created_at=now,
             expires_at=now + CONFIRMATION_SECONDS,
             drafts=drafts,
             excluded=excluded,

@@ -16,6 +16,7 @@ from reconciler.git.object_reader import Commit
 from reconciler.git.push_outcomes import PushReport, PushUnit
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.output.status.package_sections import read_inputs, read_text
+from reconciler.output.text import shorten_id
 from reconciler.planning.decide.deletion_safety import check_repository_reset
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage, OpenDraft
 from reconciler.planning.model.targets import Target
@@ -35,7 +36,6 @@ from reconciler.reconcile.services import PassServices
 from reconciler.reconcile.snapshot import resolve_definition_conflicts
 
 OTHER_PERSON_REQUIRED = "OtherPersonRequired"
-_ID_LENGTH = 12
 _MAX_NAMES_IN_MESSAGE = 20
 
 
@@ -210,7 +210,7 @@ def _list_config_authors(
     for config in dict.fromkeys(read_text(read_inputs(package.status), "config") for package in packages):
         # A config folder without Git has no author.
         if config and not config.startswith("tree:"):
-            yield read_commit(CommitId(config)).author.email, f"the config commit {config[:_ID_LENGTH]}"
+            yield read_commit(CommitId(config)).author.email, f"the config commit {shorten_id(config)}"
 
 
 def _read_labels(target: Target, catalog: Catalog, clusters: Mapping[str, Cluster]) -> Mapping[str, str]:

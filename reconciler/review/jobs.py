@@ -1,13 +1,14 @@
 """Jobs: confirmed review actions that a thread applies one after the other.
 
-The results are stored in memory. The commits and the log event `review_action` record the actions permanently.
+The results are stored in memory and in the cache folder for 7 days. The commits and the log event `review_action`
+record the actions permanently.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -28,7 +29,6 @@ from reconciler.review.confirmations import (
     ReviewRequestError,
     check_input,
     find_permission_refusal,
-    group_by_branch,
 )
 from reconciler.review.people import Reviewer, clean_reason
 from reconciler.review.review_job import JobItem, ReviewChannel, ReviewJob
@@ -267,7 +267,7 @@ class ReviewJobs:
 
     def _apply_action(self, job: ReviewJob, items: Iterable[JobItem]) -> str:
         """Apply the action to these items, and return the error that stopped it. Return "" if there was no error."""
-        selection = ReviewSelection(expected_drafts=group_by_branch(_list_drafts(items)))
+        selection = ReviewSelection(expected_drafts=tuple(item.expected_draft for item in items))
         try:
             with repository_boundary(f"the review job {job.id}"), self._open_review() as review:
                 apply_review_action(review, selection, _create_action(job), self._set_result)
@@ -289,10 +289,7 @@ class ReviewJobs:
 
     def _complete(self, job_id: str, error: str) -> None:
         with self._changed:
-            items = tuple(
-                replace(item, state="failed", message=error) if item.state == "waiting" else item
-                for item in self._running_items.values()
-            )
+            items = _fail_waiting(self._running_items.values(), error)
             started = self._jobs[job_id]
             job = replace(started, items=items, state="completed", completed_at=self._clock())
             self._store(job)
@@ -308,10 +305,12 @@ def _end_interrupted(job: ReviewJob) -> ReviewJob:
     if job.state == "completed":
         return job
     message = "the service stopped before it stored the result of this draft; apply the draft again"
-    items = tuple(
-        replace(item, state="failed", message=message) if item.state == "waiting" else item for item in job.items
-    )
+    items = _fail_waiting(job.items, message)
     return replace(job, items=items, state="completed", completed_at=job.created_at)
+
+
+def _fail_waiting(items: Iterable[JobItem], message: str) -> tuple[JobItem, ...]:
+    return tuple(replace(item, state="failed", message=message) if item.state == "waiting" else item for item in items)
 
 
 def _check_key(key: str) -> None:
@@ -356,12 +355,9 @@ def _skip(item: JobItem, reason: BlockingReason) -> JobItem:
     return replace(item, state="skipped", code=reason.reason, message=reason.message)
 
 
-def _list_drafts(items: Iterable[JobItem]) -> Sequence[ConfirmedDraft]:
-    return [draft for item in items for draft in item.drafts]
-
-
 def _create_action(job: ReviewJob) -> ReviewAction:
-    changes = {(draft.target, draft.package): f"{draft.change}/{draft.variant}" for draft in _list_drafts(job.items)}
+    drafts = (draft for item in job.items for draft in item.drafts)
+    changes = {(draft.target, draft.package): f"{draft.change}/{draft.variant}" for draft in drafts}
     return ReviewAction(
         job.verb,
         job.person.git_identity,

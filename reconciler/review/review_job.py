@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.reconcile.remotes.targets import ExpectedDraft
 from reconciler.review.confirmations import ConfirmedDraft, ConsoleVerb, ExcludedDraft
 from reconciler.review.people import Reviewer
 
@@ -43,6 +44,12 @@ class JobItem:
     def packages(self) -> tuple[str, ...]:
         """The paths of the packages."""
         return tuple(draft.package for draft in self.drafts)
+
+    @property
+    def expected_draft(self) -> ExpectedDraft:
+        """The draft branch, as a review action expects it."""
+        draft = self.drafts[0]
+        return ExpectedDraft(draft.target, frozenset(self.packages), draft.branch, draft.head, draft.published_head)
 
 
 @dataclass(frozen=True)

@@ -316,7 +316,8 @@ def test_a_removal_needs_a_separate_action(tmp_path: Path) -> None:
         "berlin metrics": "NotPermitted"
     }
     removal = console.confirm("delete metrics", removals=True)
-    assert (removal.risk, removal.typed_count, removal.reason_causes) == ("high", 1, ("high risk",))
+    assert [draft.risk for draft in removal.drafts] == ["high"]
+    assert (removal.typed_count, removal.reason_causes) == (1, ("high risk",))
     assert console.run(console.submit(removal)) == {"berlin metrics": "done"}
     assert world.paths(world.fleet, "clusters/berlin", "metrics") == []
 

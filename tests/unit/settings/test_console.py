@@ -95,14 +95,13 @@ def test_the_rules_of_roles() -> None:
 
 
 def test_a_person_without_a_rule_has_no_role() -> None:
-    console = {"roles": [{"role": "viewer", "groups": ["engineering"]}], "contact": "platform@example.com"}
+    console = {"roles": [{"role": "viewer", "groups": ["engineering"]}]}
     settings = Settings.model_validate({"console": console})
 
     reviews = build_console_reviews(settings, "config", lambda: None, lambda: 0.0)
 
     assert reviews.find_permissions(Reviewer("Ana", "ana@example.com")).role is None
     assert reviews.find_permissions(Reviewer("Ana", "", groups=frozenset({"engineering"}))).role == "viewer"
-    assert reviews.contact == "platform@example.com"
 
 
 @pytest.mark.parametrize(
