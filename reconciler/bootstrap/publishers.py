@@ -9,7 +9,7 @@ from typing import Any
 
 from reconciler.bootstrap.forges import create_gitlab_announcer
 from reconciler.bootstrap.options import INITIAL_BACKOFF_SECONDS, build_git_options, get_cache_file
-from reconciler.catalog.files import EXECUTABLE_MODE, FILE_MODE
+from reconciler.catalog.files import REGULAR_FILE_MODES
 from reconciler.git.mirror import Mirror
 from reconciler.git.url import check_url_allowed, parse_url
 from reconciler.krm.internal_errors import ExpectedError
@@ -76,7 +76,7 @@ def read_status(settings: Settings) -> dict[str, bytes]:
         files = [
             (path, blob)
             for path, mode, blob in reader.walk(reader.read_commit(head).tree)
-            if mode in (FILE_MODE, EXECUTABLE_MODE)
+            if mode in REGULAR_FILE_MODES
         ]
         contents = reader.read_blobs(blob for _, blob in files)
     return {path: contents[blob] for path, blob in files}

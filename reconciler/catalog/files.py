@@ -19,6 +19,7 @@ EMPTY_TREE = TreeId("4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 DIRECTORY_MODE = "40000"
 FILE_MODE = "100644"
 EXECUTABLE_MODE = "100755"
+REGULAR_FILE_MODES = frozenset({FILE_MODE, EXECUTABLE_MODE})
 SYMLINK_MODE = "120000"
 # 2000-01-01 in UTC: the date of all commits for which no other date is known. This date is constant, so that equal
 # content gives equal commit ids.

@@ -10,7 +10,7 @@ from posixpath import normpath
 from types import TracebackType
 from typing import Self
 
-from reconciler.catalog.files import EXECUTABLE_MODE, FILE_MODE, BlobId, CommitId, File, FileTree, TreeId
+from reconciler.catalog.files import EXECUTABLE_MODE, REGULAR_FILE_MODES, BlobId, CommitId, File, FileTree, TreeId
 from reconciler.git.errors import ObjectMissingError, PathRefusedError
 from reconciler.git.mirror import Mirror
 from reconciler.git.names import is_tree_path
@@ -80,7 +80,7 @@ class UpstreamPackages:
     def _read_files(self, mirror: Mirror, reader: ObjectReader, tree: TreeId) -> FileTree:
         blobs: dict[str, tuple[str, BlobId]] = {}
         for path, mode, blob in reader.walk(tree):
-            if mode in {FILE_MODE, EXECUTABLE_MODE}:
+            if mode in REGULAR_FILE_MODES:
                 blobs[_check_package_path(path, mirror)] = mode, blob
             else:
                 self.skipped_paths[path] = None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reconciler.catalog.files import (
     DIRECTORY_MODE,
     EXECUTABLE_MODE,
-    FILE_MODE,
+    REGULAR_FILE_MODES,
     SUBMODULE_MODE,
     SYMLINK_MODE,
     BlobId,
@@ -53,9 +53,9 @@ from reconciler.reconcile.remotes.remotes import maintain_mirror
 if TYPE_CHECKING:
     from reconciler.output.commit_messages import DryCommit
 
-# Limit for the number of commits that a search for earlier versions of config files reads.
 # The ID of a config that is a plain folder: this prefix and a tree ID.
 _TREE_PREFIX = "tree:"
+# Limit for the number of commits that a search for earlier versions of config files reads.
 _MAX_DEFINITION_COMMITS = 5_000
 
 
@@ -215,7 +215,7 @@ class ConfigCommitReader:
                 blobs = {
                     path: BlobId(entry.id)
                     for path, entry in entries.items()
-                    if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE}
+                    if entry and entry.mode in REGULAR_FILE_MODES
                 }
                 yield FileTree({path: File(reader.read_blob(blob)) for path, blob in blobs.items()})
 
@@ -226,9 +226,7 @@ class ConfigCommitReader:
     def read_tree(self, tree: TreeId) -> ConfigSnapshot:
         """Return the files of a Git tree as the config of a plain folder. Raises GitError."""
         with self._repository.open_reader() as reader:
-            entries = {
-                path: (blob, mode) for path, mode, blob in reader.walk(tree) if mode in {FILE_MODE, EXECUTABLE_MODE}
-            }
+            entries = {path: (blob, mode) for path, mode, blob in reader.walk(tree) if mode in REGULAR_FILE_MODES}
             contents = reader.read_blobs(sorted({blob for blob, _ in entries.values()}))
         files = {path: File(contents[blob], mode == EXECUTABLE_MODE) for path, (blob, mode) in entries.items()}
         return ConfigSnapshot(f"{_TREE_PREFIX}{tree}", 0, FileTree(files))
@@ -246,7 +244,7 @@ class ConfigCommitReader:
         for entry in (entry for entry in entries if entry.name not in malformed):
             if entry.is_tree:
                 yield from self._walk_folder(reader, entry, unreadable)
-            elif entry.mode in {FILE_MODE, EXECUTABLE_MODE}:
+            elif entry.mode in REGULAR_FILE_MODES:
                 yield from _select_readable([(entry.name, entry.mode, BlobId(entry.id))], unreadable)
 
     def _walk_folder(
@@ -257,7 +255,7 @@ class ConfigCommitReader:
             entries = [
                 entry
                 for entry in reader.walk(TreeId(folder.id), prefix, self._repository.options.max_folder_files)
-                if entry[1] in {FILE_MODE, EXECUTABLE_MODE}
+                if entry[1] in REGULAR_FILE_MODES
             ]
         except (TooLargeError, TreeMalformedError) as error:
             unreadable[escape_path(prefix)] = error.message
@@ -446,7 +444,7 @@ class ConfigHistory:
         full_path = f"{self._directory}/{path}" if self._directory else path
         with self._repository.open_reader() as reader:
             entry = reader.find_entry(reader.read_commit(commit).tree, full_path)
-            return reader.read_blob(BlobId(entry.id)) if entry and entry.mode in {FILE_MODE, EXECUTABLE_MODE} else None
+            return reader.read_blob(BlobId(entry.id)) if entry and entry.mode in REGULAR_FILE_MODES else None
 
     def source_at(self, commit: CommitId) -> CommitConfigSource:
         """Return a config source that reads the config at the given commit."""

@@ -16,7 +16,7 @@ from typing import Protocol
 from reconciler.catalog.files import (
     DIRECTORY_MODE,
     EXECUTABLE_MODE,
-    FILE_MODE,
+    REGULAR_FILE_MODES,
     SUBMODULE_MODE,
     SYMLINK_MODE,
     BlobId,
@@ -136,7 +136,6 @@ def _file(entry: TreeEntry | None) -> TreeEntry | None:
 MAX_CACHED_TREES = 2_000
 # The number of commits that are read one by one before a Git process is started to list the commits.
 _MAX_FIRST_PARENT_STEPS = 50
-_FILE_MODES = frozenset({FILE_MODE, EXECUTABLE_MODE})
 _TAGS = "refs/tags/"
 
 
@@ -298,7 +297,7 @@ class Remote:
     def find_blob_at(self, commit: CommitId, path: str) -> BlobId | None:
         """Return the blob of the regular file at a path of a commit. Return None if the path is not a regular file."""
         entry = self._reader.find_entry(self.read_commit(commit).tree, path)
-        return BlobId(entry.id) if entry and entry.mode in _FILE_MODES else None
+        return BlobId(entry.id) if entry and entry.mode in REGULAR_FILE_MODES else None
 
     def read_blob(self, blob: BlobId) -> bytes:
         """Return the content of a file."""
@@ -425,7 +424,7 @@ class Remote:
         """Return the paths of symbolic links and submodules below a tree. Packages do not contain such entries."""
         try:
             entries = self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
-            return tuple(sorted(path for path, mode, _ in entries if mode not in _FILE_MODES))
+            return tuple(sorted(path for path, mode, _ in entries if mode not in REGULAR_FILE_MODES))
         except (TooLargeError, TreeMalformedError):
             # Ignore the error here, because the code that reads the files of the tree reports it.
             return ()
@@ -434,7 +433,7 @@ class Remote:
         """Return the contents of all Kptfiles below a tree. Return () if the tree exceeds a limit."""
         try:
             entries = self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
-            blobs = [blob for path, mode, blob in entries if basename(path) == KPTFILE and mode in _FILE_MODES]
+            blobs = [blob for path, mode, blob in entries if basename(path) == KPTFILE and mode in REGULAR_FILE_MODES]
         except (TooLargeError, TreeMalformedError):
             # Ignore the error here, because the code that reads the files of the tree reports it.
             return ()
@@ -442,7 +441,7 @@ class Remote:
 
     def _read_files(self, tree: TreeId) -> FileTree:
         """Return the regular files of a tree, without symbolic links and submodules."""
-        entries = [(path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in _FILE_MODES]
+        entries = [(path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in REGULAR_FILE_MODES]
         contents = self._reader.read_blobs(blob for _, _, blob in entries)
         return FileTree({path: File(contents[blob], mode == EXECUTABLE_MODE) for path, mode, blob in entries})
 
@@ -474,7 +473,7 @@ class Remote:
             if entry is None:
                 return None
             is_last = index + 1 == len(names)
-            if not (entry.mode in _FILE_MODES if is_file and is_last else entry.is_tree):
+            if not (entry.mode in REGULAR_FILE_MODES if is_file and is_last else entry.is_tree):
                 return "/".join(names[: index + 1])
             parent = entry
         return None

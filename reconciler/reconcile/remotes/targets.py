@@ -293,6 +293,13 @@ def read_target_state(target: Target, remote: Remote, state_ref: str) -> TargetS
         return PassCodes.STATE_UNREADABLE.finding(message, target.location)
 
 
+def _list_draft_branches(
+    templates: RefTemplates, target: Target, state: TargetState, packages: Iterable[str]
+) -> set[str]:
+    names = {format_draft_branch(templates.draft, target, package) for package in packages}
+    return names | set(state.drafts) | list_removal_branches(templates.removal, target, state)
+
+
 class TargetHeadReader:
     """Reads the heads of the branches of targets.
 
@@ -314,8 +321,7 @@ class TargetHeadReader:
 
     def list_draft_branches(self, target: Target, state: TargetState, packages: Iterable[str]) -> set[str]:
         """Return the names of all branches on which drafts of these packages are now, or can be written."""
-        names = {format_draft_branch(self._templates.draft, target, package) for package in packages}
-        return names | set(state.drafts) | list_removal_branches(self._templates.removal, target, state)
+        return _list_draft_branches(self._templates, target, state, packages)
 
     def read(self, target: Target, remote: Remote, state: TargetState, packages: Iterable[str]) -> TargetHeads:
         """Return the heads of a target. If the target branch does not exist, a root commit is used as its head."""
@@ -405,21 +411,16 @@ class DraftReader:
         current = track_drafts(track_publications(state, target, heads, repository), target, heads, repository)
         snapshot = TargetSnapshot(target, current, heads, repository, self._templates.draft)
         drafts = read_open_drafts(snapshot, repository)
-        branches = self._list_draft_branches(target, state)
-        return OpenTarget(
-            target, drafts, frozenset(current.packages), snapshot=snapshot, draft_branches=branches
-        )  # fmt: skip
-
-    def _list_draft_branches(self, target: Target, state: TargetState) -> frozenset[str]:
-        names = {format_draft_branch(self._templates.draft, target, package) for package in state.packages}
-        return frozenset({*names, *list_removal_branches(self._templates.removal, target, state), *state.drafts})
+        branches = _list_draft_branches(self._templates, target, state, state.packages)
+        packages = frozenset(current.packages)
+        return OpenTarget(target, drafts, packages, snapshot=snapshot, draft_branches=frozenset(branches))
 
     def _read_heads(self, target: Target, remote: Remote, state: TargetState) -> TargetHeads:
         refs = remote.refs
         removals = list_removal_branches(self._templates.removal, target, state)
         drafts = {
             name: refs[BRANCH_PREFIX + name]
-            for name in sorted(self._list_draft_branches(target, state))
+            for name in sorted(_list_draft_branches(self._templates, target, state, state.packages))
             if BRANCH_PREFIX + name in refs
         }
         published = refs.get(BRANCH_PREFIX + target.branch)
