@@ -15,7 +15,6 @@ from reconciler.output.fleet.field_rows import FieldRow, list_field_rows
 from reconciler.output.fleet.publications import Publication
 from reconciler.output.json_data import mask_secrets
 from reconciler.output.text import format_object
-from reconciler.packages.package import is_krm_file
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages, parse_package_status
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.remotes.repository import Remote
@@ -107,7 +106,7 @@ def _read_package(package: TargetPackage, remote: Remote) -> PublishedPackage:
 
 def _list_resources(files: FileTree) -> Iterator[PublishedResource]:
     for path, file in files.items():
-        for document in mask_file_documents(path, file.data) if is_krm_file(path) else ():
+        for document in mask_file_documents(path, file.data):
             key = document.object_key
             reference = "/".join(filter(None, (key.kind, key.namespace, key.name)))
             fields = list_field_rows(mask_secrets(document.data))

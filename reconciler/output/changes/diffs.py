@@ -101,7 +101,7 @@ def _parse(path: str, content: bytes) -> tuple[Document, ...] | None:
 
 
 def _mask_content(
-    content: bytes, documents: tuple[Document, ...] | None, previous: dict[str, Any] | None, options: SecretOptions
+    content: bytes, documents: tuple[Document, ...] | None, previous: Mapping[str, Any] | None, options: SecretOptions
 ) -> str | None:
     text = content.decode("utf-8", "replace")
     has_secret = any(_contains_secret(document, options) for document in documents or ())
@@ -114,7 +114,7 @@ def _contains_secret(document: Document, options: SecretOptions) -> bool:
     return contains_secret(document.data) or _identify(document.data) in options
 
 
-def _mask_document(document: Document, previous: dict[str, Any] | None, options: SecretOptions) -> str:
+def _mask_document(document: Document, previous: Mapping[str, Any] | None, options: SecretOptions) -> str:
     if not is_secret_manifest_text(document.text) and not _contains_secret(document, options):
         return document.text
     # Write the Secret from its data, not from its text, because a comment in the text can contain an earlier secret
@@ -156,9 +156,8 @@ def mask_file_documents(
             changed.
         options: The secret options of the Plugins in the file.
     """
-    data = None if previous is None else dict(previous)
     for document in _parse(path, content) or ():
-        lines = _mask_document(document, data, options).splitlines()
+        lines = _mask_document(document, previous, options).splitlines()
         key = FileObject(path, document.data).key
         yield MaskedDocument(key, path, "\n".join(map(_escape_line, lines)), document.data)
 

@@ -307,7 +307,7 @@ def cache_changes(before: TreeId, after: TreeId, changes: PackageChanges) -> Pac
 
 
 def _compare(before: FileTree, after: FileTree) -> PackageChanges:
-    old, new = _select_differing(before, after), _select_differing(after, before)
+    old, new = select_differing_files(before, after)
     objects = find_object_changes(old, new)
     kptfiles = tuple(compare_kptfiles(path, old, new) for path in sorted({*old, *new}) if is_kptfile(path))
     return PackageChanges(objects, kptfiles, find_file_changes(old, new, objects))
@@ -322,6 +322,11 @@ def limit_lines(lines: list[str], limit: int) -> tuple[str, ...]:
 
 def _build_field_key(change: FieldChange) -> list[Any]:
     return [change.path_text, *([] if value is ABSENT_FIELD else [value] for value in (change.before, change.after))]
+
+
+def select_differing_files(before: FileTree, after: FileTree) -> tuple[FileTree, FileTree]:
+    """Return the files before and after a change, without the files that are equal on both sides."""
+    return _select_differing(before, after), _select_differing(after, before)
 
 
 def _select_differing(files: FileTree, others: FileTree) -> FileTree:

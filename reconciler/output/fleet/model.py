@@ -5,7 +5,7 @@ A change contains the drafts of all targets with one cause. A variant of a chang
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -20,6 +20,8 @@ from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, BlockingRe
 
 ChangeState = Literal["waiting", "proposed", "blocked", "rejected"]
 CHANGE_STATES: tuple[ChangeState, ...] = ("waiting", "proposed", "blocked", "rejected")
+BLOCKED_STATES: tuple[PackageState, ...] = ("blocked", "held")
+"""The states of packages that wait for a change of the config or for another decision than a review."""
 KEY_CHARACTERS = 12
 """The length of the keys of changes and variants in URLs."""
 
@@ -68,9 +70,7 @@ class VariantContent:
 
     Attributes:
         action: The effect on the package, such as `update v1 → v2` or `remove`.
-        noise: The paths of changed files that contain no resource for a cluster, such as the Kptfile.
         causes: The dependencies that changed.
-        template_effects: The effects of changed templates on pods.
         config: The ID of the config for which the draft was created.
         is_removal: Whether the draft removes the package.
     """
@@ -79,9 +79,7 @@ class VariantContent:
     changes: PackageChanges
     risk: Risk
     conflicts: tuple[ConflictEntry, ...] = ()
-    noise: tuple[str, ...] = ()
     causes: tuple[str, ...] = ()
-    template_effects: tuple[str, ...] = ()
     config: str = ""
     is_removal: bool = False
 
@@ -233,18 +231,13 @@ class TargetEntry:
     @cached_property
     def state_counts(self) -> Mapping[PackageState, int]:
         """The number of packages by state. States without packages are omitted."""
-        return count_states(self.packages)
+        states = [row.state for row in self.packages]
+        return {state: count for state in PACKAGE_STATES if (count := states.count(state))}
 
     @cached_property
     def drafts(self) -> tuple[IndexedDraft, ...]:
         """The open drafts of the packages."""
         return tuple(row.draft for row in self.packages if row.draft)
-
-
-def count_states(packages: Iterable[PackageRow]) -> Mapping[PackageState, int]:
-    """Return the number of packages by state. States without packages are omitted."""
-    states = [row.state for row in packages]
-    return {state: count for state in PACKAGE_STATES if (count := states.count(state))}
 
 
 @dataclass(frozen=True)
@@ -291,6 +284,11 @@ class FleetIndex:
             for state, count in target.state_counts.items():
                 counts[state] += count
         return {state: count for state, count in counts.items() if count}
+
+    @property
+    def blocked_count(self) -> int:
+        """The number of packages that are blocked or held."""
+        return sum(self.state_counts.get(state, 0) for state in BLOCKED_STATES)
 
     @cached_property
     def package_count(self) -> int:

@@ -18,7 +18,8 @@ from reconciler.output.changes.diffs import (
     read_object_data,
 )
 from reconciler.output.changes.objects import CHANGE_TYPE_ORDER, ChangeType, has_only_objects_in_file, is_kptfile
-from reconciler.output.changes.package_changes import PackageChanges
+from reconciler.output.changes.package_changes import PackageChanges, select_differing_files
+from reconciler.output.fleet.variants import list_noise
 from reconciler.output.text import to_one_line
 
 CONTEXT_LINES = 3
@@ -68,7 +69,7 @@ class ResourceDiff:
     Attributes:
         title: The resource as `Kind namespace/name`, or the path of the file.
         file: The path of the file with the resource after the change, or before its removal.
-        is_noise: Whether the change has no effect on the cluster, for example a change of the Kptfile.
+        is_noise: Whether the change has no effect on the cluster, for example a new upstream in the Kptfile.
         note: The reason why no lines are shown. "" if lines are shown.
     """
 
@@ -90,7 +91,7 @@ def build_resource_diffs(before: FileTree, after: FileTree, changes: PackageChan
 
     Removed resources come first, then workloads and other changed resources, added resources, and other files.
     """
-    old, new = _select_changed(before, after), _select_changed(after, before)
+    old, new = select_differing_files(before, after)
     old_data, new_data = _read_data(old), _read_data(new)
     options = find_secret_options(old_data, new_data)
     old_documents = _index_documents(old, None, options)
@@ -102,12 +103,8 @@ def build_resource_diffs(before: FileTree, after: FileTree, changes: PackageChan
         texts = [None if found is None else found.text for found in sides]
         diffs.append(_build_diff(change.name, change.change_type, file, texts, is_noise=change.is_local_config))
     other_paths = {file.path for file in changes.files} | {file.path for file in changes.kptfiles}
-    diffs += _build_file_diffs(old, new, other_paths)
+    diffs += _build_file_diffs(old, new, other_paths, frozenset(list_noise(changes)))
     return tuple(sorted(diffs, key=lambda diff: (diff.is_noise, CHANGE_TYPE_ORDER.index(diff.change_type))))
-
-
-def _select_changed(files: FileTree, other_files: FileTree) -> FileTree:
-    return FileTree({path: file for path, file in files.items() if other_files.get(path) != file})
 
 
 def _read_data(files: FileTree) -> Mapping[str, Any]:
@@ -140,12 +137,14 @@ def _build_diff(
     return ResourceDiff(title, change_type, file, blocks if not note else (), is_noise, note)
 
 
-def _build_file_diffs(old: FileTree, new: FileTree, paths: Iterable[str]) -> Iterator[ResourceDiff]:
+def _build_file_diffs(
+    old: FileTree, new: FileTree, paths: Iterable[str], noise: frozenset[str]
+) -> Iterator[ResourceDiff]:
     for path in sorted(paths):
         before, after = (FileTree({path: files[path]} if path in files else {}) for files in (old, new))
         change_type: ChangeType = "added" if path not in old else "removed" if path not in new else "changed"
         # The diffs of resources contain all changes of a file that has only resources.
-        is_noise = is_kptfile(path) or all(has_only_objects_in_file(path, files) for files in (old, new))
+        is_noise = path in noise or all(has_only_objects_in_file(path, files) for files in (old, new))
         for _, diff in format_file_diffs(before, after):
             blocks = tuple(_parse_unified_diff(diff.splitlines()[2:]))
             note = "" if blocks else diff.splitlines()[-1].strip("()")
@@ -174,10 +173,7 @@ def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[_Operatio
     changed field each takes minutes. Equal lines at the start and at the end are removed first, so that they are never
     ignored.
     """
-    limit = min(len(old), len(new))
-    start = next((index for index in range(limit) if old[index] != new[index]), limit)
-    rest = limit - start
-    end = next((index for index in range(rest) if old[-1 - index] != new[-1 - index]), rest)
+    start, end = _count_common_ends(old, new)
     old_stop, new_stop = len(old) - end, len(new) - end
     operations: list[_Operation] = [("equal", 0, start, 0, start)] if start else []
     matcher = SequenceMatcher(None, old[start:old_stop], new[start:new_stop])
@@ -186,6 +182,15 @@ def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[_Operatio
         for kind, old_start, old_end, new_start, new_end in matcher.get_opcodes()
     ]
     return [*operations, ("equal", old_stop, len(old), new_stop, len(new))] if end else operations
+
+
+def _count_common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
+    """Return the number of equal lines or characters at the start and, after them, at the end of both sides."""
+    limit = min(len(old), len(new))
+    start = next((index for index in range(limit) if old[index] != new[index]), limit)
+    rest = limit - start
+    end = next((index for index in range(rest) if old[-1 - index] != new[-1 - index]), rest)
+    return start, end
 
 
 def _build_equal_blocks(
@@ -221,10 +226,7 @@ def _mark_difference(old: str, new: str) -> tuple[tuple[TextPart, ...], tuple[Te
     """Return the parts of two lines, in which the text between their common start and end is marked."""
     if max(len(old), len(new)) > _MAX_MARKED_CHARACTERS:
         return ((old, False),), ((new, False),)
-    limit = min(len(old), len(new))
-    start = next((index for index in range(limit) if old[index] != new[index]), limit)
-    rest = limit - start
-    end = next((index for index in range(rest) if old[-1 - index] != new[-1 - index]), rest)
+    start, end = _count_common_ends(old, new)
     return _split_line(old, start, end), _split_line(new, start, end)
 
 

@@ -12,7 +12,12 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.changes.objects import ObjectChange, read_file_objects
-from reconciler.output.changes.package_changes import KptfileChange, PackageChanges, compare_packages
+from reconciler.output.changes.package_changes import (
+    KptfileChange,
+    PackageChanges,
+    compare_packages,
+    select_differing_files,
+)
 from reconciler.output.entries import ConflictEntry
 from reconciler.output.fleet.model import VariantContent
 from reconciler.output.fleet.risk import RiskClass, assess_risk
@@ -72,9 +77,7 @@ class DraftEffect:
             changes=changes,
             risk=assess_risk(changes, count_resources(details.before), self.blocking_reasons),
             conflicts=self.conflicts,
-            noise=list_noise(changes),
             causes=details.causes,
-            template_effects=details.templates,
             config=read_text(read_inputs(status), "config"),
             is_removal=details.package.is_removed,
         )
@@ -82,9 +85,8 @@ class DraftEffect:
     @cached_property
     def _masked_files(self) -> tuple[FileTree, FileTree]:
         """The changed files before and after the change, with masked names."""
-        before, after = self.details.before, self.details.after
-        sides = _select_changed(before, after), _select_changed(after, before)
-        return self.names.mask_file_names(sides[0]), self.names.mask_file_names(sides[1])
+        before, after = select_differing_files(self.details.before, self.details.after)
+        return self.names.mask_file_names(before), self.names.mask_file_names(after)
 
     @property
     def _masked_conflicts(self) -> list[str]:
@@ -179,7 +181,3 @@ def _select_kptfile_effects(kptfile: KptfileChange) -> KptfileChange | None:
     if not (kptfile.pipeline or kptfile.gates):
         return None
     return KptfileChange(kptfile.path, kptfile.change_type, pipeline=kptfile.pipeline, gates=kptfile.gates)
-
-
-def _select_changed(files: FileTree, other_files: FileTree) -> FileTree:
-    return FileTree({path: file for path, file in files.items() if other_files.get(path) != file})

@@ -14,7 +14,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.json_text import compute_digest, encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.changes.data import FileDiff, build_diffs
-from reconciler.output.changes.package_changes import PackageChanges, compare_packages
+from reconciler.output.changes.package_changes import PackageChanges, compare_packages, select_differing_files
 from reconciler.output.plan.overview import build_comparison_key
 from reconciler.output.report.explanations import ExplanationGroups
 from reconciler.output.report.model import (
@@ -75,8 +75,7 @@ class ChangeGroups:
         self, target: ReportTarget, draft: DraftDetails, details: DraftPackageDetails, target_names: TargetNames
     ) -> str:
         """Add a package of a draft to its group, and return the key of the group."""
-        before = _select_changed(details.before, details.after)
-        after = _select_changed(details.after, details.before)
+        before, after = select_differing_files(details.before, details.after)
         status = details.package.status
         identity = [target.package, format_recorded_owner(status).partition(" ")[0], format_task(status)]
         digest = compute_digest([*identity, before.id, after.id])
@@ -108,10 +107,6 @@ class ChangeGroups:
         # Keep groups of equal size in the order of their first targets. Python sorts are stable.
         groups = sorted(self._groups.items(), key=lambda item: len(item[1].targets), reverse=True)
         return tuple(_build_changes(groups))
-
-
-def _select_changed(files: FileTree, other_files: FileTree) -> FileTree:
-    return FileTree({path: file for path, file in files.items() if other_files.get(path) != file})
 
 
 def _build_changes(groups: Iterable[tuple[str, _ChangeGroup]]) -> Iterator[ReportedChange]:

@@ -106,6 +106,5 @@ def _is_new(number: int | None, known: str) -> bool:
 
 def format_event(index: FleetIndex) -> str:
     """Return the event that announces an index."""
-    blocked = sum(index.state_counts.get(state, 0) for state in ("blocked", "held"))
-    data = {"view": index.number, "changes": len(index.changes), "blocked": blocked}
+    data = {"view": index.number, "changes": len(index.changes), "blocked": index.blocked_count}
     return f"id: {index.number}\nevent: view\ndata: {json.dumps(data)}\n\n"

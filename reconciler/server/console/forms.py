@@ -15,7 +15,6 @@ from starlette.requests import Request
 from reconciler.lazy_dataclasses import dataclass
 
 TOKEN_FIELD = "csrf"  # noqa: S105 - the name of a form field
-TOKEN_HEADER = "X-CSRF-Token"  # noqa: S105 - the name of a header
 _FORM_TYPE = "application/x-www-form-urlencoded"
 _MAX_FIELDS = 2_000
 _KEY_BYTES = 32
@@ -73,8 +72,7 @@ class CsrfTokens:
         Raises:
             HTTPException: The form comes from another site or session.
         """
-        token = form.get(TOKEN_FIELD) or request.headers.get(TOKEN_HEADER, "")
-        has_token = hmac.compare_digest(_read_secret(token), self._compute_secret(session_id))
+        has_token = hmac.compare_digest(_read_secret(form.get(TOKEN_FIELD)), self._compute_secret(session_id))
         if not (has_token and is_same_origin(request)):
             raise HTTPException(HTTPStatus.FORBIDDEN)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -74,6 +74,11 @@ def read_choice(query: QueryParams, name: str, choices: Sequence[str], default: 
 def read_text(query: QueryParams, name: str) -> str:
     """Return the text of a parameter, shortened to a maximal length."""
     return query.get(name, "").strip()[:_MAX_TEXT_CHARACTERS]
+
+
+def count_filters(query: QueryParams, names: Iterable[str]) -> int:
+    """Return how many of these parameters have a value."""
+    return sum(bool(query.get(name)) for name in names)
 
 
 def check_selector(selector: str) -> str:

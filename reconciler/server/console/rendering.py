@@ -9,7 +9,7 @@ from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import BaseLoader, Environment, StrictUndefined, TemplateNotFound
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
@@ -21,21 +21,10 @@ from reconciler.server.console.listing import build_query
 from reconciler.server.console.people import Session
 from reconciler.server.console.urls import build_finding_url, build_package_url, build_target_url
 
-_FOLDER = files("reconciler.server.console")
+_PACKAGE = "reconciler.server.console"
 PAGE_CACHE_CONTROL = "private, no-cache"
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3_600, 86_400
 _UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))
-
-
-class _PackageLoader(BaseLoader):
-    """Loads templates from the folder of this package, which can be in an archive."""
-
-    def get_source(self, _environment: Environment, template: str) -> tuple[str, str | None, None]:
-        """Return the text of a template."""
-        file = _FOLDER / "templates" / template
-        if "/" in template or not file.is_file():
-            raise TemplateNotFound(template)
-        return file.read_text(encoding="utf-8"), None, None
 
 
 def render_page(
@@ -74,7 +63,7 @@ def render_plain_page(template: str, values: Mapping[str, Any], status: HTTPStat
 def _load_environment() -> Environment:
     environment = Environment(
         autoescape=True, finalize=_escape_controls, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-        loader=_PackageLoader(),
+        loader=PackageLoader(_PACKAGE),
     )  # fmt: skip
     environment.filters |= {
         "count": format_count, "time": format_time, "age": format_age, "one_line": to_one_line,
@@ -118,7 +107,7 @@ _STATIC_CHARACTERS = 12
 def read_static_file(name: str) -> tuple[bytes, str] | None:
     """Return the content and the media type of a file in the folder `static`. Return None if there is no such file."""
     suffix = name[name.rfind(".") :]
-    file = _FOLDER / "static" / name
+    file = files(_PACKAGE) / "static" / name
     if "/" in name or suffix not in _STATIC_TYPES or not file.is_file():
         return None
     return file.read_bytes(), _STATIC_TYPES[suffix]

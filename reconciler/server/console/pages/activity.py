@@ -8,7 +8,7 @@ from starlette.datastructures import QueryParams
 
 from reconciler.output.fleet.model import FleetIndex, PackageRow
 from reconciler.output.fleet.publications import Publication
-from reconciler.server.console.listing import list_page, read_text
+from reconciler.server.console.listing import count_filters, list_page, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 
 _FILTERS = ("actor", "target", "q")
@@ -21,7 +21,7 @@ def build_page(page: PageRequest) -> PageContent:
         "activity.html",
         {
             "listing": list_page(filter_activity(page.index, query), query),
-            "filter_count": sum(bool(query.get(name)) for name in _FILTERS),
+            "filter_count": count_filters(query, _FILTERS),
         },
         is_from_index=True,
     )

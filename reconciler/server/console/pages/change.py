@@ -42,7 +42,7 @@ def build_page(page: PageRequest) -> PageContent:
     request = page.request
     change = page.index.by_change.get(request.path_params["key"])
     if change is None:
-        return PageContent("change_gone.html", {"key": request.path_params["key"]}, HTTPStatus.GONE)
+        return _build_gone_page(page)
     variant = select_variant(change, request.query_params.get("variant", ""), request.query_params.get("target", ""))
     member = select_member(variant, request.query_params.get("target", ""))
     position = change.members.index(member)
@@ -68,11 +68,15 @@ def build_page(page: PageRequest) -> PageContent:
     )
 
 
+def _build_gone_page(page: PageRequest) -> PageContent:
+    return PageContent("change_gone.html", {"key": page.request.path_params["key"]}, HTTPStatus.GONE)
+
+
 def build_targets_page(page: PageRequest) -> PageContent:
     """Build the page with all targets of a change."""
     change = page.index.by_change.get(page.request.path_params["key"])
     if change is None:
-        return PageContent("change_gone.html", {"key": page.request.path_params["key"]}, HTTPStatus.GONE)
+        return _build_gone_page(page)
     rows = [(variant, member) for variant in change.variants for member in variant.members]
     values = {"change": change, "listing": list_page(rows, page.request.query_params)}
     return PageContent("change_targets.html", values, is_from_index=True)

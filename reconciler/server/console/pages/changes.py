@@ -10,7 +10,7 @@ from starlette.datastructures import QueryParams
 from reconciler.krm.selectors import parse_label_query
 from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, ReviewChange
 from reconciler.output.fleet.risk import RISK_LEVELS
-from reconciler.server.console.listing import check_selector, list_page, read_choice, read_text
+from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 
 SORT_KEYS: Mapping[str, Callable[[ReviewChange], object]] = {
@@ -38,7 +38,7 @@ def build_page(page: PageRequest) -> PageContent:
             "sorts": tuple(SORT_KEYS),
             "sort": sort,
             "selector_error": error,
-            "filter_count": sum(bool(query.get(name)) for name in ("state", "risk", "target", "q")),
+            "filter_count": count_filters(query, ("state", "risk", "target", "q")),
         },
         is_from_index=True,
     )

@@ -14,7 +14,7 @@ from reconciler.output.findings.excerpts import Excerpt, build_excerpt
 from reconciler.reconcile.codes import ALL_CODES
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.server.console.finding_groups import group_findings
-from reconciler.server.console.listing import list_page, read_choice, read_text
+from reconciler.server.console.listing import count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.missing import build_missing_page
 
@@ -32,7 +32,7 @@ def build_list_page(page: PageRequest) -> PageContent:
             "severities": SEVERITIES,
             "severity_counts": Counter(finding.severity.value for finding in index.findings),
             "codes": sorted({finding.code for finding in index.findings}),
-            "filter_count": sum(bool(query.get(name)) for name in ("severity", "code", "q")),
+            "filter_count": count_filters(query, ("severity", "code", "q")),
         },
         is_from_index=True,
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import FleetIndex, TargetEntry
+from reconciler.output.fleet.model import BLOCKED_STATES, FleetIndex, TargetEntry
 from reconciler.planning.lifecycle.open_drafts import PackageState
 from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.page import PageContent, PageRequest
@@ -15,7 +15,6 @@ from reconciler.service.health import evaluate_health
 
 MAX_ROWS = 10
 _WAITING_STATES: tuple[PackageState, ...] = ("draft", "edited", "proposed", "removal")
-_BLOCKED_STATES: tuple[PackageState, ...] = ("blocked", "held")
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,6 @@ def build_page(page: PageRequest) -> PageContent:
             "labels": labels,
             "label": label,
             "health": build_health_rows(index, label)[:MAX_ROWS],
-            "blocked_count": sum(index.state_counts.get(state, 0) for state in _BLOCKED_STATES),
             "draft_count": sum(index.state_counts.get(state, 0) for state in _WAITING_STATES),
         },
         is_from_index=True,
@@ -87,5 +85,5 @@ def build_health_rows(index: FleetIndex, label: str) -> list[HealthRow]:
 
 def _count_states(counts: Mapping[str, int]) -> tuple[int, int, int]:
     waiting = sum(counts.get(state, 0) for state in _WAITING_STATES)
-    blocked = sum(counts.get(state, 0) for state in _BLOCKED_STATES)
+    blocked = sum(counts.get(state, 0) for state in BLOCKED_STATES)
     return sum(counts.values()) - waiting - blocked, waiting, blocked

@@ -1,4 +1,4 @@
-"""The page for an object that the fleet does not contain."""
+"""The pages for an object that the fleet does not contain, and for an action that is not possible."""
 
 from __future__ import annotations
 
@@ -10,3 +10,8 @@ from reconciler.server.console.page import PageContent
 def build_missing_page(kind: str, name: str) -> PageContent:
     """Build the page for an object of this kind, such as "target"."""
     return PageContent("missing.html", {"kind": kind, "name": name}, HTTPStatus.NOT_FOUND)
+
+
+def build_refusal_page(title: str, message: str, status: HTTPStatus = HTTPStatus.CONFLICT) -> PageContent:
+    """Build the page for an action that is not possible."""
+    return PageContent("review_error.html", {"title": title, "message": message}, status)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from reconciler.git.errors import GitError
 from reconciler.inspect.package_content import PackageMissingError, PublishedPackage
 from reconciler.output.report.explanations import build_explanation
@@ -15,9 +13,10 @@ from reconciler.review.permissions import PackageScope
 from reconciler.server.console.forms import Form
 from reconciler.server.console.listing import is_number, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
-from reconciler.server.console.pages.missing import build_missing_page
+from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
 from reconciler.server.console.urls import build_package_url
 
+_NOT_RESTORED = "The revision cannot be restored"
 _VIEWS = ("resources", "fields", "values", "history", "files")
 
 
@@ -74,21 +73,18 @@ def restore(page: PageRequest, form: Form) -> PageContent | Redirect:
     if scope is None or not session.permissions.can_read(scope):
         return build_missing_page("package", f"{name}/{package}")
     if context.state.is_read_only:
-        return _build_refusal("This process is a read-only standby. Restore the revision in the process that writes.")
+        return build_refusal_page(
+            _NOT_RESTORED, "This process is a read-only standby. Restore the revision in the process that writes."
+        )
     # The draft itself has a low risk. The approval checks the risk of its content.
     if refusal := session.permissions.find_refusal(scope, "low"):
-        return _build_refusal(refusal.message)
+        return build_refusal_page(_NOT_RESTORED, refusal.message)
     try:
         with repository_boundary(f"restoring {name}/{package}"):
             context.restorer.restore(name, package, int(number) if is_number(number) else 0, session.person)
     except (ReviewRequestError, UnknownTargetError) as error:
-        return _build_refusal(str(error))
+        return build_refusal_page(_NOT_RESTORED, str(error))
     except GitError as error:
         log_if_internal(error)
-        return _build_refusal(error.full_message)
+        return build_refusal_page(_NOT_RESTORED, error.full_message)
     return Redirect(build_package_url(name, package, restored=number))
-
-
-def _build_refusal(message: str) -> PageContent:
-    values = {"title": "The revision cannot be restored", "message": message}
-    return PageContent("review_error.html", values, HTTPStatus.CONFLICT)

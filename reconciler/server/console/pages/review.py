@@ -23,19 +23,21 @@ from reconciler.review.confirmations import (
 from reconciler.review.jobs import Submission
 from reconciler.review.stages import StageProgress, find_stage, list_progress, list_unpublished
 from reconciler.server.console.forms import Form
+from reconciler.server.console.listing import is_number
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
-from reconciler.server.console.pages.missing import build_missing_page
+from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
 from reconciler.server.request_ids import read_request_id
 
 _VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
 _KEY_BYTES = 16
-_MAX_COUNT_CHARACTERS = 9
+_REFUSED = "The action is not possible"
+_READ_ONLY = "This process is a read-only standby. Review the change in the console of the process that writes."
 
 
 def create_confirmation(page: PageRequest, form: Form) -> PageContent | Redirect:
     """Store the selected drafts, and show what the action will do."""
     if page.context.state.is_read_only:
-        return _build_read_only_page()
+        return build_refusal_page(_REFUSED, _READ_ONLY)
     verb = next((verb for verb in _VERBS if verb == form.get("verb")), None)
     if verb is None:
         raise HTTPException(HTTPStatus.BAD_REQUEST)
@@ -44,7 +46,7 @@ def create_confirmation(page: PageRequest, form: Form) -> PageContent | Redirect
             page.whole_index, page.session.person, page.session.permissions, _read_request(page, form, verb)
         )
     except ReviewRequestError as error:
-        return _build_error_page(error)
+        return build_refusal_page(_REFUSED, str(error))
     return Redirect(f"/confirmations/{confirmation.id}")
 
 
@@ -98,20 +100,7 @@ def _find_confirmation(page: PageRequest) -> Confirmation | None:
 
 def _build_expired_page() -> PageContent:
     message = "The confirmation has expired, or it belongs to another person. Review the change again."
-    return PageContent(
-        "review_error.html", {"title": "The action cannot be confirmed", "message": message}, HTTPStatus.GONE
-    )
-
-
-def _build_read_only_page() -> PageContent:
-    message = "This process is a read-only standby. Review the change in the console of the process that writes."
-    values = {"title": "The action is not possible", "message": message}
-    return PageContent("review_error.html", values, HTTPStatus.CONFLICT)
-
-
-def _build_error_page(error: ReviewRequestError) -> PageContent:
-    values = {"title": "The action is not possible", "message": str(error)}
-    return PageContent("review_error.html", values, HTTPStatus.CONFLICT)
+    return build_refusal_page("The action cannot be confirmed", message, HTTPStatus.GONE)
 
 
 def _build_confirmation_page(
@@ -176,7 +165,7 @@ def submit(page: PageRequest, form: Form) -> PageContent | Redirect:
     submission = Submission(
         page.request.path_params["id"],
         form.get("reason"),
-        int(count) if count.isdecimal() and len(count) < _MAX_COUNT_CHARACTERS else None,
+        int(count) if is_number(count) else None,
         form.get("key"),
         read_request_id(page.request),
     )
@@ -210,5 +199,5 @@ def retry(page: PageRequest, _form: Form) -> PageContent | Redirect:
             page.request.path_params["id"], request_id, page.whole_index, session.person, session.permissions
         )
     except ReviewRequestError as error:
-        return _build_error_page(error)
+        return build_refusal_page(_REFUSED, str(error))
     return Redirect(f"/jobs/{job.id}")

@@ -10,7 +10,7 @@ from reconciler.krm.selectors import parse_label_query
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import FleetIndex, PackageRow, TargetEntry
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
-from reconciler.server.console.listing import check_selector, list_page, read_choice, read_text
+from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.missing import build_missing_page
 
@@ -45,7 +45,7 @@ def build_list_page(page: PageRequest) -> PageContent:
             "selector_error": error,
             "columns": columns_page,
             "matrix": build_matrix(listing.items, columns_page.items) if view == "matrix" else (),
-            "filter_count": sum(bool(query.get(name)) for name in ("q", "labels", "state")),
+            "filter_count": count_filters(query, ("q", "labels", "state")),
         },
         is_from_index=True,
     )

@@ -53,6 +53,13 @@ def test_removed_resources_come_first_and_files_without_effect_last() -> None:
     ]
 
 
+def test_a_kptfile_with_changed_functions_has_an_effect() -> None:
+    kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: a\npipeline:\n  mutators:\n  - image: {}\n"
+    (diff,) = build({"Kptfile": kptfile.format("set-labels")}, {"Kptfile": kptfile.format("set-namespace")})
+
+    assert not diff.is_noise
+
+
 def test_a_resource_that_moves_to_another_file_has_only_its_changed_lines() -> None:
     diff, *others = build(
         {"all.yaml": f"{config_map('a', '1')}---\n{config_map('b', '1')}"},
