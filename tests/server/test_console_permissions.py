@@ -16,7 +16,7 @@ from reconciler.output.fleet.model import FleetIndex
 from reconciler.review.permissions import Permissions, Role, RoleRule
 from reconciler.server.api.routes import create_api_routes
 from reconciler.server.console.events import EVENTS_PATH
-from reconciler.server.console.pages.findings import group_findings
+from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.people import Session
 from reconciler.server.console.routes import create_console_routes
 from reconciler.server.rate_limit import RateLimit

@@ -33,11 +33,14 @@ from reconciler.review.job_results import ReviewJobResult, build_job_result
 from reconciler.server.api.paging import read_page
 from reconciler.server.api.problems import ApiError
 from reconciler.server.console.context import ConsoleContext
+from reconciler.server.console.filters import (
+    SEVERITIES,
+    filter_activity,
+    filter_changes,
+    filter_findings,
+    filter_targets,
+)
 from reconciler.server.console.listing import check_selector
-from reconciler.server.console.pages.activity import filter_activity
-from reconciler.server.console.pages.changes import filter_changes
-from reconciler.server.console.pages.findings import SEVERITIES, filter_findings
-from reconciler.server.console.pages.targets import filter_targets
 from reconciler.server.console.people import Session
 
 PREFIX = "/api/v1"

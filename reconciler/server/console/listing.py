@@ -1,4 +1,4 @@
-"""Filters, sorting and pages of lists. The query parameters of a URL contain the whole state of a list."""
+"""The pages and URL parameters of lists. The query parameters of a URL contain the whole state of a list."""
 
 from __future__ import annotations
 

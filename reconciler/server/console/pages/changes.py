@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
-from starlette.datastructures import QueryParams
-
-from reconciler.krm.selectors import parse_label_query
-from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, ReviewChange
+from reconciler.output.fleet.model import CHANGE_STATES, ReviewChange
 from reconciler.output.fleet.risk import RISK_LEVELS
+from reconciler.server.console.filters import filter_changes
 from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 
@@ -42,24 +40,3 @@ def build_page(page: PageRequest) -> PageContent:
         },
         is_from_index=True,
     )
-
-
-def filter_changes(index: FleetIndex, query: QueryParams, selector: str) -> Iterable[ReviewChange]:
-    """Yield the changes that match the query parameters `state`, `risk` and `q`, and the selector of targets."""
-    state = read_choice(query, "state", CHANGE_STATES)
-    level = read_choice(query, "risk", RISK_LEVELS)
-    text = read_text(query, "q").lower()
-    targets = _select_targets(index, selector) if selector else frozenset()
-    for change in index.changes:
-        if (
-            (not state or any(member.state == state for member in change.members))
-            and (not level or change.level == level)
-            and (not text or text in f"{change.title} {change.owner}".lower())
-            and (not selector or any(member.target in targets for member in change.members))
-        ):
-            yield change
-
-
-def _select_targets(index: FleetIndex, selector: str) -> frozenset[str]:
-    matches = parse_label_query(selector).matches
-    return frozenset(target.name for target in index.targets if matches(target.labels))

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-
-from starlette.datastructures import QueryParams
 
 from reconciler.git.errors import GitError
-from reconciler.krm.findings import Finding, Severity, SourceLocation
+from reconciler.krm.findings import SourceLocation
 from reconciler.output.findings.code_scanning import SCOPE_EFFECTS
 from reconciler.output.findings.excerpts import Excerpt, build_excerpt
 from reconciler.reconcile.codes import ALL_CODES
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.server.console.filters import SEVERITIES, filter_findings
 from reconciler.server.console.finding_groups import group_findings
-from reconciler.server.console.listing import count_filters, list_page, read_choice, read_text
+from reconciler.server.console.listing import count_filters, list_page
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.missing import build_missing_page
-
-SEVERITIES: Sequence[str] = tuple(severity.value for severity in Severity)
 
 
 def build_list_page(page: PageRequest) -> PageContent:
@@ -71,19 +67,3 @@ def _read_excerpt(page: PageRequest, location: SourceLocation) -> Excerpt | None
         log_if_internal(error)
         return Excerpt(reason=f"The file cannot be read: {error.message}")
     return build_excerpt(content, location.line) if content is not None else None
-
-
-def filter_findings(findings: Iterable[Finding], query: QueryParams) -> Iterator[Finding]:
-    """Yield the findings that match the query parameters `severity`, `code` and `q`."""
-    severity = read_choice(query, "severity", SEVERITIES)
-    code, text = read_text(query, "code"), read_text(query, "q").lower()
-    for finding in findings:
-        if severity not in ("", finding.severity.value) or code not in ("", finding.code):
-            continue
-        if not text or text in _format_content(finding):
-            yield finding
-
-
-def _format_content(finding: Finding) -> str:
-    location = finding.location
-    return f"{finding.message} {location.object} {location.package} {location.file}".lower()

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 
 from starlette.datastructures import QueryParams
 
-from reconciler.krm.selectors import parse_label_query
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import FleetIndex, PackageRow, TargetEntry
+from reconciler.output.fleet.model import PackageRow, TargetEntry
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
+from reconciler.server.console.filters import filter_targets
 from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.missing import build_missing_page
@@ -49,17 +49,6 @@ def build_list_page(page: PageRequest) -> PageContent:
         },
         is_from_index=True,
     )
-
-
-def filter_targets(index: FleetIndex, query: QueryParams, selector: str) -> Iterable[TargetEntry]:
-    """Yield the targets that match the query parameters `q` and `state`, and the label selector."""
-    text = read_text(query, "q").lower()
-    state = read_choice(query, "state", PACKAGE_STATES)
-    matches = parse_label_query(selector).matches
-    for target in index.targets:
-        has_text = not text or text in target.name.lower()
-        if has_text and (not state or state in target.state_counts) and matches(target.labels):
-            yield target
 
 
 def list_columns(targets: Iterable[TargetEntry]) -> Sequence[str]:
