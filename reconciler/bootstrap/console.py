@@ -63,8 +63,8 @@ class Console:
             state=state,
             index_thread=index_thread,
             authenticator=authenticator,
-            contents=build_content_reader(settings, config, indexer),
-            packages=build_package_reader(settings, config, indexer),
+            contents=DraftContentReader(indexer),
+            packages=PackageContentReader(indexer),
             explainer=ValueExplainer(command_options),
             confirmations=reviews.confirmations,
             jobs=reviews.jobs,
@@ -127,16 +127,6 @@ def build_console(
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:
     """Build the indexer of the console. It reads only the mirrors in the cache, and contacts no remote."""
     return FleetIndexer(partial(_open_reader, settings, config))
-
-
-def build_content_reader(settings: Settings, config: str, indexer: FleetIndexer) -> DraftContentReader:
-    """Build the reader of draft contents. It reads only the mirrors in the cache, and contacts no remote."""
-    return DraftContentReader(partial(_open_reader, settings, config), indexer.find_target)
-
-
-def build_package_reader(settings: Settings, config: str, indexer: FleetIndexer) -> PackageContentReader:
-    """Build the reader of published packages. It reads only the mirrors in the cache, and contacts no remote."""
-    return PackageContentReader(partial(_open_reader, settings, config), indexer.find_target)
 
 
 @contextmanager

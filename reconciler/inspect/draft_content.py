@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from threading import Lock
 
+from reconciler.inspect.fleet_index import FleetIndexer
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import DraftMember
 from reconciler.output.fleet.resource_diffs import ResourceDiff, build_resource_diffs
-from reconciler.planning.model.targets import Target
-from reconciler.reconcile.remotes.targets import DraftReader
 
 _KEPT_CONTENTS = 64
 
@@ -32,17 +29,11 @@ class DraftContentReader:
     """Reads contents of drafts. Threads can share the object: one thread reads, and the others wait.
 
     Args:
-        open_reader: Opens a reader of these repositories, by URL, at the state of their last fetch.
-        find_target: Returns the target with this name.
+        indexer: Opens the target of the draft.
     """
 
-    def __init__(
-        self,
-        open_reader: Callable[[frozenset[str]], AbstractContextManager[DraftReader]],
-        find_target: Callable[[str], Target | None],
-    ) -> None:
-        self._open_reader = open_reader
-        self._find_target = find_target
+    def __init__(self, indexer: FleetIndexer) -> None:
+        self._indexer = indexer
         self._lock = Lock()
         self._kept: OrderedDict[tuple[str, str, str, str], DraftContent] = OrderedDict()
 
@@ -62,12 +53,11 @@ class DraftContentReader:
         return content
 
     def _read(self, member: DraftMember) -> DraftContent:
-        target = self._find_target(member.target)
-        if target is None:
-            raise DraftMovedError
-        with self._open_reader(frozenset({target.url})) as reader:
-            drafts = reader.read_target(target).drafts
-            draft = next((draft for draft in drafts if draft.branch == member.branch), None)
+        with self._indexer.open_target(member.target) as found:
+            if found is None:
+                raise DraftMovedError
+            reader, target = found
+            draft = next((draft for draft in target.drafts if draft.branch == member.branch), None)
             if draft is None or (draft.head, draft.published_head) != (member.head, member.published_head):
                 raise DraftMovedError
             details = reader.read_draft_details(draft, frozenset({member.package}), should_read_files=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.errors import GitError
@@ -60,7 +60,7 @@ class _KnownTarget:
 
 
 class FleetIndexer:
-    """Builds an index after each pass.
+    """Builds an index after each pass, and opens the targets of the last index.
 
     Args:
         open_reader: Opens a reader of these repositories, by URL, at the state of their last fetch.
@@ -99,9 +99,19 @@ class FleetIndexer:
             self._number, observed.completed_at, observed.config, entries, observed.findings, observed.rollouts
         )  # fmt: skip
 
-    def find_target(self, name: str) -> Target | None:
-        """Return the target with this name from the last update."""
-        return next((known.target for known in self._known.values() if known.target.name == name), None)
+    @contextmanager
+    def open_target(self, name: str) -> Iterator[tuple[DraftReader, OpenTarget] | None]:
+        """Open the target with this name from the last update, with its reader. The value is None if there is none.
+
+        Raises:
+            GitError: The repository cannot be opened.
+        """
+        target = next((known.target for known in self._known.values() if known.target.name == name), None)
+        if target is None:
+            yield None
+            return
+        with self._open_reader(frozenset({target.url})) as reader:
+            yield reader, reader.read_target(target)
 
     def _keep_targets(self, observed: ObservedPass, reader: DraftReader) -> dict[ObjectKey, _KnownTarget]:
         """Return the targets whose refs have not moved, and the targets that the pass could not read."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.catalog.files import FileTree
+from reconciler.inspect.fleet_index import FleetIndexer
 from reconciler.inspect.publications import read_publication
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.lazy_dataclasses import dataclass, field
@@ -16,9 +16,7 @@ from reconciler.output.fleet.publications import Publication
 from reconciler.output.json_data import mask_secrets
 from reconciler.output.text import format_object
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages, parse_package_status
-from reconciler.planning.model.targets import Target
 from reconciler.reconcile.remotes.repository import Remote
-from reconciler.reconcile.remotes.targets import DraftReader
 
 
 @dataclass(frozen=True)
@@ -61,17 +59,11 @@ class PackageContentReader:
     """Reads published packages.
 
     Args:
-        open_reader: Opens a reader of these repositories, by URL, at the state of their last fetch.
-        find_target: Returns the target with this name.
+        indexer: Opens the target of the package.
     """
 
-    def __init__(
-        self,
-        open_reader: Callable[[frozenset[str]], AbstractContextManager[DraftReader]],
-        find_target: Callable[[str], Target | None],
-    ) -> None:
-        self._open_reader = open_reader
-        self._find_target = find_target
+    def __init__(self, indexer: FleetIndexer) -> None:
+        self._indexer = indexer
 
     def read(self, target_name: str, package: str) -> PublishedPackage:
         """Return a package.
@@ -80,17 +72,15 @@ class PackageContentReader:
             PackageMissingError: The target or the package does not exist any more.
             GitError: The repository cannot be read.
         """
-        target = self._find_target(target_name)
-        if target is None:
-            raise PackageMissingError(f"there is no target {target_name}")
-        with self._open_reader(frozenset({target.url})) as reader:
-            open_target = reader.read_target(target)
-            snapshot = open_target.snapshot
-            packages = list_target_packages(snapshot, open_target.drafts) if snapshot else ()
-            found = next((candidate for candidate in packages if candidate.package == package), None)
+        with self._indexer.open_target(target_name) as found:
             if found is None:
-                raise PackageMissingError(open_target.error or f"{target_name} has no package {package}")
-            return _read_package(found, reader.get_remote(target))
+                raise PackageMissingError(f"there is no target {target_name}")
+            reader, target = found
+            packages = list_target_packages(target.snapshot, target.drafts) if target.snapshot else ()
+            target_package = next((candidate for candidate in packages if candidate.package == package), None)
+            if target_package is None:
+                raise PackageMissingError(target.error or f"{target_name} has no package {package}")
+            return _read_package(target_package, reader.get_remote(target.target))
 
 
 def _read_package(package: TargetPackage, remote: Remote) -> PublishedPackage:

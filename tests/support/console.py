@@ -12,6 +12,8 @@ import httpx
 
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
 from reconciler.bootstrap.console_reviews import build_role_rules
+from reconciler.inspect.draft_content import DraftContentReader
+from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.jobs import ReviewJobs
@@ -64,8 +66,8 @@ class ConsoleClient:
             state=ServiceState(),
             index_thread=index_thread,
             authenticator=LocalAuthenticator(ADA),
-            contents=world.create_content_reader(indexer),
-            packages=world.create_package_reader(indexer),
+            contents=DraftContentReader(indexer),
+            packages=PackageContentReader(indexer),
             explainer=ValueExplainer(world.command_options),
             confirmations=confirmations,
             jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),

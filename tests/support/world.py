@@ -13,21 +13,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, Self
 
-from reconciler.bootstrap.console import (
-    build_content_reader,
-    build_fleet_indexer,
-    build_package_reader,
-    observe_pass,
-)
+from reconciler.bootstrap.console import build_fleet_indexer, observe_pass
 from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import ConsoleReviews, build_console_reviews
 from reconciler.bootstrap.publishers import build_dry_run_publisher, build_push_publisher, read_summary
 from reconciler.bootstrap.services import build_services
 from reconciler.git.errors import GitError
 from reconciler.git.push_outcomes import PushOutcome, PushReport, PushUnit
-from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
-from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.report import read_fleet
 from reconciler.inspect.validate import validate
 from reconciler.krm.findings import Finding
@@ -378,17 +371,9 @@ class World:
         """Return an indexer that reads the cache of this fleet, as a thread of the service does."""
         return build_fleet_indexer(self._read_settings(), self.source)
 
-    def create_content_reader(self, indexer: FleetIndexer) -> DraftContentReader:
-        """Return a reader of draft contents that reads the cache of this fleet."""
-        return build_content_reader(self._read_settings(), self.source, indexer)
-
     def create_config_pages(self) -> ConfigPages:
         """Return the config as the console of this fleet shows it."""
         return build_config_pages(self._read_settings(), self.source)
-
-    def create_package_reader(self, indexer: FleetIndexer) -> PackageContentReader:
-        """Return a reader of published packages that reads the cache of this fleet."""
-        return build_package_reader(self._read_settings(), self.source, indexer)
 
     def report(self) -> FleetReport:
         """Return the report of the fleet, read by a new process."""
