@@ -144,7 +144,7 @@ class FixedSession:
     def __init__(self, session: Session | None) -> None:
         self._session = session
 
-    def authenticate(self, _request: object) -> Session | None:
+    def authenticate(self, _request: object, *, extends_session: bool = True) -> Session | None:
         return self._session
 
 

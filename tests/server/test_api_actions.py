@@ -65,7 +65,7 @@ def list_states(job: dict[str, Any]) -> dict[str, str]:
 
 def sign_in(console: ConsoleClient, rule: RoleRule) -> None:
     class Fixed:
-        def authenticate(self, _request: object) -> Session:
+        def authenticate(self, _request: object, *, extends_session: bool = True) -> Session:
             return Session(ADA, Permissions((rule,)))
 
     console.context = replace(console.context, authenticator=Fixed())
@@ -200,7 +200,7 @@ def test_the_job_of_another_person_is_not_shown(console: ConsoleClient) -> None:
     other = replace(ADA, email="luis@example.com")
 
     class Fixed:
-        def authenticate(self, _request: object) -> Session:
+        def authenticate(self, _request: object, *, extends_session: bool = True) -> Session:
             return Session(other, Permissions((RoleRule("reviewer"),)))
 
     console.context = replace(console.context, authenticator=Fixed())

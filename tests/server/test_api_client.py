@@ -27,7 +27,7 @@ TOKEN = "rcr_token-of-a-program"
 
 
 class TokenSession:
-    def authenticate(self, request: object) -> Session | None:
+    def authenticate(self, request: object, *, extends_session: bool = True) -> Session | None:
         headers = getattr(request, "headers", {})
         is_known = headers.get("authorization") == f"Bearer {TOKEN}"
         return Session(ADA, Permissions((RoleRule("viewer"),)), mode="token") if is_known else None

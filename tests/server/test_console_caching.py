@@ -62,7 +62,7 @@ class FixedSession:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    def authenticate(self, _request: object) -> Session:
+    def authenticate(self, _request: object, *, extends_session: bool = True) -> Session:
         return self._session
 
 

@@ -233,6 +233,29 @@ def test_keys_of_a_change(tab: Tab, served: ServedConsole) -> None:
     assert list_errors(tab) == []
 
 
+FAST_CLOCK = """
+const realInterval = setInterval, realNow = Date.now;
+window.setInterval = (run, milliseconds) => realInterval(run, milliseconds / 300);
+Date.now = () => realNow() * 300;
+"""
+
+
+def test_without_a_stream_the_page_requests_new_data_and_tries_to_connect_again(
+    tab: Tab, served: ServedConsole
+) -> None:
+    served.unavailable_paths.add("/events")
+    with tab.run_before_pages(FAST_CLOCK):
+        tab.open(f"{served.url}/targets?q=new-4")
+        tab.wait(lambda: tab.find(By.ID, "offline")[0].is_displayed())
+        add_targets(served.client, [create_target("new-4", {}, create_row("new-4", "web"))], ())
+        tab.wait(lambda: "1 to 1 of 1 target" in get_text(tab))
+        served.unavailable_paths.clear()
+        tab.wait(lambda: not tab.find(By.ID, "offline")[0].is_displayed())
+    tab.open("about:blank")
+
+    assert [message for message in tab.log() if "/events" not in message] == []
+
+
 def test_a_location_can_be_copied(tab: Tab, served: ServedConsole) -> None:
     tab.allow_clipboard(served.url)
     tab.open(f"{served.url}/findings?q=zone")

@@ -207,7 +207,7 @@ def test_a_finding_has_the_description_of_its_code_and_its_lines(console: Consol
 
 def test_lines_of_the_config_are_only_for_people_who_read_everything(console: ConsoleClient) -> None:
     class Fixed:
-        def authenticate(self, _request: object) -> Session:
+        def authenticate(self, _request: object, *, extends_session: bool = True) -> Session:
             return Session(ADA, Permissions((RoleRule("viewer", targets=LabelSelector((("region", "north"),))),)))
 
     context = console.context

@@ -107,7 +107,7 @@ def test_a_person_without_permission_restores_nothing(rule: RoleRule, status: in
     session = Session(ADA, Permissions((rule,)))
 
     class Fixed:
-        def authenticate(self, _request: object) -> Session:
+        def authenticate(self, _request: object, *, extends_session: bool = True) -> Session:
             return session
 
     console.context = replace(console.context, authenticator=Fixed())

@@ -38,7 +38,7 @@ def test_a_person_who_reads_no_target_of_a_rollout_does_not_see_it(console: Cons
     session = Session(ADA, Permissions((RoleRule("viewer", targets=LabelSelector((("ring", "late"),))),)))
 
     class Fixed:
-        def authenticate(self, _request: object) -> Session:
+        def authenticate(self, _request: object, *, extends_session: bool = True) -> Session:
             return session
 
     console.context = replace(console.context, authenticator=Fixed())

@@ -62,6 +62,13 @@ class Tab:
         """Run the scripts of later pages, or do not run them."""
         self._call("Emulation.setScriptExecutionDisabled", value=not enabled)
 
+    @contextmanager
+    def run_before_pages(self, script: str) -> Iterator[None]:
+        """Run a script in each page that is opened in the `with` block, before the scripts of the page."""
+        added = self._call("Page.addScriptToEvaluateOnNewDocument", source=script)
+        yield
+        self._call("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+
     def wait(self, condition: Callable[[], object], seconds: float = 10.0) -> None:
         """Wait until a condition is true. An element that the page replaces meanwhile is not an error."""
         wait = WebDriverWait(self._driver, seconds, _POLL_SECONDS, (StaleElementReferenceException,))

@@ -154,7 +154,7 @@ def sign_in(console: ConsoleClient, session: Session) -> None:
     """Let all requests have this session."""
 
     class Fixed:
-        def authenticate(self, _request: object) -> Session:
+        def authenticate(self, _request: object, *, extends_session: bool = True) -> Session:
             return session
 
     console.context = replace(console.context, authenticator=Fixed())

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from structlog.testing import capture_logs
 
@@ -36,17 +37,20 @@ class ServedConsole:
     Attributes:
         client: The console without a browser.
         paths: The method and the path of each request, in order.
+        unavailable_paths: The paths whose responses have the status 503.
     """
 
     def __init__(self, client: ConsoleClient) -> None:
         self.client = client
         self.paths: list[str] = []
+        self.unavailable_paths: set[str] = set()
         self.url = ""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Record a request, and process it."""
         self.paths.append(f"{scope['method']} {scope['path']}")
-        app: ASGIApp = self.client.app
+        is_unavailable = scope["path"] in self.unavailable_paths
+        app: ASGIApp = PlainTextResponse("", 503) if is_unavailable else self.client.app
         await app(scope, receive, send)
 
     def find_change(self, title: str) -> str:

@@ -22,8 +22,11 @@ class CombinedAuthenticator:
     tokens: Authenticator | None
     others: tuple[Authenticator, ...]
 
-    def authenticate(self, request: Request) -> Session | None:
+    def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session. Return None if the request identifies no person and no program."""
         if read_access_token(request):
             return self.tokens.authenticate(request) if self.tokens else None
-        return next((session for other in self.others if (session := other.authenticate(request))), None)
+        for other in self.others:
+            if session := other.authenticate(request, extends_session=extends_session):
+                return session
+        return None

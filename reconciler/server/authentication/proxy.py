@@ -51,7 +51,7 @@ class ProxyAuthenticator:
         self._secrets = secrets
         self._find_permissions = find_permissions
 
-    def authenticate(self, request: Request) -> Session | None:
+    def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session of the person. Return None if the request has no valid headers of a trusted proxy."""
         if not (is_from_trusted_proxy(request.scope) and self._has_secret(request)):
             return None

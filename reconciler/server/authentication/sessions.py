@@ -87,14 +87,20 @@ class SessionStore:
             self._sessions[identifier] = _StoredSession(person, now, now)
         return identifier
 
-    def find(self, identifier: str) -> Reviewer | None:
-        """Return the person of a session, and record the use of the session. Return None if it does not exist."""
+    def find(self, identifier: str, *, extends_session: bool = True) -> Reviewer | None:
+        """Return the person of a session. Return None if it does not exist.
+
+        Args:
+            extends_session: Whether to record the use of the session, so that it expires later.
+        """
         now = self._clock()
         with self._lock:
-            session = self._sessions.pop(identifier, None)
+            session = self._sessions.get(identifier)
             if session is None or _has_expired(session, now):
                 return None
-            self._sessions[identifier] = replace(session, used_at=now)
+            if extends_session:
+                self._sessions[identifier] = replace(session, used_at=now)
+                self._sessions.move_to_end(identifier)
             return session.person
 
     def delete(self, identifier: str) -> None:
@@ -128,10 +134,10 @@ class SessionAuthenticator:
         self._issuer = issuer
         self._find_permissions = find_permissions
 
-    def authenticate(self, request: Request) -> Session | None:
+    def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session of the person. Return None if the request has no cookie of a current session."""
         identifier = self._cookie.read(request)
-        person = self._store.find(identifier) if identifier else None
+        person = self._store.find(identifier, extends_session=extends_session) if identifier else None
         if person is None or person.issuer != self._issuer:
             return None
         return Session(person, self._find_permissions(person), identifier, "oidc")

@@ -33,7 +33,7 @@ class TokenAuthenticator:
         self._file = file
         self._clock = clock
 
-    def authenticate(self, request: Request) -> Session | None:
+    def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session of the program. Return None if there is no valid token."""
         text, tokens = read_access_token(request), self._file.read()
         # The time of the search depends on the digest. It does not help to guess a token.

@@ -28,8 +28,8 @@ class EventFeed:
     """The data of one stream.
 
     Attributes:
-        is_open: Returns whether the stream continues. A stream ends when the console is disabled, gets other settings,
-            or stops.
+        is_open: Returns whether the stream continues. A stream ends when the session of its person ends, and when the
+            console is disabled, gets other settings, or stops.
         get_number: Returns the number of the newest index. None if no index is complete.
         get_index: Returns the part of the newest index that the person may read. It can take a long time.
     """

@@ -31,8 +31,12 @@ class Session:
 class Authenticator(Protocol):
     """Identifies the person who sends a request."""
 
-    def authenticate(self, request: Request) -> Session | None:
-        """Return the session. Return None if the person must first sign in."""
+    def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
+        """Return the session. Return None if the person must first sign in.
+
+        Args:
+            extends_session: Whether the request shows that the person is active. An open stream of events does not.
+        """
         ...
 
 
@@ -42,6 +46,6 @@ class LocalAuthenticator:
 
     person: Reviewer
 
-    def authenticate(self, _request: Request) -> Session | None:
+    def authenticate(self, _request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session of the person, who has all permissions."""
         return Session(self.person, ADMIN_PERMISSIONS)

@@ -37,6 +37,8 @@ from reconciler.server.console.sign_in import create_sign_in_routes
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
+# A script of a page sends this header if no person requested the page.
+_AUTOMATIC_HEADER = "x-automatic"
 
 _PAGES: Mapping[str, Page] = {
     "/": fleet.build_page,
@@ -64,12 +66,15 @@ _ACTIONS: Mapping[str, PageAction] = {
 }
 
 
-def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> list[Route]:
+def create_console_routes(
+    get_context: Callable[[], ConsoleContext | None], streams: EventStreams | None = None
+) -> list[Route]:
     """Return the routes of the console.
 
     Args:
         get_context: Returns the current data of the console. If it returns None, the console is disabled, and all its
             paths have the status 404.
+        streams: The streams of events. By default, new ones with the usual limits.
     """
     middleware = [Middleware(SecurityHeaders), COMPRESSION]
 
@@ -96,20 +101,25 @@ def create_console_routes(get_context: Callable[[], ConsoleContext | None]) -> l
         headers = {"Cache-Control": f"public, max-age={_STATIC_SECONDS}, immutable"}
         return Response(content[0], headers=headers, media_type=content[1])
 
-    streams = EventStreams()
+    event_streams = streams or EventStreams()
 
     async def open_events(request: Request) -> Response:
         context = _require_context(get_context)
         session = context.authenticator.authenticate(request)
         if session is None:
             raise HTTPException(HTTPStatus.UNAUTHORIZED)
-        permissions = session.permissions
+
+        def is_open() -> bool:
+            # The session ends with a sign-out, when it expires, and when the rights of the person change.
+            is_current = get_context() is context
+            return is_current and context.authenticator.authenticate(request, extends_session=False) == session
+
         feed = EventFeed(
-            is_open=lambda: get_context() is context,
+            is_open=is_open,
             get_number=lambda: context.index.number if context.index else None,
-            get_index=lambda: context.indexes.find(permissions),
+            get_index=lambda: context.indexes.find(session.permissions),
         )
-        return streams.open(request, feed)
+        return event_streams.open(request, feed)
 
     pages = [create_page_route(path, page) for path, page in _PAGES.items()]
     actions = [create_action_route(path, action) for path, action in _ACTIONS.items()]
@@ -132,7 +142,7 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
 
 def _open_page(request: Request, context: ConsoleContext) -> PageRequest | Response:
     """Return the request with its session and its index, or the response if there is no session, role or index."""
-    session = context.authenticator.authenticate(request)
+    session = context.authenticator.authenticate(request, extends_session=_AUTOMATIC_HEADER not in request.headers)
     if session is None:
         return respond_to_unauthenticated(request, context)
     if session.permissions.role is None:

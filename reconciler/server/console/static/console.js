@@ -24,6 +24,8 @@ async function refresh() {
   const focused = main().contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   await htmx.ajax("GET", location.pathname + location.search, {
     target: "#content", select: "#content", selectOOB: "#pass,#pages", swap: "outerHTML",
+    // The person can be away, so this request does not extend the session.
+    headers: { "X-Automatic": "1" },
   });
   if (focused) main().querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 }
@@ -35,15 +37,29 @@ function announce(view) {
   else refresh();
 }
 
+let offlineSince = null;
+function setLive(isLive) {
+  document.getElementById("offline").hidden = isLive;
+  offlineSince = isLive ? null : offlineSince ?? Date.now();
+}
+
 function openStream() {
   stream = new EventSource("/events");
   stream.addEventListener("view", (event) => {
-    document.getElementById("offline").hidden = true;
+    setLive(true);
     announce(JSON.parse(event.data).view);
   });
-  stream.onerror = () => { document.getElementById("offline").hidden = false };
-  stream.onopen = () => { document.getElementById("offline").hidden = true };
+  stream.onerror = () => setLive(false);
+  stream.onopen = () => setLive(true);
 }
+
+setInterval(() => {
+  if (offlineSince === null || document.hidden) return;
+  // After an error status, for example at the end of the session, the browser does not connect again.
+  if (stream?.readyState === EventSource.CLOSED) openStream();
+  // A request that fails leaves the page as it is, with its banner.
+  if (Date.now() - offlineSince >= 60000 && !isBusy()) refresh().catch(() => setLive(false));
+}, 30000);
 
 // Browsers open at most six connections to a host, so a hidden tab closes its stream.
 document.addEventListener("visibilitychange", () => {
