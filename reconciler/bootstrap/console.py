@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
 from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import build_console_reviews, build_stages
+from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.draft_content import DraftContentReader
@@ -18,6 +19,7 @@ from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.output.fleet.rollouts import list_rollouts
 from reconciler.reconcile.remotes.targets import DraftReader
+from reconciler.review.change_archive import ChangeArchive
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.console.context import ConsoleContext
 from reconciler.service.index_thread import IndexThread
@@ -55,7 +57,8 @@ class Console:
         reviews = build_console_reviews(settings, config, wake_pass, clock)
         authenticator, sign_in = build_authenticator(settings, reviews.find_permissions, sign_ins)
         indexer = build_fleet_indexer(settings, config)
-        self._index_thread = index_thread = IndexThread(indexer)
+        archive = ChangeArchive(get_cache_file(settings, "change_history"))
+        self._index_thread = index_thread = IndexThread(indexer, archive.update)
         self._clock = clock
         self._jobs = reviews.jobs
         self._is_started = False
@@ -72,6 +75,7 @@ class Console:
             wake_pass=wake_pass,
             csrf=sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
+            archive=archive,
             contact=settings.console.contact,
             sign_in=sign_in,
             clock=clock,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -33,10 +34,14 @@ class IndexThread:
         index: The newest index. None if no index is complete.
         progress: The progress of the current work. None if the thread waits for a pass.
         error: The reason why the last index could not be built. "" if it was built.
+
+    Args:
+        observe: Receives each index before pages show it.
     """
 
-    def __init__(self, indexer: FleetIndexer) -> None:
+    def __init__(self, indexer: FleetIndexer, observe: Callable[[FleetIndex], object] = lambda _index: None) -> None:
         self._indexer = indexer
+        self._observe = observe
         self._changed = threading.Condition()
         self._observed: ObservedPass | None = None
         self._is_stopping = False
@@ -79,7 +84,9 @@ class IndexThread:
         """Build the index for a pass now, in the thread of the caller."""
         try:
             with repository_boundary("the index of the console"):
-                self.index = self._indexer.update(observed, self._report_progress)
+                index = self._indexer.update(observed, self._report_progress)
+                self._observe(index)
+                self.index = index
             self.error = ""
         except GitError as error:
             log_if_internal(error)

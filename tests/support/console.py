@@ -15,6 +15,7 @@ from reconciler.bootstrap.console_reviews import build_role_rules
 from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
+from reconciler.review.change_archive import ChangeArchive
 from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
@@ -60,7 +61,8 @@ class ConsoleClient:
         self.requested_passes = 0
         self.sign_ins = SignInState(self._read_clock)
         indexer = world.create_indexer()
-        index_thread = IndexThread(indexer)
+        archive = ChangeArchive()
+        index_thread = IndexThread(indexer, archive.update)
         confirmations = ConfirmationStore(self._read_clock)
         self.context = ConsoleContext(
             state=ServiceState(),
@@ -75,6 +77,7 @@ class ConsoleClient:
             wake_pass=self._request_pass,
             csrf=self.sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
+            archive=archive,
             clock=self._read_clock,
             config=world.create_config_pages(),
         )

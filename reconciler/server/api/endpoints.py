@@ -28,6 +28,7 @@ from reconciler.output.fleet.results import (
     build_target_list,
 )
 from reconciler.output.fleet.risk import RISK_LEVELS
+from reconciler.output.text import format_count
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
 from reconciler.review.job_results import ReviewJobResult, build_job_result
 from reconciler.server.api.paging import read_page
@@ -113,7 +114,7 @@ def _list_changes(request: ApiRequest) -> CommandResult:
 def _get_change(request: ApiRequest) -> CommandResult:
     change = request.index.by_change.get(request.path["key"])
     if change is None:
-        raise _missing("change", request.path["key"], HTTPStatus.GONE)
+        raise _describe_past_change(request)
     return build_change_list(request.index, (change,), 1, has_details=True)
 
 
@@ -165,6 +166,21 @@ def _find_target(request: ApiRequest) -> TargetEntry:
 
 def _missing(kind: str, name: str, status: HTTPStatus = HTTPStatus.NOT_FOUND) -> ApiError:
     return ApiError(f"Unknown{kind.capitalize()}", f"there is no {kind} {name[:200]}", status)
+
+
+def _describe_past_change(request: ApiRequest) -> ApiError:
+    """Return the error for a change that is not open, with the outcomes of its drafts."""
+    key = request.path["key"]
+    past = request.context.archive.find(key, request.index, request.session.permissions)
+    if past is None:
+        return _missing("change", key, HTTPStatus.GONE)
+    outcomes = Counter(draft.outcome for draft in past.drafts)
+    counts = ", ".join(f"{format_count(count, 'draft')} {outcome}" for outcome, count in outcomes.items())
+    successors = sorted({draft.successor for draft in past.drafts if draft.successor in request.index.by_change})
+    return ApiError(
+        "UnknownChange", f"the change {key} ({past.title}) is not open any more: {counts}", HTTPStatus.GONE,
+        details={"supersededBy": successors} if successors else {},
+    )  # fmt: skip
 
 
 def _read_selector(query: QueryParams, name: str) -> str:

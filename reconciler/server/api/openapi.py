@@ -43,6 +43,7 @@ def build_openapi_document() -> dict[str, Any]:
         "properties": {
             "type": {"type": "string"}, "status": {"type": "integer"}, "title": {"type": "string"},
             "code": {"type": "string"}, "detail": {"type": "string"}, "nextStep": {"type": "string"},
+            "supersededBy": {"type": "array", "items": {"type": "string"}},
             "skipped": {"type": "array", "items": {"$ref": _SCHEMA_REF.format(model=ReviewJobItem.__name__)}},
         },
     }  # fmt: skip

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reconciler.inspect.package_content import PackageContentReader
     from reconciler.inspect.value_explainer import ValueExplainer
     from reconciler.output.fleet.model import FleetIndex
+    from reconciler.review.change_archive import ChangeArchive
     from reconciler.review.confirmations import ConfirmationStore
     from reconciler.review.jobs import ReviewJobs
     from reconciler.review.restore import Restorer
@@ -41,6 +42,7 @@ class ConsoleContext:
         wake_pass: Requests a pass.
         csrf: The tokens of forms.
         indexes: Returns the part of the newest index that a person may read.
+        archive: The history of changes that are not open any more.
         contact: How people can ask for a role.
         sign_in: Signs people in at a provider. None if the settings contain no provider.
         clock: Returns seconds since 1970.
@@ -60,6 +62,7 @@ class ConsoleContext:
     wake_pass: Callable[[], None]
     csrf: CsrfTokens
     indexes: RestrictedIndexes
+    archive: ChangeArchive
     contact: str = ""
     sign_in: SignIn | None = None
     clock: Callable[[], float] = time.time

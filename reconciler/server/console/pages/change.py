@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 
 from reconciler.git.errors import GitError
 from reconciler.inspect.draft_content import DraftMovedError
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.change_history import MAX_LINES, DraftOutcome, PastChange, PastDraft
 from reconciler.output.fleet.model import ChangeVariant, DraftMember, ReviewChange
 from reconciler.output.fleet.resource_diffs import ResourceDiff
 from reconciler.output.text import format_count
@@ -69,7 +72,44 @@ def build_page(page: PageRequest) -> PageContent:
 
 
 def _build_gone_page(page: PageRequest) -> PageContent:
-    return PageContent("change_gone.html", {"key": page.request.path_params["key"]}, HTTPStatus.GONE)
+    """Build the page of a change that is not open any more: what happened to its drafts."""
+    key, find = page.request.path_params["key"], page.context.archive.find
+    past = find(key, page.index, page.session.permissions)
+    successors = Counter(draft.successor for draft in past.drafts if draft.successor) if past else {}
+    return PageContent(
+        "change_gone.html",
+        {
+            "key": key,
+            "past": past,
+            "by_outcome": group_drafts(past.drafts) if past else {},
+            "listing": list_page(past.drafts, page.request.query_params) if past else None,
+            "successors": [
+                (other, count, compare_lines(past, page.index.by_change.get(other.key)) if past else None)
+                for successor, count in successors.items()
+                if (
+                    other := page.index.by_change.get(successor)
+                    or find(successor, page.index, page.session.permissions)
+                )
+            ],
+        },
+        HTTPStatus.GONE,
+    )
+
+
+def group_drafts(drafts: Iterable[PastDraft]) -> Mapping[DraftOutcome, Sequence[PastDraft]]:
+    """Return the drafts by their outcome."""
+    groups: dict[DraftOutcome, list[PastDraft]] = {}
+    for draft in drafts:
+        groups.setdefault(draft.outcome, []).append(draft)
+    return groups
+
+
+def compare_lines(past: PastChange, newer: ReviewChange | None) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the lines about the effects that only the past change has, and those that only the newer change has."""
+    if newer is None or not past.lines:
+        return (), ()
+    lines = newer.variants[0].content.changes.format_summary_lines(MAX_LINES)
+    return [line for line in past.lines if line not in lines], [line for line in lines if line not in past.lines]
 
 
 def build_targets_page(page: PageRequest) -> PageContent:
