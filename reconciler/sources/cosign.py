@@ -7,7 +7,6 @@ signed text, which names the digest of the first manifest, and an annotation of 
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -71,7 +70,7 @@ def parse_signatures(manifest: bytes) -> Iterator[CosignSignature]:
             continue
         try:
             signature = base64.b64decode(text, validate=True)
-        except binascii.Error:
+        except ValueError:
             continue
         certificate, log_entry = (str(annotations.get(name, "")) for name in _KEYLESS_ANNOTATIONS)
         yield CosignSignature(signature, digest, certificate, log_entry)

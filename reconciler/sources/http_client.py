@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from io import BytesIO
 from threading import Lock
 from urllib.parse import urlsplit
@@ -215,7 +216,8 @@ class HttpClient:
                     reason = f"it answered with the HTTP status {response.status_code}"
                     raise self._record_failure(host, _create_unreachable_error(host, reason), _read_wait(response))
                 yield response
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
+            # The last two types are about the URL of a redirect, or about a host name.
             # Do not chain the original exception, because it can contain the URL with a signature.
             raise self._record_failure(host, _create_unreachable_error(host, _describe(error))) from None
         self._failures.remove(host)
@@ -232,7 +234,9 @@ class HttpClient:
             if client is None:
                 timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
                 transport = CheckedTransport(_create_tls_context(tls), proxy)
-                client = httpx.Client(transport=transport, timeout=timeout, trust_env=False)
+                # A cookie can be a credential, and Repositories with other credentials use the same client.
+                cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+                client = httpx.Client(transport=transport, timeout=timeout, trust_env=False, cookies=cookies)
                 # Drop the clients with earlier contents of the same files. Other threads may still use them.
                 self._clients = {key: other for key, other in self._clients.items() if not tls.replaces(key[0])}
                 self._clients[tls, proxy] = client
@@ -301,7 +305,7 @@ def _create_unreachable_error(host: str, reason: str) -> SourceError:
     return SourceError(SourceCodes.SOURCE_UNREACHABLE.name, f"{host} cannot be reached: {reason}", should_retry=True)
 
 
-def _describe(error: httpx.HTTPError) -> str:
+def _describe(error: Exception) -> str:
     if isinstance(error, httpx.TimeoutException):
         return "it took too long to respond"
     text = " ".join(redact(str(error)).split())[:_MAX_ERROR_CHARACTERS]

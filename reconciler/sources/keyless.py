@@ -7,7 +7,6 @@ Sigstore are not contacted.
 from __future__ import annotations
 
 import base64
-import binascii
 import hashlib
 import json
 import ssl
@@ -93,7 +92,7 @@ def _build_bundle(signature: CosignSignature, payload: bytes) -> bytes | None:
             "inclusionPromise": {"signedEntryTimestamp": str(log_entry["SignedEntryTimestamp"])},
             "canonicalizedBody": str(entry["body"]),
         }
-    except (ValueError, TypeError, KeyError, RecursionError, binascii.Error):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None
     material = {
         "x509CertificateChain": {"certificates": [{"rawBytes": _encode(certificate)}]},

@@ -50,7 +50,7 @@ def select_bundle_manifests(descriptors: Sequence[object]) -> Iterator[str]:
         annotations = descriptor.get("annotations")
         predicate = annotations.get(_PREDICATE_ANNOTATION) if isinstance(annotations, dict) else None
         digest = str(descriptor.get("digest"))
-        if predicate in {None, _PREDICATE_TYPE} and DIGEST_PATTERN.fullmatch(digest):
+        if predicate in (None, _PREDICATE_TYPE) and DIGEST_PATTERN.fullmatch(digest):
             yield digest
 
 

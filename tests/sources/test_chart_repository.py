@@ -127,6 +127,8 @@ def test_other_content_with_the_same_digest_is_refused(world: World, charts: Art
         pytest.param(Answer(304), "SourceInvalid", id="304-without-condition"),
         pytest.param(Answer(302, {"Location": "/charts/index.yaml"}), "SourceInvalid", id="redirect-loop"),
         pytest.param(Answer(302, {"Location": "http://[::"}), "SourceUnreachable", id="redirect-to-nowhere"),
+        pytest.param(Answer(302, {"Location": "http://xn--/"}), "SourceUnreachable", id="redirect-to-an-invalid-name"),
+        pytest.param(Answer(302, {"Location": "http:x"}), "SourceUnreachable", id="redirect-without-a-host"),
         pytest.param(Answer(302, {"Location": "http://public.example/x"}), "SourceAddressRefused", id="redirect-to-http"),
         pytest.param(Answer(302, {"Location": "file:///etc/passwd"}), "SourceAddressRefused", id="redirect-to-file"),
         pytest.param(Answer(302, {"Location": "https://169.254.169.254/x"}), "SourceAddressRefused", id="redirect-to-metadata"),

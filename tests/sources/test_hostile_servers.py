@@ -299,13 +299,22 @@ def test_hostile_tokens(token: bytes, world: World, registry: RegistryServer) ->
     assert get_code(world.artifacts.list_versions(oci_repository(registry), "app")) == "SourceInvalid"
 
 
-@pytest.mark.parametrize("lifetime", ["1e999", "-5", "NaN", '"x"', "null", "true"])
+@pytest.mark.parametrize("lifetime", ["1e999", "-5", "NaN", '"x"', "null", "true", "1" + "0" * 400, "-1" + "0" * 400])
 def test_lifetime_of_a_token(lifetime: str, world: World, registry: RegistryServer) -> None:
     registry.scheme = "bearer"
     registry.push("team/app", "v1", APP)
     body = f'{{"token": "registry-token-value", "expires_in": {lifetime}}}'.encode()
     registry.overrides["/token"] = Answer(body=body)
     assert get_code(world.artifacts.list_versions(oci_repository(registry), "app")) == ""
+
+
+def test_cookies_are_ignored(world: World, registry: RegistryServer) -> None:
+    """A cookie can be a credential, and the next request can belong to a Repository with other credentials."""
+    cookies = Answer(200, {"Set-Cookie": "session=\xe9; Path=/"}, b'{"tags": ["v1"]}')
+    registry.overrides["tags/list"] = cookies
+    assert get_code(world.artifacts.list_versions(oci_repository(registry), "app")) == ""
+    assert get_code(world.artifacts.list_versions(oci_repository(registry), "other")) == ""
+    assert [request.headers.get("cookie") for request in registry.requests] == [None, None]
 
 
 def test_cached_content_needs_access(world: World, registry: RegistryServer, charts: ArtifactServer) -> None:
