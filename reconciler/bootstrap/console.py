@@ -12,6 +12,7 @@ from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import build_console_reviews, build_stages
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
+from reconciler.bootstrap.settings_changes import list_changed_settings
 from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
@@ -33,12 +34,23 @@ if TYPE_CHECKING:
     from reconciler.settings import Settings
 
 
+# The settings that decide about the targets of the index, their tenants and their refs. After a change, pages wait for
+# a new index, because roles could not be checked with the old one.
+_SETTINGS_OF_THE_FLEET = frozenset({"config", "fleet", "cache", "state_ref", "shard", "drafts", "tenancy"})
+# The settings without an effect on the index. After a change of another setting, all targets are read again.
+_SETTINGS_WITHOUT_EFFECT = frozenset({
+    "console", "health", "log", "max_backoff_seconds", "metrics", "notifications", "poll_jitter_percent",
+    "poll_seconds", "server", "tracing", "webhooks",
+})  # fmt: skip
+
+
 class Console:
     """The console of the service. It is the same object while the settings do not change.
 
     Args:
         config: The URL or path of the config.
         sign_ins: The sessions of people. It must be the same object after a reload of the settings.
+        previous: The console before a reload. Its index is shown until the next one is complete.
 
     Raises:
         SettingsError: The settings of the console are not safe.
@@ -52,6 +64,7 @@ class Console:
         wake_pass: Callable[[], None],
         sign_ins: SignInState,
         command_options: Sequence[str],
+        previous: Console | None = None,
     ) -> None:
         clock = sign_ins.clock
         reviews = build_console_reviews(settings, config, wake_pass, clock)
@@ -59,6 +72,9 @@ class Console:
         indexer = build_fleet_indexer(settings, config)
         archive = ChangeArchive(get_cache_file(settings, "change_history"))
         self._index_thread = index_thread = IndexThread(indexer, archive.update)
+        self._settings = settings
+        if previous:
+            self._continue_from(previous)
         self._clock = clock
         self._jobs = reviews.jobs
         self._is_started = False
@@ -82,6 +98,14 @@ class Console:
             config=build_config_pages(settings, config),
             stages=build_stages(settings),
         )
+
+    def _continue_from(self, previous: Console) -> None:
+        """Show the index of the previous console with the current roles, if it is an index of the same fleet."""
+        changed = list_changed_settings(previous._settings, self._settings)
+        groups = {name.partition(".")[0] for name in changed}
+        if groups.isdisjoint(_SETTINGS_OF_THE_FLEET):
+            keeps_entries = groups <= _SETTINGS_WITHOUT_EFFECT
+            self._index_thread.continue_from(previous._index_thread, keeps_entries=keeps_entries)
 
     def start(self) -> None:
         """Start the threads of the console, unless they run. After a reload, the previous console must be closed first.
@@ -110,6 +134,7 @@ def build_console(
     wake_pass: Callable[[], None],
     sign_ins: SignInState,
     command_options: Sequence[str] = (),
+    previous: Console | None = None,
 ) -> Console | None:
     """Build the console. Return None if it is disabled, or if the service has no HTTP server.
 
@@ -119,13 +144,14 @@ def build_console(
         wake_pass: Requests a pass.
         sign_ins: The sessions of people. It must be the same object after a reload of the settings.
         command_options: The options with which other commands use the same config, settings and repositories.
+        previous: The console before a reload. None at the start, or if the console was disabled.
 
     Raises:
         SettingsError: The settings of the console are not safe.
     """
     if not (settings.console.enabled and settings.listen_address):
         return None
-    return Console(settings, config, state, wake_pass, sign_ins, command_options)
+    return Console(settings, config, state, wake_pass, sign_ins, command_options, previous)
 
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:

@@ -41,6 +41,7 @@ from reconciler.telemetry.progress import progress
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from reconciler.bootstrap.console import Console
     from reconciler.bootstrap.console_authentication import SignInState
     from reconciler.bootstrap.server import ServiceServer
     from reconciler.bootstrap.tracing import TraceExport
@@ -146,6 +147,7 @@ class _Parts:
     sign_ins: SignInState
     command_options: tuple[str, ...] = ()
     settings: Settings | None = None
+    console: Console | None = None
 
 
 def _reload(load_settings: Callable[[], Settings], parts: _Parts) -> ServiceWork:
@@ -182,7 +184,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     heartbeat = bootstrap_heartbeat.build_heartbeat(settings, services.inputs, is_read_only=state.is_read_only)
     console = bootstrap_console.build_console(
         settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW), parts.sign_ins,
-        parts.command_options,
+        parts.command_options, parts.console,
     )  # fmt: skip
 
     def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
@@ -194,6 +196,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
         services.source, services.remotes, services.pass_services, publisher, observe=observe
     )
     parts.server.apply(settings, console.context if console else None)
+    parts.console = console
     set_up_logs(settings, service=True)
     start_event.record_shard(settings)
     parts.traces.apply(settings)

@@ -72,6 +72,16 @@ class FleetIndexer:
         self._pool = VariantPool()
         self._number = 0
 
+    def continue_from(self, previous: FleetIndexer, *, keeps_entries: bool) -> None:
+        """Continue the numbers and open the targets of another indexer, which must not be used any more.
+
+        Args:
+            keeps_entries: Whether the first update can use the entries of targets whose refs have not moved.
+        """
+        self._number = previous._number
+        known = previous._known
+        self._known = known if keeps_entries else {key: replace(target, heads={}) for key, target in known.items()}
+
     def update(self, observed: ObservedPass, report_progress: Callable[[int, int], None]) -> FleetIndex:
         """Return the index after a pass.
 

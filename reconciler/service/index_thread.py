@@ -50,6 +50,15 @@ class IndexThread:
         self.progress: IndexProgress | None = None
         self.error = ""
 
+    def continue_from(self, previous: IndexThread, *, keeps_entries: bool) -> None:
+        """Show the index of another thread until the first index is complete.
+
+        Args:
+            keeps_entries: Whether the first index can use the entries of targets whose refs have not moved.
+        """
+        self._indexer.continue_from(previous._indexer, keeps_entries=keeps_entries)
+        self.index = previous.index
+
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()

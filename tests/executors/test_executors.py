@@ -96,7 +96,7 @@ class Refusing:
 
 
 def build_factory(world: World) -> SettingsRendererFactory:
-    return SettingsRendererFactory(Settings(merge=world._read_settings().merge).model_dump_json(), "")
+    return SettingsRendererFactory(Settings(merge=world.read_settings().merge).model_dump_json(), "")
 
 
 def use(monkeypatch: pytest.MonkeyPatch, executor: Executor | None) -> None:
@@ -240,7 +240,7 @@ def build_chart_factory(world: World, helm: FakeHelm) -> SettingsRendererFactory
     """Return a factory whose workers use another program and another cache than the pass."""
     sources = {"helm": {"program": str(helm.path)}}
     cache = str(world.folder / "worker-cache")
-    settings = Settings.model_validate({"merge": world._read_settings().merge, "sources": sources, "cache": cache})
+    settings = Settings.model_validate({"merge": world.read_settings().merge, "sources": sources, "cache": cache})
     return SettingsRendererFactory(settings.model_dump_json(), "")
 
 

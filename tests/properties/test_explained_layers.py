@@ -332,7 +332,7 @@ def _gone(explainer: PackageExplainer) -> Iterator[RemovableLayer | None]:
 @contextmanager
 def explaining(world: World) -> Iterator[PackageExplainer]:
     """Yield the explainer of the package of a small test fleet."""
-    parts = build_services(world._read_settings(), world.source)
+    parts = build_services(world.read_settings(), world.source)
     with parts.remotes as remotes:
         yield PackageExplainer(
             TargetReference("berlin", "web"),

@@ -57,7 +57,7 @@ class KallitheaWorld(World):
         self.credentials.write_text(self.server.address("", Account(self.robot.name, password, "")) + "\n")
 
     def _pass(self, publisher: PlanPublisher) -> PassReport:
-        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
+        parts = build_services(self.read_settings(), self.source, clock=lambda: self.now)
         url = f"{self.server.url}/{FLEET}"
         forges = ForgeLookup(lambda text: self.forge if text == url else None, lambda text: None)
         options = PullRequestOptions(should_report_check=False)

@@ -75,7 +75,7 @@ def test_target_without_credentials_for_pushes_is_reported_and_the_others_contin
 
 def test_validate_reports_the_read_only_target_and_deprecated_settings(tmp_path: Path, host: GitHost) -> None:
     world = create_world(tmp_path, host, credentials_file=str(tmp_path / "old"))
-    services = build_services(world._read_settings(), world.source)
+    services = build_services(world.read_settings(), world.source)
 
     with services.remotes as remotes:
         findings = validate(services.source, remotes, services.pass_services).findings

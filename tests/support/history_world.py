@@ -53,7 +53,7 @@ class HistoryWorld(World):
     @contextmanager
     def open_past(self) -> Iterator[PastReader]:
         """Open the reader of earlier commits."""
-        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
+        parts = build_services(self.read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
             yield PastReader(
                 parts.source, parts.open_config_history, remotes, parts.pass_services, parts.resolve_commit

@@ -295,7 +295,7 @@ class World:
     def sync(self) -> PassResult:
         """Run one pass with pushes in a new context."""
         before = read_refs(self.fleet)
-        report = self._pass(build_push_publisher(self._read_settings()))
+        report = self._pass(build_push_publisher(self.read_settings()))
         return PassResult(report, before, read_refs(self.fleet))
 
     def plan(self) -> PassResult:
@@ -305,25 +305,25 @@ class World:
 
     def validate(self) -> tuple[Finding, ...]:
         """Return the findings of `reconciler validate`."""
-        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now)
+        parts = build_services(self.read_settings(), self.source, clock=lambda: self.now)
         with parts.remotes as remotes:
             return validate(parts.source, remotes, parts.pass_services).findings
 
     def sync_while(self, meddle: Callable[[], object], before: Literal["publish", "approve"] = "publish") -> PassResult:
         """Run one pass with pushes, and run another action once before the first push or approval."""
-        push = build_push_publisher(self._read_settings())
+        push = build_push_publisher(self.read_settings())
         refs = read_refs(self.fleet)
         return PassResult(self._pass(_InterruptedPublisher(push, [meddle], before)), refs, read_refs(self.fleet))
 
     def service(self, **options: Any) -> PassRunner:
         """Return the pass runner of a long-lived process."""
-        settings = self._read_settings()
+        settings = self.read_settings()
         parts = build_services(settings, self.source, clock=lambda: self.now, should_sign=True)
         publisher = build_push_publisher(settings)
         return PassRunner(parts.source, parts.remotes, parts.pass_services, publisher, **options)
 
     def _pass(self, publisher: PlanPublisher, *, should_sign: bool = True) -> PassReport:
-        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now, should_sign=should_sign)
+        parts = build_services(self.read_settings(), self.source, clock=lambda: self.now, should_sign=should_sign)
         with parts.remotes as remotes:
             return run_pass(parts.source, remotes, parts.pass_services, publisher)
 
@@ -369,15 +369,15 @@ class World:
 
     def create_indexer(self) -> FleetIndexer:
         """Return an indexer that reads the cache of this fleet, as a thread of the service does."""
-        return build_fleet_indexer(self._read_settings(), self.source)
+        return build_fleet_indexer(self.read_settings(), self.source)
 
     def create_config_pages(self) -> ConfigPages:
         """Return the config as the console of this fleet shows it."""
-        return build_config_pages(self._read_settings(), self.source)
+        return build_config_pages(self.read_settings(), self.source)
 
     def report(self) -> FleetReport:
         """Return the report of the fleet, read by a new process."""
-        summary = read_summary(self._read_settings())
+        summary = read_summary(self.read_settings())
         with self.open_review([]) as review:
             return build_fleet_report(
                 read_fleet(review, review.open_targets(ReviewSelection()), review.report_progress),
@@ -388,13 +388,13 @@ class World:
     @contextmanager
     def open_review(self, before_push: list[Callable[[], object]]) -> Iterator[DraftReview]:
         """Open the config and the remotes of this fleet. The actions in `before_push` run before the first push."""
-        parts = build_services(self._read_settings(), self.source, clock=lambda: self.now, should_sign=True)
+        parts = build_services(self.read_settings(), self.source, clock=lambda: self.now, should_sign=True)
         with parts.remotes as remotes:
             yield _InterruptedReview(DraftReview(parts.source, remotes, parts.pass_services), before_push)
 
     def build_console_reviews(self, wake_pass: Callable[[], None]) -> ConsoleReviews:
         """Return the reviews in the console, as the service builds them."""
-        return build_console_reviews(self._read_settings(), self.source, wake_pass, lambda: self.now)
+        return build_console_reviews(self.read_settings(), self.source, wake_pass, lambda: self.now)
 
     @property
     def command_options(self) -> tuple[str, ...]:
@@ -407,11 +407,12 @@ class World:
         """The location of the config for passes."""
         return str(self.config)
 
-    def _read_settings(self) -> Settings:
+    def read_settings(self, **more: object) -> Settings:
+        """Return the settings of the fleet, with other groups of settings."""
         # With the few packages of a test, one package is more than the default share for deletions.
         guards = {"max_delete_percent": 100}
         own = {"fleet": {"url": str(self.fleet)}, "cache": str(self.folder / "cache"), "guards": guards}
-        return Settings.model_validate({**own, **self._settings})
+        return Settings.model_validate({**own, **self._settings, **more})
 
     def sync_until_unchanged(self) -> PassResult:
         """Run passes until one changes nothing and return it. More than three passes fail."""

@@ -1,0 +1,144 @@
+"""A reload of the settings: pages show the last index with the new roles, until a new index is complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.bootstrap.console import Console, build_console
+from reconciler.bootstrap.console_authentication import SignInState
+from reconciler.inspect import fleet_index
+from reconciler.inspect.report import read_cluster
+from reconciler.output.report.model import ReportCluster
+from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
+from reconciler.review.permissions import ADMIN_PERMISSIONS
+from reconciler.server.application import create_app
+from reconciler.server.console.routes import create_console_routes
+from reconciler.server.limits import ServerLimits
+from reconciler.server.request_origin import build_origin_rules
+from reconciler.service.state import ServiceState
+from tests.support.asgi_client import request
+from tests.support.console import PROXY
+from tests.support.prepared_worlds import begin, drafted
+from tests.support.world import World
+
+SECRET = "secret-of-the-proxy-0123456789-abcdef"
+ANA = {"x_proxy_secret": SECRET, "x_forwarded_user": "ana", "accept": "text/html"}
+RULES = build_origin_rules("127.0.0.1:8080", (), "", ("10.0.0.0/8",))
+
+
+class Service:
+    """The console of a service, as a reload replaces it."""
+
+    def __init__(self, world: World, folder: Path) -> None:
+        self.world = world
+        self.secret_file = folder / "secret"
+        self.secret_file.write_text(f"{SECRET}\n")
+        self.sign_ins = SignInState()
+        self.console: Console | None = None
+        self.load()
+
+    def load(
+        self, roles: tuple[dict[str, Any], ...] = ({"role": "admin", "users": ["ana@proxy"]},), **more: Any
+    ) -> None:
+        """Load settings: the roles, and other groups of settings."""
+        group = {"enabled": True, "auth": ["proxy"], "proxy": {"secret_file": str(self.secret_file)}, "roles": roles}
+        server = {"listen": "127.0.0.1:0", "trusted_proxies": ["10.0.0.0/8"]}
+        settings = self.world.read_settings(console=group, server=server, **more)
+        previous = self.console
+        self.console = build_console(
+            settings, self.world.source, ServiceState(), lambda: None, self.sign_ins, previous=previous
+        )
+        if previous:
+            previous.close()
+
+    def update(self) -> None:
+        """Run a pass, and update the index."""
+        assert self.console is not None
+        self.console.context.index_thread.build(self.world.observe_pass())
+
+    def get(self, path: str) -> str:
+        """Return the text of a page."""
+        app = create_app(
+            create_console_routes(lambda: self.console.context if self.console else None), ServerLimits(), lambda: RULES
+        )
+        return request(app, path, client=PROXY, **ANA).text
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    created = Service(begin(tmp_path / "world", drafted), tmp_path)
+    created.update()
+    return created
+
+
+@pytest.fixture
+def read_targets(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the targets that an update has read."""
+    names: list[str] = []
+
+    def record_read(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
+        names.append(open_target.target.name)
+        return read_cluster(reader, open_target)
+
+    monkeypatch.setattr(fleet_index, "read_cluster", record_read)
+    return names
+
+
+def get_number(service: Service) -> int | None:
+    assert service.console is not None
+    index = service.console.context.indexes.find(ADMIN_PERMISSIONS)
+    return index.number if index else None
+
+
+@pytest.mark.parametrize(
+    ("more", "shown", "read"),
+    [
+        pytest.param({"poll_seconds": 5}, True, [], id="no-effect"),
+        pytest.param({"guards": {"max_delete_percent": 1}}, True, ["berlin", "lisbon"], id="other-entries"),
+        pytest.param({"tenancy": {"directory": "teams"}}, False, ["berlin", "lisbon"], id="other-tenants"),
+        pytest.param({"drafts": {"branch": "d/{repository}"}}, False, ["berlin", "lisbon"], id="other-branches"),
+    ],
+)
+def test_the_last_index_is_shown_until_the_next_is_complete(
+    more: dict[str, Any], shown: bool, read: list[str], service: Service, read_targets: list[str]
+) -> None:
+    service.load(**more)
+    page = service.get("/changes")
+    before = get_number(service)
+    service.update()
+
+    assert ("install gateway v1" in page) is shown
+    assert before == (1 if shown else None)
+    assert sorted(read_targets) == read
+    assert get_number(service) == (2 if shown else 1)
+
+
+def test_the_last_index_is_shown_with_the_new_roles(service: Service) -> None:
+    service.load(({"role": "viewer", "users": ["ana@proxy"], "targets": "region=south"},))
+    pages = [service.get(path) for path in ("/changes", "/targets", "/targets/lisbon", "/targets/berlin")]
+    service.load(())
+    without_role = service.get("/targets")
+
+    assert "lisbon" in pages[1]
+    assert "install gateway v1" in pages[0]
+    assert not [page for page in pages[:3] if "berlin" in page]
+    assert "region" not in pages[3]
+    assert "lisbon" not in without_role
+
+
+def test_drafts_of_the_last_index_can_be_read(service: Service) -> None:
+    key = service.get("/changes").partition('href="/changes/')[2].partition('"')[0]
+    service.load(guards={"max_delete_percent": 1})
+
+    assert "apiVersion" in service.get(f"/changes/{key}")
+
+
+def test_after_a_reload_with_the_console_disabled_pages_wait_for_an_index(service: Service) -> None:
+    service.load()
+    service.console = None
+    service.load()
+
+    assert get_number(service) is None
