@@ -97,6 +97,7 @@ class Console:
             clock=clock,
             config=build_config_pages(settings, config),
             stages=build_stages(settings),
+            required_approvals=settings.review.approvals,
         )
 
     def _continue_from(self, previous: Console) -> None:

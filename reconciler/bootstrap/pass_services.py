@@ -89,6 +89,7 @@ def build_pass_services(
         has_annotation_approvals=settings.approvals.by_annotation,
         should_date_actions=settings.review.clock == "real",
         read_config_commit=_build_commit_reader(inputs) if settings.review.require_other_person else None,
+        required_approvals=settings.review.approvals,
         executor=build_executor(settings, inputs.search_path),
         shard=parse_shard(settings.shard),
         max_pushes=settings.git.max_pushes,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reconciler.catalog.files import CommitId
-from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER
+from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER, parse_trailers
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import parse_yaml
 from reconciler.lazy_dataclasses import dataclass
@@ -215,6 +215,7 @@ def _list_draft_trailers(draft: Draft, target: Target, config: str) -> Iterable[
 
 
 _TRAILER_PREFIX = "Reconciler-"
+_DRAFT_HEAD_TRAILER = f"{_TRAILER_PREFIX}Draft-Head"
 _CAUSES_TITLE = "Why:"
 _CONFLICTS_TITLE = "Accepted conflicts:"
 
@@ -226,6 +227,7 @@ def format_publish_message(
     via: str,
     person: tuple[str, str] | None = None,
     request: ConsoleRequest | None = None,
+    approvers: Iterable[tuple[str, str]] = (),
 ) -> str:
     """Return the message of the commit that publishes packages of a draft.
 
@@ -235,6 +237,7 @@ def format_publish_message(
         reason: The reason that the approver gave. The reason can be "".
         via: The origin of the publication: `cli` for a command that pushes, `forge` for a command that merges a pull
             request, `console`, or `annotation`.
+        approvers: The people who have approved the draft before.
     """
     chosen = tuple(packages)
     lines = [f"- {package.package}: {_describe_package(package)}" for package in chosen] if len(chosen) > 1 else []
@@ -246,13 +249,19 @@ def format_publish_message(
     sections = ["\n".join(lines), "\n".join([_CONFLICTS_TITLE, *conflicts]) if conflicts else ""]
     body, summary = "\n\n".join(filter(None, sections)), _format_summary(draft, chosen)
     message = _format_message("publish", draft, chosen, summary, body, reason)
-    trailers = (*_list_approval_trailers(reason, via, person), *_list_request_trailers(request, draft, chosen))
+    earlier = (line for approver in approvers for line in _list_person_trailers(approver))
+    approval = _list_approval_trailers(reason, via, person)
+    trailers = (*earlier, *approval, *_list_request_trailers(request, draft, chosen))
     return message + "".join(f"{line}\n" for line in trailers)
 
 
-def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | None) -> Iterator[str]:
+def _list_person_trailers(person: tuple[str, str] | None) -> Iterator[str]:
     if person:
         yield f"{APPROVED_BY_TRAILER}: {to_one_line(person[0])} <{to_one_line(person[1])}>"
+
+
+def _list_approval_trailers(reason: str, via: str, person: tuple[str, str] | None) -> Iterator[str]:
+    yield from _list_person_trailers(person)
     yield f"{APPROVED_VIA_TRAILER}: {via}"
     yield from _list_reason_trailers(reason)
 
@@ -275,17 +284,41 @@ def _list_reason_trailers(reason: str) -> Iterator[str]:
 
 
 def format_approval_message(
-    draft: OpenDraft, reason: str, person: tuple[str, str] | None, request: ConsoleRequest | None = None
+    draft: OpenDraft,
+    reason: str,
+    person: tuple[str, str] | None,
+    request: ConsoleRequest | None = None,
+    approvers: Iterable[tuple[str, str]] = (),
 ) -> str:
     """Return the message of a merge commit that a forge creates with its own account. A trailer names the approver."""
     via = "console" if request else "forge"
-    return format_publish_message(draft, draft.packages, reason, via, person, request)
+    return format_publish_message(draft, draft.packages, reason, via, person, request, approvers)
 
 
 def format_reject_message(draft: OpenDraft, reason: str, request: ConsoleRequest | None = None) -> str:
     """Return the message of the commit that records a rejection. The parent of this commit is the head of the draft."""
     message = _format_rejection(draft, (), draft.branch, reason)
     return message + "".join(f"{line}\n" for line in _list_request_trailers(request, draft, draft.packages))
+
+
+def format_recorded_approval_message(
+    draft: OpenDraft,
+    packages: tuple[DraftedPackage, ...],
+    reason: str,
+    via: str,
+    person: tuple[str, str] | None,
+    request: ConsoleRequest | None = None,
+) -> str:
+    """Return the message of the commit that records an approval, while more people must approve the draft."""
+    message = _format_message("approve", draft, packages, _format_summary(draft, packages), "", reason)
+    head = f"{_DRAFT_HEAD_TRAILER}: {draft.head}"
+    trailers = (*_list_approval_trailers(reason, via, person), *_list_request_trailers(request, draft, packages), head)
+    return message + "".join(f"{line}\n" for line in trailers)
+
+
+def parse_draft_head(message: str) -> str:
+    """Return the head of the draft that an approval names. Return "" if the message is not one of an approval."""
+    return parse_trailers(message).get(_DRAFT_HEAD_TRAILER, "")
 
 
 def parse_reason(message: str) -> str:

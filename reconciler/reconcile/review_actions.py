@@ -30,6 +30,7 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.commit_messages import (
     ConsoleRequest,
     format_publish_message,
+    format_recorded_approval_message,
     format_reject_message,
     format_withdraw_message,
 )
@@ -59,6 +60,7 @@ from reconciler.planning.observe.target_snapshot import TargetHeads, TargetSnaps
 from reconciler.reconcile.cache_files import FirstSeenTimes
 from reconciler.reconcile.codes import PassCodes
 from reconciler.reconcile.commits import WrittenPlan, describe_push_outcome
+from reconciler.reconcile.draft_approvals import RecordApproval, approvals_ref, build_approval_commit
 from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, find_rejection, proposed_ref, rejection_ref
@@ -85,6 +87,7 @@ class ReviewAction:
         seconds: The time of the action, in seconds since 1970, for the commits of the action. If None, the date comes
             from the commits that the action builds on, so that two replicas write the same commit.
         request: The request of the console that started the action. None for other actions.
+        approvers: The people who have approved the draft before.
     """
 
     verb: ReviewVerb
@@ -97,6 +100,7 @@ class ReviewAction:
     seconds: int | None = None
     should_reject_unproposed: bool = False
     request: ConsoleRequest | None = None
+    approvers: tuple[tuple[str, str], ...] = ()
 
     @property
     def via(self) -> str:
@@ -127,7 +131,7 @@ class RefMoves:
 
 
 def apply_decision(
-    decision: ProposeDraft | PublishDraft | RejectDraft | lifecycle.DropDraft,
+    decision: ProposeDraft | PublishDraft | RecordApproval | RejectDraft | lifecycle.DropDraft,
     draft: OpenDraft,
     action: ReviewAction,
     remote: Remote,
@@ -135,23 +139,26 @@ def apply_decision(
 ) -> RefMoves:
     """Write the commits of a decision, and return the ref updates, which the caller must push atomically."""
     rejection = rejection_ref(state_ref, draft.branch)
+    approvals = _delete_ref(approvals_ref(state_ref, draft.branch), remote)
     match decision:
         case ProposeDraft():
             proposal = RefUpdate(proposed_ref(draft.branch), draft.head, draft.proposed_head)
             return RefMoves((_expect_head(draft), proposal, *_delete_ref(rejection, remote)), draft.head)
+        case RecordApproval():
+            return _record_approval(decision, draft, action, remote, approvals_ref(state_ref, draft.branch))
         case PublishDraft():
             commit = _write(remote, action, draft, _build_publish_commit(draft, decision, action))
             draft_updates = (
-                (*_delete_draft(draft), *_delete_ref(rejection, remote))
+                (*_delete_draft(draft), *_delete_ref(rejection, remote), *approvals)
                 if decision.is_whole_draft
                 else (_expect_head(draft),)
             )
             target_ref = BRANCH_PREFIX + draft.target.branch
             return RefMoves((RefUpdate(target_ref, commit, draft.published_head), *draft_updates), commit)
         case RejectDraft():
-            return RefMoves((*_delete_proposal(draft), _write_rejection(rejection, draft, action, remote)))
+            return RefMoves((*_delete_proposal(draft), _write_rejection(rejection, draft, action, remote), *approvals))
         case lifecycle.DropDraft(is_whole_draft=True):
-            return RefMoves((*_delete_draft(draft), _write_rejection(rejection, draft, action, remote)))
+            return RefMoves((*_delete_draft(draft), _write_rejection(rejection, draft, action, remote), *approvals))
         case lifecycle.DropDraft():
             dropped = _build_withdraw_commit(draft, decision.packages, action.message, remote)
             commit = _write(remote, action, draft, dropped)
@@ -167,9 +174,20 @@ def _build_publish_commit(draft: OpenDraft, decision: PublishDraft, action: Revi
     """
     parents = (draft.published_head, draft.head) if decision.is_whole_draft else (draft.published_head,)
     message = format_publish_message(
-        draft, decision.packages, action.message, action.via, action.person, action.request
+        draft, decision.packages, action.message, action.via, action.person, action.request, action.approvers
     )  # fmt: skip
     return NewCommit(parents, tuple(_list_file_changes(decision.files)), message, 0)
+
+
+def _record_approval(
+    decision: RecordApproval, draft: OpenDraft, action: ReviewAction, remote: Remote, ref: str
+) -> RefMoves:
+    last = remote.refs.get(ref)
+    message = format_recorded_approval_message(
+        draft, decision.packages, action.message, action.via, action.person, action.request
+    )  # fmt: skip
+    commit = _write(remote, action, draft, build_approval_commit(decision, last, message))
+    return RefMoves((_expect_head(draft), RefUpdate(ref, commit, last)))
 
 
 def _list_file_changes(files: Iterable[DraftedFile]) -> Iterator[TreeChange]:

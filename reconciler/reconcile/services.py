@@ -157,6 +157,7 @@ class PassServices:
         should_date_actions: Whether commits of review actions have the current time as their date.
         read_config_commit: Reads a commit of the config, to find its author. Raises GitError. None if people may
             approve their own changes.
+        required_approvals: The number of people who must approve a draft.
         should_treat_missing_as_empty: Whether a missing target repository is handled like an empty repository.
         deprecated_settings: The names of the deprecated settings that are set, each with its replacement.
         report_progress: Receives a stage, the number of completed steps, and the total number of steps.
@@ -198,6 +199,7 @@ class PassServices:
     has_annotation_approvals: bool = False
     should_date_actions: bool = True
     read_config_commit: Callable[[CommitId], Commit] | None = None
+    required_approvals: int = 1
     shard: Shard = field(default_factory=Shard)
     max_pushes: int = 8
     max_delete_percent: int = 30

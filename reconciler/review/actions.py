@@ -27,12 +27,15 @@ from reconciler.output.commit_messages import format_approval_message
 from reconciler.output.review.action_results import ReviewActionResult, format_draft_conflicts
 from reconciler.planning.lifecycle import transitions as lifecycle
 from reconciler.planning.lifecycle.open_drafts import BRANCH_MOVED, BlockingReason, OpenDraft
+from reconciler.planning.lifecycle.transitions import DraftTransition
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.commits import describe_push_outcome
+from reconciler.reconcile.draft_approvals import RecordApproval
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, ExpectedDraft, OpenTarget, ReviewSelection
 from reconciler.reconcile.review_actions import ReviewAction, apply_decision
 from reconciler.review.drafts import DraftReview, check_packages_exist
+from reconciler.review.required_approvals import require_approvals
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.traces import link_next_pass, span
 
@@ -271,7 +274,12 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
         result = replace(result, conflicts=format_draft_conflicts(packages))
     if action.verb == "approve" and (reason := review.find_own_change(draft, task.packages, action.person)):
         return replace(result, outcome="refused", reasons=(reason,)), None
-    match decision := action.decide(draft, task.packages):
+    decision: DraftTransition | RecordApproval = action.decide(draft, task.packages)
+    if isinstance(decision, lifecycle.PublishDraft):
+        decision, action = require_approvals(
+            decision, draft, action, review.get_remote(draft.target), review.state_ref, review.required_approvals
+        )
+    match decision:
         case lifecycle.RefusedTransition(reasons):
             return replace(result, outcome="refused", reasons=reasons), None
         case lifecycle.NoTransition(message):
@@ -281,8 +289,11 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
         case _:
             remote = review.get_remote(draft.target)
             moves = apply_decision(decision, draft, action, remote, review.state_ref)
-            warnings = draft.list_warnings(task.packages)
-            result = replace(result, outcome="done", commit=moves.commit or "", warnings=warnings)
+            result = replace(result, warnings=draft.list_warnings(task.packages))
+            if isinstance(decision, RecordApproval):
+                result = replace(result, outcome="recorded", message=decision.message)
+            else:
+                result = replace(result, outcome="done", commit=moves.commit or "")
             return result, PushUnit(task.name, moves.ref_updates)
 
 
@@ -335,7 +346,7 @@ def _merge(
 ) -> ReviewActionResult:
     """Approve a whole draft by merging its pull request. The forge can refuse the merge."""
     try:
-        url = review.merge(draft, format_approval_message(draft, action.message, action.person, action.request))
+        url = review.merge(draft, _format_merge_message(draft, action))
     except HeadMovedError:
         return _refuse_moved(result)
     except ForgeRefusedError as error:
@@ -343,6 +354,10 @@ def _merge(
     except ForgeError as error:
         return replace(result, outcome="failed", message=error.message)
     return replace(result, outcome="done", message=f"merged {url}", warnings=draft.list_warnings())
+
+
+def _format_merge_message(draft: OpenDraft, action: ReviewAction) -> str:
+    return format_approval_message(draft, action.message, action.person, action.request, action.approvers)
 
 
 def _list_tasks_isolated(

@@ -180,6 +180,11 @@ class DraftReview(DraftReader):
         message = f"{person[1]} is the author of {own[0]}; another person must approve the draft"
         return BlockingReason(OTHER_PERSON_REQUIRED, message)
 
+    @property
+    def required_approvals(self) -> int:
+        """The number of people who must approve a draft."""
+        return self._services.required_approvals
+
     def can_merge(self, draft: OpenDraft) -> bool:
         """Return whether an approval publishes the draft by merging its pull request, and not by a push."""
         return self._services.pull_requests.can_merge(draft.target)

@@ -372,7 +372,7 @@ def _create_action(job: ReviewJob) -> ReviewAction:
 
 def _apply_result(item: JobItem, result: ReviewActionResult) -> JobItem:
     match result.outcome:
-        case "done":
+        case "done" | "recorded":
             return replace(item, state="done", message=result.message, commit=result.commit)
         case "refused":
             return _skip(item, result.reasons[0])

@@ -94,6 +94,14 @@ class ReviewSettings(SettingsGroup):
         "the draft branch. Authors are compared by their mail addresses. The option --author and merges with Git or on "
         "a forge are not checked.",
     )
+    approvals: int = declare(
+        1,
+        "The number of people who must approve a draft before `approve` or the console publishes it. People have "
+        "different mail addresses. An approval is void after the draft has changed. Approvals by annotation, and "
+        "merges with Git or on a forge, are not checked.",
+        ge=1,
+        le=20,
+    )
 
 
 class GuardSettings(SettingsGroup):

@@ -300,3 +300,16 @@ def test_a_stage_limits_the_chosen_targets(console: ConsoleClient) -> None:
     assert [response.status_code for response in refused] == [409, 409]
     assert "no chosen target is in the stage canary" in refused[0].text
     assert "there is no change 0123456789ab" in gone.text
+
+
+def test_with_several_approvals_the_confirmation_does_not_promise_a_publication(console: ConsoleClient) -> None:
+    console.context = replace(console.context, required_approvals=2)
+    key = find_change(console, "install gateway v1").key
+    created = console.post("/changes/confirm", {"verb": "approve", "change": key})
+    page = console.get(created.headers["location"]).text
+    rejected = console.get(console.post("/changes/confirm", {"verb": "reject", "change": key}).headers["location"]).text
+
+    assert "2 people must approve each draft" in page
+    assert "Approve on 2 targets" in page
+    assert "Publish to" not in page
+    assert "people must approve" not in rejected

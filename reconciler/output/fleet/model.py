@@ -38,6 +38,7 @@ class DraftMember:
         since: The date of the first commit of the draft, in seconds since 1970. None if it is unknown.
         editors: The authors of commits on the draft branch, without the reconciler.
         rejection: The rejection as a phrase. "" if the draft is not rejected.
+        approved_by: The people who have approved the draft, while more people must approve it.
         refusals: The reasons that block the draft, with the names of its target.
     """
 
@@ -53,6 +54,7 @@ class DraftMember:
     rejection: str = ""
     refusals: tuple[BlockingReason, ...] = ()
     tenant: str = ""
+    approved_by: tuple[str, ...] = ()
 
     @property
     def state(self) -> ChangeState:

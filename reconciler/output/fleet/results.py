@@ -33,6 +33,9 @@ class ChangeDraft(OutputModel):
     rejection: str = ""
     refusals: tuple[BlockingReason, ...] = Field(default=(), description="The reasons that block the publication.")
     tenant: str = ""
+    approved_by: tuple[str, ...] = Field(
+        default=(), description="The people who have approved the draft, while more people must approve it."
+    )
 
 
 class VariantEntry(OutputModel):
@@ -267,6 +270,7 @@ def _build_draft(member: DraftMember) -> ChangeDraft:
         rejection=member.rejection,
         refusals=member.refusals,
         tenant=member.tenant,
+        approved_by=member.approved_by,
     )
 
 

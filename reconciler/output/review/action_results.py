@@ -15,7 +15,7 @@ from reconciler.output.status.package_sections import format_recorded_conflicts
 from reconciler.output.text import format_count, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage
 
-ActionOutcome = Literal["done", "unchanged", "refused", "failed", "lost"]
+ActionOutcome = Literal["done", "recorded", "unchanged", "refused", "failed", "lost"]
 _LABELS = {"propose": "proposed", "approve": "published", "reject": "rejected", "drop": "dropped"}
 _COMMIT_CHARACTERS = 12
 PersonIdentity = tuple[str, str]
@@ -28,6 +28,7 @@ class ReviewActionResult:
 
     Attributes:
         branch: The draft branch. "" if the cluster has no draft.
+        outcome: "recorded" means that the approval is recorded, and that more people must approve the draft.
         packages: The packages that the user requested the action for.
         commit: The commit that was published or proposed.
         conflicts: One line per conflict of the packages that were proposed or approved.
@@ -49,11 +50,13 @@ class ReviewActionResult:
     @property
     def is_successful(self) -> bool:
         """Whether the draft has the state that the user requested."""
-        return self.outcome in ("done", "unchanged")
+        return self.outcome in ("done", "recorded", "unchanged")
 
     @property
     def status_label(self) -> str:
         """The completed action, such as "published". If the action was not completed, the outcome."""
+        if self.outcome == "recorded":
+            return "approved"
         return _LABELS[self.action] if self.outcome == "done" else self.outcome
 
 

@@ -52,6 +52,7 @@ def _format_headline(draft: DraftEntry, current_seconds: int) -> str:
         _format_editors(draft),
         f"pull request {draft.pull_request}" if draft.pull_request else "",
         draft.rejection.line if draft.rejection else "",
+        f"approved by {format_names(draft.approved_by, _MAX_PATHS)}" if draft.approved_by else "",
     ]
     return f"{draft.target}: {draft.branch} {label}; {'; '.join(filter(None, parts))}"
 

@@ -104,6 +104,9 @@ class DraftEntry(OutputModel):
     pull_request: int | None = None
     files_outside_packages: tuple[str, ...] = ()
     rejection: Rejection | None = None
+    approved_by: tuple[str, ...] = Field(
+        default=(), description="The people who have approved this version, while more people must approve it."
+    )
     refusals: tuple[BlockingReason, ...] = Field(default=(), description="The reasons that block the publication.")
     warnings: tuple[BlockingReason, ...] = ()
     packages: tuple[DraftPackageEntry, ...]

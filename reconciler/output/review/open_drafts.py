@@ -71,6 +71,7 @@ class DraftDetails:
         behind_count: The number of commits on the target branch after the base commit.
         editors: The authors of commits on the draft branch, without the reconciler.
         packages: The packages to show with all details.
+        approved_by: The names of the people who have approved the current version, while more people must approve it.
     """
 
     draft: OpenDraft
@@ -79,6 +80,7 @@ class DraftDetails:
     editors: tuple[str, ...] = ()
     rejection: Rejection | None = None
     packages: tuple[DraftPackageDetails, ...] = ()
+    approved_by: tuple[str, ...] = ()
 
     @property
     def extra_paths(self) -> tuple[str, ...]:
@@ -133,6 +135,7 @@ def build_draft_entry(details: DraftDetails, max_diff_lines: int = 0) -> DraftEn
         pull_request=draft.pull_request_number or None,
         files_outside_packages=details.extra_paths,
         rejection=details.rejection,
+        approved_by=details.approved_by,
         refusals=draft.list_refusals(),
         warnings=draft.list_warnings(),
         packages=tuple(_build_package_entry(package, contents.get(package.package)) for package in draft.packages),

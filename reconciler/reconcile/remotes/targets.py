@@ -37,6 +37,7 @@ from reconciler.planning.observe.target_snapshot import (
     track_publications,
 )
 from reconciler.reconcile.codes import PassCodes
+from reconciler.reconcile.draft_approvals import approvals_ref, read_approvals
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
@@ -448,6 +449,7 @@ class DraftReader:
         return DraftDetails(
             draft, date, behind_count, tuple(dict.fromkeys(editors)), self._read_rejection(draft, remote),
             tuple(_read_package_details(package, remote, commits) for package in contents),
+            tuple(dict.fromkeys(approval.name for approval in read_approvals(draft, remote, self._templates.state))),
         )  # fmt: skip
 
     def read_heads(self, target: Target, drafts: Iterable[str]) -> Mapping[str, CommitId]:
@@ -461,6 +463,7 @@ class DraftReader:
         names = [BRANCH_PREFIX + target.branch, self._templates.state.format(repository=target.name)]
         for draft in drafts:
             names += [BRANCH_PREFIX + draft, proposed_ref(draft), rejection_ref(self._templates.state, draft)]
+            names.append(approvals_ref(self._templates.state, draft))
         return {name: refs[name] for name in names if name in refs}
 
     def prefetch(self, targets: Sequence[Target]) -> None:

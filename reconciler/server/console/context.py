@@ -48,6 +48,7 @@ class ConsoleContext:
         clock: Returns seconds since 1970.
         config: The links to the config and to targets, and the files of the config.
         stages: The stages of targets, in order.
+        required_approvals: The number of people who must approve a draft.
     """
 
     state: ServiceState
@@ -68,6 +69,7 @@ class ConsoleContext:
     clock: Callable[[], float] = time.time
     config: ConfigPages = field(default_factory=ConfigPages)
     stages: tuple[Stage, ...] = ()
+    required_approvals: int = 1
 
     @property
     def index(self) -> FleetIndex | None:

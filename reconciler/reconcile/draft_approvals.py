@@ -1,0 +1,112 @@
+"""Approvals of a draft by people while more people must approve it (the setting `review.approvals`).
+
+One ref for each draft branch points to the last approval. Each approval is a commit without files whose parent is the
+approval before it. Two people who approve at the same time therefore move the same ref, and one of them tries again.
+An approval is valid for one head of the draft branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from reconciler.catalog.files import CommitId
+from reconciler.git.object_writer import NewCommit
+from reconciler.krm.git_formats import PACKAGE_TRAILER
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.commit_messages import parse_draft_head
+from reconciler.output.text import format_count
+from reconciler.planning.lifecycle.open_drafts import DraftedPackage, OpenDraft
+from reconciler.reconcile.remotes.repository import Remote
+
+_MAX_APPROVALS = 100
+
+
+@dataclass(frozen=True)
+class DraftApproval:
+    """The approval of packages of a draft by one person."""
+
+    name: str
+    email: str
+    packages: frozenset[str]
+
+    @property
+    def person(self) -> tuple[str, str]:
+        """The name and mail address of the person."""
+        return self.name, self.email
+
+
+@dataclass(frozen=True)
+class RecordApproval:
+    """Record the approval of a person, because more people must approve the draft.
+
+    Attributes:
+        count: The number of approvals with this one.
+        required: The number of approvals with which the draft is published.
+        has_earlier: Whether the current head has earlier approvals.
+    """
+
+    packages: tuple[DraftedPackage, ...]
+    count: int
+    required: int
+    has_earlier: bool = False
+
+    @property
+    def message(self) -> str:
+        """The result for the person."""
+        missing = format_count(self.required - self.count, "more approval")
+        return f"{self.count} of {self.required} approvals; {missing} by other people must follow"
+
+
+def approvals_ref(state_ref: str, branch: str) -> str:
+    """Return the ref of the last approval of a draft branch."""
+    # Use the prefix of the state refs, like the refs of rejections.
+    return state_ref.format(repository=f"_approved/{branch}")
+
+
+def read_approvals(draft: OpenDraft, remote: Remote, state_ref: str) -> tuple[DraftApproval, ...]:
+    """Return the approvals of the current head of a draft, the oldest first."""
+    return tuple(reversed(tuple(_iterate_approvals(draft, remote, state_ref))))
+
+
+def _iterate_approvals(draft: OpenDraft, remote: Remote, state_ref: str) -> Iterator[DraftApproval]:
+    commit_id = remote.refs.get(approvals_ref(state_ref, draft.branch))
+    for _ in range(_MAX_APPROVALS):
+        commit = remote.read_commit(commit_id) if commit_id else None
+        if commit is None or parse_draft_head(commit.message) != draft.head:
+            return
+        lines = commit.message.splitlines()
+        prefix = f"{PACKAGE_TRAILER}: "
+        packages = frozenset(line.removeprefix(prefix) for line in lines if line.startswith(prefix))
+        yield DraftApproval(commit.author.name, commit.author.email, packages)
+        commit_id = commit.parents[0] if commit.parents else None
+
+
+def list_other_approvers(
+    approvals: Iterable[DraftApproval], packages: Iterable[DraftedPackage], person: tuple[str, str] | None
+) -> tuple[DraftApproval, ...]:
+    """Return one approval of each other person who has approved all these packages. People have different addresses."""
+    names = {package.package for package in packages}
+    own = person[1].casefold() if person else ""
+    covered: dict[str, frozenset[str]] = {}
+    found: dict[str, DraftApproval] = {}
+    for approval in approvals:
+        email = approval.email.casefold()
+        covered[email] = covered.get(email, frozenset()) | approval.packages
+        if email != own and names <= covered[email]:
+            found.setdefault(email, approval)
+    return tuple(found.values())
+
+
+def has_approved(approvals: Iterable[DraftApproval], packages: Iterable[DraftedPackage], email: str) -> bool:
+    """Return whether a person has approved all these packages."""
+    own = [approval.packages for approval in approvals if approval.email.casefold() == email.casefold()]
+    return {package.package for package in packages} <= frozenset().union(*own)
+
+
+def build_approval_commit(decision: RecordApproval, last: CommitId | None, message: str) -> NewCommit:
+    """Return the commit that records an approval.
+
+    Args:
+        last: The commit to which the ref of the approvals points. It can be an approval of another head.
+    """
+    return NewCommit((last,) if last and decision.has_earlier else (), (), message, 0)
