@@ -27,11 +27,15 @@ from reconciler.cli.options import (
 from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.plan import formats, overview
-from reconciler.reconcile import cache_files, pass_context, pass_inputs, reconcile_pass, snapshot
+from reconciler.reconcile import cache_files, pass_context, pass_inputs, reconcile_pass, release_effects, snapshot
 from reconciler.service import loop
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from reconciler.bootstrap.services import Services
+    from reconciler.controllers.results import PackageTarget
+    from reconciler.output.plan.models import ReleaseEffect
     from reconciler.planning.decide.fleet_plan import FleetPlan
     from reconciler.reconcile.cache_files import CompletedPass
     from reconciler.reconcile.pass_inputs import PassInputs
@@ -73,6 +77,14 @@ def command(
 
 
 @dataclass(frozen=True)
+class PlanWithEffects:
+    """A plan, and the effects of the HelmReleases that it changes, by the location of the package."""
+
+    plan: FleetPlan
+    effects: Mapping[PackageTarget, tuple[ReleaseEffect, ...]]
+
+
+@dataclass(frozen=True)
 class _PlanFormat:
     """The output format of the plan: `text`, `markdown` or `json`."""
 
@@ -80,11 +92,12 @@ class _PlanFormat:
     diff_lines: int
     has_color: bool
 
-    def format(self, plan: FleetPlan | CompletedPass) -> tuple[str, int]:
+    def format(self, planned: PlanWithEffects | CompletedPass) -> tuple[str, int]:
         """Return the text of a plan, and the exit status of the command."""
-        if isinstance(plan, cache_files.CompletedPass):
-            return plan.plan_texts[self.output], SUCCESS
-        result = overview.build_plan_result(plan, self.diff_lines)
+        if isinstance(planned, cache_files.CompletedPass):
+            return planned.plan_texts[self.output], SUCCESS
+        plan = planned.plan
+        result = overview.build_plan_result(plan, self.diff_lines, planned.effects)
         exit_status = errors.exit_status_of(plan.list_findings()) or (DIFFERENCES if result.has_changes else SUCCESS)
         match self.output:
             case "json":
@@ -95,7 +108,7 @@ class _PlanFormat:
                 return formats.format_plan_text(result, has_color=self.has_color), exit_status
 
 
-def _run_plan(settings: Settings) -> FleetPlan | CompletedPass:
+def _run_plan(settings: Settings) -> PlanWithEffects | CompletedPass:
     """Plan without pushing. If the last pass changed nothing and no input has changed since, return the last pass."""
     last = services.build_pass_cache(settings, require_config_url(settings)).load()
     return _plan_unless_unchanged(settings, last if last and last.plan_texts else None)
@@ -103,12 +116,12 @@ def _run_plan(settings: Settings) -> FleetPlan | CompletedPass:
 
 def run_new_plan(settings: Settings) -> FleetPlan:
     """Plan without pushing, also if no input has changed since the last pass."""
-    plan = _plan_unless_unchanged(settings, None)
-    assert not isinstance(plan, cache_files.CompletedPass)
-    return plan
+    planned = _plan_unless_unchanged(settings, None)
+    assert not isinstance(planned, cache_files.CompletedPass)
+    return planned.plan
 
 
-def _plan_unless_unchanged(settings: Settings, last: CompletedPass | None) -> FleetPlan | CompletedPass:
+def _plan_unless_unchanged(settings: Settings, last: CompletedPass | None) -> PlanWithEffects | CompletedPass:
     with show_progress() as show:
         config = require_config_url(settings)
         context = services.build_services(settings, config, should_treat_missing_as_empty=True, report_progress=show)
@@ -117,12 +130,13 @@ def _plan_unless_unchanged(settings: Settings, last: CompletedPass | None) -> Fl
             return inputs if isinstance(inputs, cache_files.CompletedPass) else _plan(inputs, context)
 
 
-def _plan(inputs: PassInputs, context: Services) -> FleetPlan:
+def _plan(inputs: PassInputs, context: Services) -> PlanWithEffects:
     remotes, pass_services = context.remotes, context.pass_services
     taken = snapshot.complete_snapshot(inputs, remotes, pass_services)
     report = reconcile_pass.decide_and_publish(taken, remotes, pass_services, publishers.build_dry_run_publisher())
     findings = (*report.plan.findings, *pass_context.find_unread_targets(report.plan, remotes))
-    return replace(report.plan, findings=findings)
+    effects = release_effects.find_release_effects(report.plan, pass_services.sources)
+    return PlanWithEffects(replace(report.plan, findings=findings), effects)
 
 
 def _watch(settings: Settings, form: _PlanFormat) -> int:

@@ -22,7 +22,7 @@ from reconciler.packages.artifacts import (
 )
 from reconciler.packages.charts.helm_release import ReleasedChart, build_release_files
 from reconciler.packages.charts.metadata import read_chart_manifest
-from reconciler.packages.charts.request import ChartRequest
+from reconciler.packages.charts.request import ChartRequest, RenderedSource
 from reconciler.packages.charts.value_sources import (
     CHART,
     ChartValues,
@@ -185,7 +185,7 @@ class PackageSources:
         self, upstream: UpstreamPackage, request: ChartRequest, files: FileTree, shared: Mapping[str, ValuesSource]
     ) -> SourceContent:
         values = _resolve_values(upstream, files, shared)
-        rendered = self.helm.render(files, replace(request, values=values.text))
+        rendered = self.helm.render(files, _build_request(upstream, request, values))
         findings = (
             *values.findings, *(locate_values_finding(finding, values.layers) for finding in rendered.findings)
         )  # fmt: skip
@@ -219,13 +219,28 @@ class PackageSources:
                 for package, package_files in _list_packages(upstream, files, shared):
                     if package.chart:
                         values = _resolve_values(package, package_files, shared)
-                        charts.append((package_files, replace(package.chart, values=values.text)))
+                        charts.append((package_files, _build_request(package, package.chart, values)))
                     if package.overlay:
                         overlays.append((package_files, package.overlay))
         if charts:
             self.helm.render_all(charts)
         if overlays:
             self.kustomize.render_all(overlays)
+
+    def preview_charts(self, previews: Sequence[tuple[UpstreamPackage, ChartRequest]]) -> tuple[RenderedSource, ...]:
+        """Render previews of charts at the same time. An upstream that cannot be read has the findings of the error."""
+        charts = [self._try_to_read_chart(upstream) for upstream, _ in previews]
+        jobs = zip(charts, (request for _, request in previews), strict=True)
+        rendered = iter(
+            self.helm.render_all([(chart, request) for chart, request in jobs if isinstance(chart, FileTree)])
+        )
+        return tuple(next(rendered) if isinstance(chart, FileTree) else chart for chart in charts)
+
+    def _try_to_read_chart(self, upstream: UpstreamPackage) -> FileTree | RenderedSource:
+        try:
+            return self.add_dependencies(upstream, self.read_artifact(upstream))
+        except SourceFailedError as error:
+            return RenderedSource(findings=error.findings)
 
     def add_dependencies(self, upstream: UpstreamPackage, source: FileTree) -> FileTree:
         """Return the files of a source with the charts that it requires.
@@ -272,6 +287,12 @@ def _resolve_values(upstream: UpstreamPackage, chart: FileTree, shared: Mapping[
     if select_errors(values.findings):
         raise SourceFailedError(values.findings)
     return values
+
+
+def _build_request(upstream: UpstreamPackage, request: ChartRequest, values: ResolvedValues) -> ChartRequest:
+    """Return the request with all values. Only previews of a chart are rendered if the package is a HelmRelease."""
+    complete = replace(request, values=values.text)
+    return complete if upstream.release is None else complete.as_preview()
 
 
 def _check_findings(findings: tuple[Finding, ...]) -> None:

@@ -75,6 +75,23 @@ def test_fields_that_change(tmp_path: Path) -> None:
     assert sorted(list_errors(render(tmp_path, build_config_maps(CHANGING_LINES)))) == sorted(expected)
 
 
+def test_preview_is_equal_in_each_render(tmp_path: Path) -> None:
+    """A preview has placeholders also for keys and certificates, because its values are only compared."""
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: {{ randAlphaNum 9 }}}\n"
+    lines = {
+        **CHANGING_LINES,
+        "certificate": '{{ (genCA "a" 9).Cert | b64enc }}',
+        "hash": "{{ randAlpha 9 | sha256sum }}",
+    }
+    chart = build_chart({"secret.yaml": secret}).with_files(dict(build_config_maps(lines)))
+
+    first, second = (render(tmp_path / folder, chart, is_preview=True) for folder in ("1", "2"))
+
+    assert list_errors(first) == []
+    assert first.files.id == second.files.id
+    assert len(first.files) == len(lines) + 1
+
+
 def test_fixed_output_is_equal_in_each_render(tmp_path: Path) -> None:
     chart = build_config_maps(CHANGING_LINES)
 

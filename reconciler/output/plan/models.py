@@ -60,6 +60,17 @@ SerializedTemplateChange = Annotated[
 """A change of a template. JSON data contains the `TemplateChangeEntry`."""
 
 
+class ReleaseEffect(OutputModel):
+    """The effect of a changed HelmRelease on the resources that Flux creates from the chart."""
+
+    release: str = Field(description="The namespace and name of the release.")
+    changes: PackageChanges = Field(description="The changed resources. Values of Secrets are masked and not compared.")
+    unknown_reason: str = Field(default="", description="The reason why the effect is unknown. Empty if it is known.")
+    excludes_secret_values: bool = Field(
+        default=False, description="Whether the release has values from Secrets, which no render reads."
+    )
+
+
 class PlannedChange(OutputModel):
     """Drafts with equal changes. `changes` and `diffs` are those of the first package."""
 
@@ -80,6 +91,9 @@ class PlannedChange(OutputModel):
     template_changes: tuple[SerializedTemplateChange, ...] = ()
     templates: tuple[Mapping[str, Any], ...] = Field(
         default=(), description="The child resources with changed templates, in the format of status files."
+    )
+    release_effects: tuple[ReleaseEffect, ...] = Field(
+        default=(), description="The effects of changed HelmReleases (`output: helmRelease`)."
     )
     diffs: tuple[FileDiff, ...] = ()
 

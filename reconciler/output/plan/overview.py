@@ -10,7 +10,7 @@ from typing import Any
 from reconciler.controllers.results import PackageOwner, PackageTarget
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.objects import Condition
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.causes import format_causes, format_upstream_change, get_draft_action
 from reconciler.output.changes.data import build_diffs
 from reconciler.output.changes.package_changes import PackageChanges, compare_packages
@@ -26,6 +26,7 @@ from reconciler.output.plan.models import (
     PlannedPackage,
     PlannedRemoval,
     PlanResult,
+    ReleaseEffect,
 )
 from reconciler.output.plan.proposals import build_proposal_entry
 from reconciler.output.status.package_sections import (
@@ -58,6 +59,7 @@ class DraftOverview:
         overrides: The fields of a new package that override policies change. () for other packages.
         templates: The effects of changed templates on child resources and on their pods.
         children: The data of the children whose templates changed.
+        effects: The effects of changed HelmReleases.
     """
 
     draft: Draft
@@ -69,6 +71,7 @@ class DraftOverview:
     overrides: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
     children: tuple[Mapping[str, Any], ...] = ()
+    effects: tuple[ReleaseEffect, ...] = ()
 
     @property
     def target_name(self) -> str:
@@ -81,13 +84,20 @@ class DraftOverview:
         return format_object(self.draft.variant.owner.key)
 
 
-def build_plan_result(plan: FleetPlan, max_diff_lines: int) -> PlanResult:
+def build_plan_result(
+    plan: FleetPlan, max_diff_lines: int, effects: Mapping[PackageTarget, tuple[ReleaseEffect, ...]] | None = None
+) -> PlanResult:
     """Return the result of a plan.
 
     Args:
         max_diff_lines: The maximum number of diff lines per file. The value 0 omits the diffs.
+        effects: The effects of changed HelmReleases.
     """
-    drafts = [draft for target_plan in plan.targets for draft in _build_drafts(target_plan)]
+    drafts = [
+        replace(draft, effects=(effects or {}).get(draft.draft.variant.target, ()))
+        for target_plan in plan.targets
+        for draft in _build_drafts(target_plan)
+    ]
     proposal = build_proposal_entry(plan.proposal, max_diff_lines)
     return PlanResult(
         metadata=create_cli_metadata(plan.config_id),
@@ -163,6 +173,7 @@ def _build_change(group: tuple[DraftOverview, ...], max_diff_lines: int) -> Plan
         overrides=list_new_overrides(draft),
         template_changes=rendered.template_changes,
         templates=first.children,
+        release_effects=first.effects,
         diffs=build_diffs(draft.previous_files, rendered.files, folder, max_diff_lines),
     )
 
@@ -217,6 +228,7 @@ def _build_group_key(draft: DraftOverview) -> str:
         draft.overrides,
         draft.templates,
         draft.children,
+        [[effect.changes.comparison_key, effect.unknown_reason] for effect in draft.effects],
     ]
     return build_comparison_key(content, draft.draft.variant.owner.key.name)
 

@@ -116,6 +116,8 @@ def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
     problems = _explain_differences(compared, repeated, calls)
     if not problems:
         return DeterministicOutput(compared.texts, findings)
+    if renders.request.is_preview and all(problem.has_placeholder for problem in problems):
+        return DeterministicOutput(outputs[len(repeats)], findings)
     if renders.request.on_nondeterminism == "refuse":
         policy: FixedValues = "possible" if renders.can_be_fixed else "unsupported"
         return DeterministicOutput((), (*findings, *_create_findings(problems, renders.label, policy)))

@@ -8,13 +8,15 @@ from typing import Any, Final
 
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.helm_paths import parse_option_name
+from reconciler.krm.json_text import format_canonical_json
 from reconciler.krm.objects import ObjectKey, split_api_version
 from reconciler.krm.values_tree import PlaceError, ValuesTree, is_free
 from reconciler.krm.yaml import emit
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.packages.artifacts import CHART_LAYER, ArtifactRepository, ArtifactVersion, VerifySpec
-from reconciler.packages.charts.request import ChartRequest
+from reconciler.packages.charts.request import ChartRequest, HookPolicy
 from reconciler.packages.file_names import assign_rendered_file_names
+from reconciler.packages.package import Package
 
 HELM_RELEASE_API_VERSION: Final = "helm.toolkit.fluxcd.io/v2"
 HELM_RELEASE_KIND: Final = "HelmRelease"
@@ -71,6 +73,39 @@ def build_release_files(
     by_key = {_get_key(resource): resource for resource in resources}
     names = assign_rendered_file_names(by_key)
     return FileTree({names[key]: File(emit(resource).encode()) for key, resource in by_key.items()})
+
+
+def find_release_specs(files: FileTree) -> dict[str, Mapping[str, Any]]:
+    """Return the spec of each HelmRelease in the files of a package, by the namespace and name of its release."""
+    specs = (
+        resource.data.get("spec")
+        for resource in Package(files).resources
+        if (resource.api_version, resource.kind) == (HELM_RELEASE_API_VERSION, HELM_RELEASE_KIND)
+    )
+    return {
+        f"{spec.get('targetNamespace')}/{spec.get('releaseName')}": spec for spec in specs if isinstance(spec, Mapping)
+    }
+
+
+def build_preview_request(request: ChartRequest, spec: Mapping[str, Any]) -> ChartRequest:
+    """Return the request for the resources that Flux creates for a HelmRelease.
+
+    Args:
+        request: The request of the package. It has the fields that a HelmRelease does not contain, such as the versions
+            of the cluster.
+        spec: The spec of a HelmRelease from `build_release_files`, which local changes and policies can have changed.
+    """
+    values, install = (field if isinstance(field := spec.get(name), Mapping) else {} for name in ("values", "install"))
+    hooks: HookPolicy = "keep" if request.hooks == "drop" else request.hooks
+    return replace(
+        request.as_preview(),
+        release_name=str(spec.get("releaseName")),
+        namespace=str(spec.get("targetNamespace")),
+        values=format_canonical_json(values),
+        include_crds=install.get("crds") != "Skip",
+        hooks="drop" if install.get("disableHooks") else hooks,
+        skip_schema_validation=bool(install.get("disableSchemaValidation")),
+    )
 
 
 def find_shadowed_secrets(values: Mapping[str, Any], secrets: Sequence[SecretValues]) -> Iterator[SecretValues]:

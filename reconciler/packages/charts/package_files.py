@@ -13,7 +13,7 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.packages.charts.documents import OutputText, RenderedResource, parse_output_text
 from reconciler.packages.charts.hooks import is_left_out, is_ordinary, read_hooks
 from reconciler.packages.charts.request import ChartRequest, RenderedSource
-from reconciler.packages.charts.secrets import Engine, check_secret
+from reconciler.packages.charts.secrets import Engine, check_secret, mask_secret
 from reconciler.packages.codes import PackageCodes
 from reconciler.packages.file_names import MAX_FILE_NAME_LENGTH, assign_rendered_file_names
 from reconciler.packages.functions.field_specs import get_resource_scope
@@ -86,7 +86,9 @@ class RenderedPackage:
             rule = f"{self.label}: {template}: the option setNamespace"
             self.findings.append(create_mac_finding(error, resource.location, rule))
             return
-        if secret := check_secret(resource, self.label, self.request.allowed_secrets, self.rules.engine):
+        if isinstance(self.request, ChartRequest) and self.request.is_preview:
+            resource = mask_secret(resource)
+        elif secret := check_secret(resource, self.label, self.request.allowed_secrets, self.rules.engine):
             self.findings.append(secret)
         if resource.rewrite_reasons:
             self.findings.append(_report_rewrite(resource, self.label))

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding
-from reconciler.lazy_dataclasses import asdict, dataclass, field
+from reconciler.lazy_dataclasses import asdict, dataclass, field, replace
 
 HookPolicy = Literal["keep", "drop", "argocd"]
 NamespacePolicy = Literal["missing", "none"]
@@ -35,6 +35,8 @@ class ChartRequest:
             values ("fixed").
         identity: The identity of the package. Only fixed values depend on it.
         allowed_secrets: Secrets with values that are allowed in the output, as "Kind/name".
+        is_preview: Whether the output is only compared with another preview, and never written. Values of Secrets are
+            then masked, and random values have placeholders.
     """
 
     release_name: str
@@ -51,6 +53,7 @@ class ChartRequest:
     on_nondeterminism: NondeterminismPolicy = "refuse"
     identity: str = ""
     allowed_secrets: tuple[str, ...] = ()
+    is_preview: bool = False
 
     @property
     def release(self) -> str:
@@ -63,7 +66,16 @@ class ChartRequest:
         fields = {**asdict(self), "api_versions": sorted(self.api_versions)}
         if self.on_nondeterminism == "refuse":
             del fields["identity"]
+        if not self.is_preview:
+            # Requests of earlier versions, which have no previews, must keep their keys.
+            del fields["is_preview"]
         return fields
+
+    def as_preview(self) -> ChartRequest:
+        """Return the request for a preview. The rules for content in Git do not apply to it."""
+        return replace(
+            self, is_preview=True, on_nondeterminism="refuse", identity="", allowed_secrets=(), create_namespace=False
+        )
 
 
 @dataclass(frozen=True)

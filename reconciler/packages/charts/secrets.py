@@ -9,7 +9,8 @@ from typing import Final, Literal
 
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.json_pointer import format_pointer
-from reconciler.krm.yaml import YamlError
+from reconciler.krm.yaml import Document, YamlError
+from reconciler.lazy_dataclasses import replace
 from reconciler.packages.charts.documents import OutputText, RenderedResource, parse_output_text
 from reconciler.packages.secret_values import find_plaintext_values
 from reconciler.packages.source_codes import SourceCodes
@@ -41,6 +42,17 @@ def check_secret(resource: RenderedResource, label: str, allowed: tuple[str, ...
     )
     location = SourceLocation(object=resource.location.object, pointer=pointers[0])
     return SourceCodes.PLAINTEXT_SECRET.finding(message, location)
+
+
+def mask_secret(resource: RenderedResource) -> RenderedResource:
+    """Return a resource with masked values if it is a Secret. Comments are removed, because they can have values."""
+    paths = find_plaintext_values(resource.data, is_encrypted=resource.is_sops)
+    if not paths:
+        return resource
+    data = dict(resource.data)
+    for name, *keys in paths:
+        data[name] = {**data[name], keys[0]: MASK} if keys else MASK
+    return replace(resource, document=Document.from_data(data))
 
 
 def collect_secret_values(texts: Iterable[OutputText]) -> frozenset[str]:

@@ -30,6 +30,7 @@ from reconciler.controllers.results import PackageOwner, PackageSource, Upstream
 from reconciler.git.errors import GitError, ObjectMissingError, TooLargeError, TreeMalformedError
 from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import YamlFile
+from reconciler.packages.charts.request import ChartRequest, RenderedSource
 from reconciler.packages.kptfile import KPTFILE
 from reconciler.packages.package import join_path
 from reconciler.packages.parsing import parse_cached
@@ -68,6 +69,10 @@ class SourceRenderer(Protocol):
 
     def render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:
         """Render several sources at the same time, so that `render` returns the results without a new render."""
+        ...
+
+    def preview_charts(self, previews: Sequence[tuple[UpstreamPackage, ChartRequest]]) -> tuple[RenderedSource, ...]:
+        """Render previews of charts at the same time. An upstream that cannot be read has the findings of the error."""
         ...
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from reconciler.krm.findings import Finding
+from reconciler.krm.json_pointer import parse_pointer, resolve_pointer
+from reconciler.krm.yaml import parse_yaml
 from reconciler.lazy_dataclasses import replace
 from reconciler.packages.charts.documents import OutputText
 from reconciler.packages.charts.package_files import read_output
@@ -26,7 +28,7 @@ def read_findings(text: OutputText) -> list[Finding]:
     return [f for f in read_output([text], "chart web 1.2.3", request, RULES).findings if f.severity == "error"]
 
 
-@pytest.mark.parametrize(
+SECRETS = pytest.mark.parametrize(
     ("fields", "pointers"),
     [
         pytest.param(f"data: {{password: {VALUE}}}", "/data/password", id="data"),
@@ -39,6 +41,9 @@ def read_findings(text: OutputText) -> list[Finding]:
         pytest.param(f"immutable: true\ndata: {{a: '', b: {VALUE}}}", "/data/b", id="one-empty-value"),
     ],
 )
+
+
+@SECRETS
 def test_secret_with_values(fields: str, pointers: str) -> None:
     (finding,) = read_findings(build_secret(fields))
 
@@ -49,6 +54,19 @@ def test_secret_with_values(fields: str, pointers: str) -> None:
         " reconciler.dev/allow-plaintext-secrets: Secret/db"
     )
     assert (finding.location.object, finding.location.pointer) == ("Secret/shop/db", pointers.split(", ")[0])
+
+
+@SECRETS
+def test_preview_masks_values(fields: str, pointers: str) -> None:
+    """A preview is only compared. It has no error, no value, and no comment, which can quote a value."""
+    secret = replace(build_secret(fields), text=f"# hunter2\n{build_secret(fields).text}")
+    package = read_output([secret], "chart web 1.2.3", REQUEST.as_preview(), RULES)
+
+    (file,) = package.files
+    data = parse_yaml(file.data).documents[0].data
+    assert [finding for finding in package.findings if finding.severity == "error"] == []
+    assert {resolve_pointer(data, parse_pointer(pointer)) for pointer in pointers.split(", ")} == {"*****"}
+    assert b"hunter2" not in file.data
 
 
 @pytest.mark.parametrize(

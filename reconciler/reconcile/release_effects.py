@@ -1,0 +1,124 @@
+"""The effects of changed HelmReleases on the resources of their charts, which Git does not contain.
+
+The charts of both versions are rendered with the values in the HelmReleases, and the results are compared. Both renders
+use the current Kubernetes version of the cluster, so that the result contains only the effects of the draft.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from reconciler.catalog.files import CommitId, FileTree
+from reconciler.controllers.results import PackageTarget, UpstreamPackage
+from reconciler.krm.findings import select_errors
+from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.output.changes.package_changes import (
+    PackageChanges,
+    compare_packages,
+    read_source_locks,
+    read_upstream_lock,
+)
+from reconciler.output.plan.models import ReleaseEffect
+from reconciler.packages.charts.helm_release import build_preview_request, find_release_specs
+from reconciler.packages.charts.request import ChartRequest, RenderedSource
+from reconciler.packages.kptfile import KPTFILE
+from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
+from reconciler.planning.decide.fleet_plan import FleetPlan
+from reconciler.planning.model.outcomes import Draft
+from reconciler.reconcile.remotes.ports import SourceRenderer
+
+_Preview = tuple[UpstreamPackage, ChartRequest]
+_NO_RECORD = "the published package does not contain the version and digest of its chart, or uses another chart"
+
+
+@dataclass(frozen=True)
+class _Version:
+    """One version of the resources of a release: files without a render, or a preview of a chart."""
+
+    files: FileTree = field(default_factory=FileTree)
+    preview: _Preview | None = None
+
+    def read(self, rendered: Iterator[RenderedSource]) -> RenderedSource:
+        """Return the resources, or the errors. `rendered` contains the results of all previews in their order."""
+        return next(rendered) if self.preview else RenderedSource(self.files)
+
+
+@dataclass(frozen=True)
+class _ChangedRelease:
+    """A release with a changed chart, values or options. `before` is None if the old version is unknown."""
+
+    target: PackageTarget
+    name: str
+    before: _Version | None
+    after: _Version
+    has_secret_values: bool
+
+    @property
+    def versions(self) -> tuple[_Version, ...]:
+        """The versions that are compared. () if the old version is unknown."""
+        return (self.before, self.after) if self.before else ()
+
+    def build_effect(self, versions: Sequence[RenderedSource]) -> ReleaseEffect:
+        """Return the effect for the resources of the versions."""
+        errors = [error for version in versions for error in select_errors(version.findings)]
+        reason = "" if versions else _NO_RECORD
+        if errors or reason:
+            return ReleaseEffect(
+                release=self.name, changes=PackageChanges(), unknown_reason=reason or errors[0].message
+            )
+        before, after = (version.files for version in versions)
+        changes = PackageChanges(compare_packages(before, after).objects)
+        return ReleaseEffect(release=self.name, changes=changes, excludes_secret_values=self.has_secret_values)
+
+
+def find_release_effects(plan: FleetPlan, sources: SourceRenderer) -> Mapping[PackageTarget, tuple[ReleaseEffect, ...]]:
+    """Return the effects of all HelmReleases that the drafts of a plan change, by the location of the package.
+
+    Equal renders run once. If a chart cannot be rendered, the effect contains the reason.
+    """
+    drafts = (outcome for _, outcome in plan.list_outcomes() if isinstance(outcome, Draft))
+    releases = [release for draft in drafts for release in _list_changed_releases(draft)]
+    previews = [version.preview for release in releases for version in release.versions if version.preview]
+    rendered = iter(sources.preview_charts(previews) if previews else ())
+    effects: dict[PackageTarget, tuple[ReleaseEffect, ...]] = {}
+    for release in releases:
+        effect = release.build_effect([version.read(rendered) for version in release.versions])
+        effects[release.target] = (*effects.get(release.target, ()), effect)
+    return effects
+
+
+def _list_changed_releases(draft: Draft) -> Iterator[_ChangedRelease]:
+    upstream = draft.variant.upstream
+    packages = upstream.named_packages if upstream else ()
+    packages = tuple(source for source in packages if source.upstream.release is not None)
+    if not packages:
+        return
+    old_files = draft.previous_files
+    old_specs, new_specs = find_release_specs(old_files), find_release_specs(draft.rendered.files)
+    locks = read_source_locks(old_files) or {"": read_upstream_lock(old_files)}
+    for source in packages:
+        package, request = source.upstream, source.upstream.chart
+        assert request, "a release has the request of its chart"
+        name = request.release
+        old_package = _find_old_package(package, locks.get(source.name, {}))
+        old_name = name if name in old_specs or source.name or len(old_specs) != 1 else next(iter(old_specs))
+        old_spec, new_spec = old_specs.get(old_name), new_specs.get(name)
+        if old_spec == new_spec and old_package == package:
+            continue
+        after = _Version(preview=(package, build_preview_request(request, new_spec))) if new_spec else _Version()
+        before: _Version | None = None
+        if old_spec and old_package:
+            before = _Version(preview=(old_package, build_preview_request(request, old_spec)))
+        elif not old_spec:
+            # The package is new, or it had the rendered resources.
+            has_resources = not old_specs and not source.name
+            before = _Version(old_files.without_files(KPTFILE, PACKAGE_CONTEXT_FILE) if has_resources else FileTree())
+        yield _ChangedRelease(draft.variant.target, name, before, after, bool(package.release))
+
+
+def _find_old_package(package: UpstreamPackage, lock: Mapping[str, str]) -> UpstreamPackage | None:
+    """Return the package with the version in the lock of an earlier version. Return None if it has another location."""
+    if (lock.get("repo"), lock.get("directory")) != (package.repo, package.directory):
+        return None
+    ref, commit = lock.get("ref"), lock.get("commit")
+    return replace(package, ref=ref, commit=CommitId(commit)) if ref and commit else None
