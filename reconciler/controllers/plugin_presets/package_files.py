@@ -29,9 +29,10 @@ from reconciler.krm.yaml import emit, parse_yaml
 from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.charts.helm_release import (
-    HELM_RELEASE_API_VERSION,
     HELM_RELEASE_KIND,
+    ReleaseInputs,
     SecretValues,
+    build_helm_release,
     check_reference,
 )
 
@@ -49,7 +50,7 @@ VALUES: Final = "values"
 HELM_RELEASE: Final = "helmrelease"
 
 
-def build_helm_release(
+def build_plugin_release(
     request: PluginRequest,
     definition: UsableDefinition,
     release: PluginRelease,
@@ -57,13 +58,11 @@ def build_helm_release(
     secrets: Secrets,
 ) -> dict[str, Any]:
     """Return the HelmRelease of a Plugin whose definition has a chart. Empty fields are omitted."""
-    fields = {
-        "interval": "5m",
+    inputs = ReleaseInputs(request.key.name, request.key.namespace, release.name, release.namespace)
+    references = [SecretValues(ref.name, ref.key, option.name) for option, ref in secrets]
+    options = {
         "timeout": "5m",
         "maxHistory": 10,
-        "releaseName": release.name,
-        "targetNamespace": release.namespace,
-        "storageNamespace": release.namespace,
         "chartRef": build_chart_ref(request, definition),
         "install": {"createNamespace": True, "remediation": {"retries": 3}},
         "upgrade": {"crds": "CreateReplace", "remediation": {"retries": 3}},
@@ -71,12 +70,8 @@ def build_helm_release(
         "suspend": False,
         "kubeConfig": _build_kube_config(request),
         "dependsOn": _build_dependencies(request),
-        "valuesFrom": [_build_values_from(option.name, ref) for option, ref in secrets],
-        "values": dict(values),
     }
-    spec = {name: value for name, value in fields.items() if value not in ({}, [])}
-    metadata = {"name": request.key.name, "namespace": request.key.namespace}
-    return {"apiVersion": HELM_RELEASE_API_VERSION, "kind": HELM_RELEASE_KIND, "metadata": metadata, "spec": spec}
+    return build_helm_release(inputs, values, references, options)
 
 
 def build_chart_ref(request: PluginRequest, definition: UsableDefinition) -> dict[str, str]:
@@ -163,10 +158,6 @@ def _build_kube_config(request: PluginRequest) -> dict[str, Any]:
 def _build_dependencies(request: PluginRequest) -> list[dict[str, str]]:
     names = dict.fromkeys(entry.get_plugin_name(request.target.repository) for entry in request.requester.spec.wait_for)
     return [{"name": name} for name in names]
-
-
-def _build_values_from(name: str, ref: SecretKeyReference) -> dict[str, str]:
-    return {"kind": "Secret", "name": ref.name, "valuesKey": ref.key, "targetPath": name}
 
 
 @dataclass(frozen=True)
@@ -272,7 +263,7 @@ def _add_release(
     options: Collection[ResolvedOption], values: Mapping[str, Any],
 ) -> OutputFiles:  # fmt: skip
     secrets = list_effective_secrets(options, values)
-    data = build_helm_release(request, definition, release, values, secrets)
+    data = build_plugin_release(request, definition, release, values, secrets)
     return OutputFiles(
         {**outputs.files, RELEASE_FILE: emit(data).encode()},
         (OwnedObject(RELEASE_FILE, HELM_RELEASE_KIND, data["spec"]),),

@@ -22,6 +22,10 @@ HELM_RELEASE_API_VERSION: Final = "helm.toolkit.fluxcd.io/v2"
 HELM_RELEASE_KIND: Final = "HelmRelease"
 _SOURCE_API_VERSION: Final = "source.toolkit.fluxcd.io/v1"
 _INTERVAL: Final = "5m"
+_FIELD_ORDER: Final = (
+    "interval", "timeout", "maxHistory", "releaseName", "targetNamespace", "storageNamespace", "chart", "chartRef",
+    "install", "upgrade", "driftDetection", "suspend", "kubeConfig", "dependsOn", "valuesFrom", "values",
+)  # fmt: skip
 _MAX_NAME_LENGTH: Final = 253
 _MAX_TARGET_PATH_LENGTH: Final = 250
 _TARGET_PATH = re.compile(r"([a-zA-Z0-9_\-.\\/]|\[[0-9]{1,5}\])+", re.ASCII)
@@ -54,6 +58,45 @@ class ReleasedChart:
     repository: ArtifactRepository
     name: str
     version: ArtifactVersion
+
+
+@dataclass(frozen=True)
+class ReleaseInputs:
+    """The name of a HelmRelease, and of the release that Flux creates.
+
+    Attributes:
+        name: The name of the HelmRelease.
+        namespace: The namespace of the HelmRelease.
+        target_namespace: The namespace of the resources in the chart.
+    """
+
+    name: str
+    namespace: str
+    release_name: str
+    target_namespace: str
+
+
+def build_helm_release(
+    inputs: ReleaseInputs, values: Mapping[str, Any], secrets: Sequence[SecretValues], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return a HelmRelease. Presets and charts write equal HelmReleases for equal inputs.
+
+    Args:
+        options: Other fields of the spec: the reference to the chart, and fields that not all writers have. Empty
+            fields are omitted.
+    """
+    fields = {
+        "interval": _INTERVAL,
+        "releaseName": inputs.release_name,
+        "targetNamespace": inputs.target_namespace,
+        "storageNamespace": inputs.target_namespace,
+        "valuesFrom": [secret.as_data() for secret in secrets],
+        "values": dict(values),
+        **options,
+    }
+    spec = {name: fields[name] for name in sorted(fields, key=_FIELD_ORDER.index) if fields[name] not in ({}, [])}
+    metadata = {"name": inputs.name, "namespace": inputs.namespace}
+    return {"apiVersion": HELM_RELEASE_API_VERSION, "kind": HELM_RELEASE_KIND, "metadata": metadata, "spec": spec}
 
 
 def build_release_files(
@@ -154,37 +197,29 @@ def _build_release(
     secrets: Sequence[SecretValues],
 ) -> dict[str, Any]:
     name = {"name": metadata["name"]}
-    chart_fields: dict[str, Any] = (
-        {"chartRef": {"kind": "OCIRepository", **name}}
-        if chart.repository.is_registry
-        else {
-            "chart": {
-                "spec": {
-                    "chart": chart.name,
-                    "version": chart.version.version,
-                    "sourceRef": {"kind": "HelmRepository", **name},
-                }
-            }
-        }
-    )
     options: dict[str, Any] = {}
     if request.hooks == "drop":
         options["disableHooks"] = True
     if request.skip_schema_validation:
         options["disableSchemaValidation"] = True
     install_crds, upgrade_crds = ("Create", "CreateReplace") if request.include_crds else ("Skip", "Skip")
-    spec = {
-        "interval": _INTERVAL,
-        "releaseName": request.release_name,
-        "targetNamespace": request.namespace,
-        "storageNamespace": request.namespace,
-        **chart_fields,
-        "install": {"crds": install_crds, **options},
-        "upgrade": {"crds": upgrade_crds, **options},
-        **({"valuesFrom": [secret.as_data() for secret in secrets]} if secrets else {}),
-        **({"values": dict(values)} if values else {}),
+    chart_spec = {
+        "chart": chart.name,
+        "version": chart.version.version,
+        "sourceRef": {"kind": "HelmRepository", **name},
     }
-    return {"apiVersion": HELM_RELEASE_API_VERSION, "kind": HELM_RELEASE_KIND, "metadata": dict(metadata), "spec": spec}
+    is_registry = chart.repository.is_registry
+    inputs = ReleaseInputs(metadata["name"], metadata["namespace"], request.release_name, request.namespace)
+    return build_helm_release(
+        inputs,
+        values,
+        secrets,
+        {
+            **({"chartRef": {"kind": "OCIRepository", **name}} if is_registry else {"chart": {"spec": chart_spec}}),
+            "install": {"crds": install_crds, **options},
+            "upgrade": {"crds": upgrade_crds, **options},
+        },
+    )
 
 
 def _build_registry_source(chart: ReleasedChart, metadata: Mapping[str, str]) -> dict[str, Any]:
