@@ -35,7 +35,7 @@ _SIGN_INS_PER_MINUTE = 60
 
 
 class SignInState:
-    """The sessions of people, their sign-ins that are not complete, and the tokens of their forms.
+    """The sessions of people, their sign-ins that are not complete, the number of sign-ins, and the tokens of forms.
 
     It is independent of the settings, so that people stay signed in after a reload.
 
@@ -48,6 +48,7 @@ class SignInState:
         self.csrf = CsrfTokens()
         self.sessions = SessionStore(clock)
         self.pending = PendingSignIns(clock)
+        self.limit = AddressRateLimit(_SIGN_INS_PER_MINUTE, clock)
 
 
 def build_authenticator(
@@ -137,7 +138,7 @@ def _build_sign_in(settings: Settings, state: SignInState) -> SignIn:
         state.pending,
         Cookie("session", is_secure),
         Cookie("sign-in", is_secure),
-        AddressRateLimit(_SIGN_INS_PER_MINUTE),
+        state.limit,
     )
 
 

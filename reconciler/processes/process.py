@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO, cast
 
@@ -23,6 +23,7 @@ _GRACE_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _CHUNK_BYTES = 65_536
 _MAX_STDERR_BYTES = 16_384
+_MAX_DIGESTS = 64
 _LIMIT_PROGRAM = str(Path(__file__).with_name("exec_with_limits.py"))
 
 
@@ -72,7 +73,19 @@ def limit_resources(command: Sequence[str], limits: ProcessLimits) -> tuple[str,
 
 
 def compute_program_digest(program: Path) -> str:
-    """Return the SHA-256 digest of a program file, e.g. "sha256:…". Raises OSError."""
+    """Return the SHA-256 digest of a program file, e.g. "sha256:…". Raises OSError.
+
+    A program can have a hundred MB, so its content is read again only after its file has changed.
+    """
+    status = program.stat()
+    return _compute_digest(
+        program, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    )
+
+
+@lru_cache(_MAX_DIGESTS)
+def _compute_digest(program: Path, status: tuple[int, ...]) -> str:
+    """Return the digest of a file. `status` is a part of the key of the cache: it differs after each change."""
     with program.open("rb") as content:
         return f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"
 

@@ -44,7 +44,7 @@ class RateLimit:
 
     Args:
         per_minute: The number of requests per minute. A client can send this number at once.
-        clock: Returns the seconds of a monotonic clock.
+        clock: Returns seconds. If the time is set back, no request is added to a quota until the next count.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -59,7 +59,7 @@ class RateLimit:
         with self._lock:
             now = self._clock()
             free, counted_at = self._buckets.pop(client, (float(self._limit), now))
-            free = min(self._limit, free + (now - counted_at) * self._limit / WINDOW_SECONDS)
+            free = min(self._limit, free + max(now - counted_at, 0.0) * self._limit / WINDOW_SECONDS)
             is_allowed = free >= 1
             free -= is_allowed
             self._buckets[client] = (free, now)
@@ -82,7 +82,7 @@ class AddressRateLimit:
 
     Args:
         per_minute: The number of requests per minute. A client can send this number at once.
-        clock: Returns the seconds of a monotonic clock.
+        clock: Returns seconds. If the time is set back, no request is added to a quota until the next count.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:

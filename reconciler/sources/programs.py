@@ -53,7 +53,7 @@ class Program:
 
 
 class ProgramFinder:
-    """Finds one program by its name, and computes its digest again only after the file has changed.
+    """Finds one program by its name.
 
     Args:
         name: The file name of the program.
@@ -65,8 +65,6 @@ class ProgramFinder:
         self._name = name
         self._path = path
         self._search_path = search_path
-        self._lock = Lock()
-        self._known: dict[tuple[str, int, int, int], Program] = {}
 
     def list_candidates(self) -> tuple[Path, ...]:
         """Return the paths at which the program is searched, in order."""
@@ -83,18 +81,11 @@ class ProgramFinder:
         """Return the program. Return None if it is not found."""
         for path in self.list_candidates():
             try:
-                state = path.stat()
                 if path.is_file() and os.access(path, os.X_OK):
-                    return self._read(path, (str(path), state.st_ino, state.st_size, state.st_mtime_ns))
+                    return Program(path, compute_program_digest(path))
             except OSError:
                 continue  # The file does not exist, or it cannot be read: try the next folder.
         return None
-
-    def _read(self, path: Path, state: tuple[str, int, int, int]) -> Program:
-        with self._lock:
-            if state not in self._known:
-                self._known = {state: Program(path, compute_program_digest(path))}
-            return self._known[state]
 
 
 class ProgramRunner:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -69,10 +69,14 @@ class SlowRemotesService:
         self.remotes.collect_late_results()
         self.passes.run()
 
-    def run_until_ref_exists(self, name: str, ref: str) -> None:
-        """Run a pass each time a late remote wakes the service, until the remote has the ref."""
-        while ref not in self.read_remote_refs(name):
+    def run_until(self, condition: Callable[[], bool]) -> None:
+        """Run a pass each time a late remote wakes the service, until the condition is true."""
+        while not condition():
             self.run_when_woken()
+
+    def run_until_ref_exists(self, name: str, ref: str) -> None:
+        """Run passes until the remote has the ref."""
+        self.run_until(lambda: ref in self.read_remote_refs(name))
 
     @property
     def codes(self) -> set[str]:
@@ -141,9 +145,9 @@ def test_a_late_remote_is_not_changed_and_not_treated_as_empty(tmp_path: Path, h
     assert read_refs(tmp_path / "west.git") == before
 
     host.gate.set()
-    service.run_when_woken()
+    service.run_until(lambda: "refs/heads/drafts/west" not in service.read_remote_refs("west"))
 
-    assert "refs/heads/drafts/west" not in service.read_remote_refs("west")
+    assert service.read_remote_refs("west")
 
 
 def test_a_late_upstream_is_read_from_its_last_fetch(tmp_path: Path, host: GitHost) -> None:
@@ -229,8 +233,7 @@ def test_one_dead_and_one_slow_remote_do_not_delay_eighteen_others(tmp_path: Pat
         service.world.write({"catalog.yaml": catalog()})
 
         service.run_pass()
-        while not all(f"refs/heads/drafts/{name}" in service.read_remote_refs(name) for name in near):
-            service.run_when_woken()
+        service.run_until(lambda: all(f"refs/heads/drafts/{name}" in service.read_remote_refs(name) for name in near))
 
         assert service.read_remote_refs("slow") == set()
         assert all(f"{urls[name]} is still being fetched" in service.messages for name in ("dead", "slow"))

@@ -73,3 +73,12 @@ def test_the_quota_of_a_client() -> None:
     assert (last.remaining, last.reset_seconds, last.is_allowed) == (0, 60, True)
     assert (refused.remaining, refused.wait_seconds, refused.is_allowed) == (0, 1, False)
     assert (other.remaining, later.remaining, later.is_allowed) == (119, 1, True)
+
+
+def test_a_clock_that_is_set_back_changes_no_quota() -> None:
+    clock = ManualClock()
+    limit = RateLimit(120, clock)
+    limit.count("ana")
+    clock.now -= 3600.0
+
+    assert limit.count("ana").remaining == 118

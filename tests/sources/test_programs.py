@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import socket
 import sys
 from pathlib import Path
@@ -55,13 +56,15 @@ def test_file_that_is_no_program_is_skipped(tmp_path: Path) -> None:
     assert [ProgramFinder("x", tmp_path / name, "").find() for name in ("program", "folder")] == [None, None]
 
 
-def test_digest_changes_with_the_file(tmp_path: Path) -> None:
-    finder = ProgramFinder("program", write_program(tmp_path / "program", "1"), "")
-    first, again = finder.find(), finder.find()
-    write_program(tmp_path / "program", "12")
+def test_a_file_is_read_again_after_it_has_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compute_digest, reads = hashlib.file_digest, []
+    monkeypatch.setattr(hashlib, "file_digest", lambda *file: reads.append(file) or compute_digest(*file))
+    path = write_program(tmp_path / "program", "1")
+    first, other = (ProgramFinder("program", path, "").find() for _ in range(2))
+    write_program(path, "12")
+    changed = ProgramFinder("program", path, "").find()
 
-    assert first is again
-    assert first != finder.find()
+    assert (first == other, first == changed, len(reads)) == (True, False, 2)
 
 
 def test_input_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
