@@ -1,12 +1,20 @@
-"""Parsing of package files. Results are cached by content, and parse errors are returned as values."""
+"""Parsing and edits of package files. Results are cached by content, and parse errors are returned as values.
+
+The packages of two clusters often differ only in the name of the cluster. During `masked_names`, the caches also share
+the results for texts that are equal except for these names.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from reconciler.krm.json_text import parse_strict_json
-from reconciler.krm.yaml import Document, YamlError, YamlFile, emit, parse_yaml
+from reconciler.krm.yaml import Document, NameMask, YamlError, YamlFile, emit, parse_yaml
+from reconciler.krm.yaml.compare import is_equal_data
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.packages.sops import check_sops_edit
@@ -28,13 +36,40 @@ class ParseFailure:
     line: int = 0
 
 
+_NO_MASK = NameMask(())
+# The mask has no effect on results. It only determines which results a cache can share.
+_MASK: ContextVar[NameMask] = ContextVar("name_mask", default=_NO_MASK)
+
+
+@contextmanager
+def masked_names(*names: str) -> Iterator[None]:
+    """Share the results of parses and edits with texts that have other names, such as the name of another cluster."""
+    token = _MASK.set(NameMask.from_names(names))
+    try:
+        yield
+    finally:
+        _MASK.reset(token)
+
+
 @cached(_MAX_CACHED_FILES)
 def parse_cached(content: bytes) -> YamlFile | ParseFailure:
     """Parse a YAML file. Results are cached by content."""
+    if shared := _parse_masked(content, _MASK.get()):
+        return shared
     try:
         return parse_yaml(content)
     except YamlError as error:
         return ParseFailure(error.message, error.line)
+
+
+def _parse_masked(content: bytes, mask: NameMask) -> YamlFile | None:
+    """Return the file, from the parse result of its masked text. Return None if the file must be parsed itself."""
+    if not any(name.encode() in content for name, _ in mask.pairs):
+        return None
+    text = content.decode(errors="replace")
+    masked = mask.mask(text) if text.encode() == content else None
+    parsed = parse_cached(masked.encode()) if masked else None
+    return mask.unmask_file(parsed) if isinstance(parsed, YamlFile) else None
 
 
 @cached(_MAX_CACHED_FILES)
@@ -82,7 +117,42 @@ def edit_document(document: Document, data: Any) -> Document:
 
 @cached(_MAX_CACHED_EDITS)
 def _edit_cached(edit: _Edit) -> Document:
-    return edit.document.with_data(edit.data)
+    return _edit_masked(edit, _MASK.get()) or edit.document.with_data(edit.data)
+
+
+@dataclass(frozen=True)
+class _MaskedEdit:
+    text: str
+    line: int
+    representation: str
+    mask: NameMask = field(compare=False)
+    data: Any = field(compare=False)
+
+
+def _edit_masked(edit: _Edit, mask: NameMask) -> Document | None:
+    """Return the edited document, from the edit of its masked text. Return None if it must be edited itself."""
+    document, data = edit.document, edit.data
+    if is_equal_data(document.data, data):
+        return document
+    if not any(name in document.text or name in edit.representation for name, _ in mask.pairs):
+        return None
+    text, representation = mask.mask(document.text), mask.mask(edit.representation)
+    if text is None or representation is None:
+        return None
+    edited = _edit_masked_text(_MaskedEdit(text, document.line, representation, mask, data))
+    unmasked = mask.unmask_document(edited) if edited else None
+    return unmasked if unmasked and is_equal_data(unmasked.data, data) else None
+
+
+@cached(_MAX_CACHED_EDITS)
+def _edit_masked_text(edit: _MaskedEdit) -> Document | None:
+    parsed = parse_cached(edit.text.encode())
+    if not isinstance(parsed, YamlFile) or len(parsed.documents) != 1 or parsed.documents[0].text != edit.text:
+        return None
+    try:
+        return parsed.documents[0].with_data(edit.mask.mask_data(edit.data)).at_line(edit.line)
+    except YamlError:
+        return None
 
 
 def build_document(data: Any) -> Document:

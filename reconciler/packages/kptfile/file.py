@@ -39,7 +39,13 @@ class Kptfile:
     """The text and the typed content of a Kptfile. An edit returns a new `Kptfile` and does not change other lines."""
 
     source: YamlFile
-    model: kpt.Kptfile
+
+    @cached_property
+    def model(self) -> kpt.Kptfile:
+        """The typed content. It is read at the first use, because some edits follow another edit immediately."""
+        model = _read_model(self.document).model
+        assert model, "`read_kptfile` returns only valid Kptfiles, and an edit keeps the types of all fields"
+        return model
 
     @property
     def document(self) -> Document:
@@ -157,11 +163,7 @@ class Kptfile:
 
     def with_document(self, document: Document) -> Kptfile:
         """Return the Kptfile with `document` as its YAML document."""
-        if document is self.document:
-            return self
-        model = _read_model(document).model
-        assert model, "an edit keeps the types of all fields"
-        return Kptfile(self.source.replace(0, document), model)
+        return self if document is self.document else Kptfile(self.source.replace(0, document))
 
     def _with_sections(self, **sections: Any) -> Kptfile:
         """Return the Kptfile with these sections replaced. The value None removes a section."""
@@ -222,7 +224,7 @@ def _parse_model(source: YamlFile, file: str) -> Kptfile | tuple[Finding, ...]:
     document = source.documents[0]
     result = _read_model(document)
     if result.model:
-        return Kptfile(source, result.model)
+        return Kptfile(source)
     return tuple(
         PackageCodes.KPTFILE_INVALID.finding(
             error.text, SourceLocation(file, document.find_line(error.path), pointer=format_path(error.path))

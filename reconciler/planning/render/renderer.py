@@ -45,6 +45,7 @@ from reconciler.packages.functions.function import Item
 from reconciler.packages.functions.registry import BUILTIN_FUNCTIONS
 from reconciler.packages.kptfile import KPTFILE, Kptfile, find_credentials, read_kptfile
 from reconciler.packages.package_context import ensure_package_context
+from reconciler.packages.parsing import masked_names
 from reconciler.packages.pipeline import FunctionProvider, RenderFailure, RenderResult
 from reconciler.packages.pipeline import render_pipelines as run_pipeline
 from reconciler.packages.sops_files import check_sops_files
@@ -183,7 +184,8 @@ class PackageRenderer:
         Raises:
             InterruptedFunctionError: A function was interrupted from outside.
         """
-        return render_package(variant, inputs, self)
+        with masked_names(variant.cluster, variant.owner.key.name):
+            return render_package(variant, inputs, self)
 
 
 def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRenderer) -> PackageRender:

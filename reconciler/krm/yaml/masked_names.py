@@ -1,0 +1,131 @@
+"""Placeholders for names, so that the same YAML work for many clusters is done once.
+
+The files of two clusters often differ only in the name of the cluster. A mask replaces each name by a placeholder. The
+masked texts of both clusters are equal, so that a cache contains the result of their parse or edit. Then the mask
+writes the names into this result, which is faster than another parse or edit.
+
+A placeholder has the same length as its name. Therefore, all positions in a masked text equal those in the text itself.
+A mask refuses each text for which the result could depend on the characters of a name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from reconciler.krm.yaml.document import Document
+from reconciler.krm.yaml.emit import is_ambiguous
+from reconciler.krm.yaml.file import YamlFile
+from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, SequenceNode, YamlNode
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.memory import cached
+
+# No placeholder is shorter than this, so that it contains the mark and its number.
+_MIN_NAME_LENGTH = 6
+_MAX_NAMES = 10
+_MARK = "zqx"
+_LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
+_NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+# A mask refuses a text with a mark, and a text that can contain an anchor, an alias or a tag.
+_UNSUPPORTED = (_MARK, "&", "*", "!")
+_MAX_CACHED_PATHS = 2048
+
+# The children of a node that contain placeholders, with their index. () for a scalar.
+_Paths: TypeAlias = tuple[tuple[int, "_Paths"], ...]
+
+
+class _AmbiguousScalarError(Exception):
+    """A scalar with a name can be read as another type."""
+
+
+@dataclass(frozen=True)
+class NameMask:
+    """Replaces names by placeholders, and placeholders by names. `pairs` contains each name with its placeholder."""
+
+    pairs: tuple[tuple[str, str], ...]
+
+    @classmethod
+    def from_names(cls, names: Iterable[str]) -> NameMask:
+        """Return the mask for the names of objects. A name is omitted if it is short, or contains another name."""
+        selected: list[str] = []
+        for name in sorted({*names}, key=len):
+            is_supported = len(name) >= _MIN_NAME_LENGTH and _NAME.fullmatch(name) and _MARK not in name
+            if is_supported and len(selected) < _MAX_NAMES and not any(other in name for other in selected):
+                selected.append(name)
+        return cls(tuple((name, f"{_MARK}{index}".ljust(len(name), "q")) for index, name in enumerate(selected)))
+
+    def mask(self, text: str) -> str | None:
+        """Return the text with placeholders. Return None if the mask refuses the text."""
+        if any(part in text for part in _UNSUPPORTED):
+            return None
+        masked = text
+        for name, placeholder in self.pairs:
+            masked = masked.replace(name, placeholder)
+        # Refuse a text in which a placeholder and the characters next to it form another name or placeholder.
+        return masked if self.unmask(masked) == text else None
+
+    def mask_data(self, data: Any) -> Any:
+        """Return YAML data with placeholders in its keys and values."""
+        if isinstance(data, dict):
+            return {self.mask_data(key): self.mask_data(value) for key, value in data.items()}
+        if isinstance(data, list):
+            return [self.mask_data(value) for value in data]
+        return self.mask(data) if isinstance(data, str) else data
+
+    def unmask(self, text: str) -> str:
+        """Return a masked text with the names."""
+        for name, placeholder in self.pairs:
+            text = text.replace(placeholder, name)
+        return text
+
+    def unmask_file(self, file: YamlFile) -> YamlFile | None:
+        """Return a masked file with the names. Return None if the file must be parsed."""
+        documents = [unmasked for document in file.documents if (unmasked := self.unmask_document(document))]
+        if len(documents) < len(file.documents):
+            return None
+        return YamlFile(tuple(documents), tuple(map(self.unmask, file.gaps)), file.bom)
+
+    def unmask_document(self, document: Document) -> Document | None:
+        """Return a masked document with the names. Return None if the document must be parsed."""
+        if _MARK not in document.text:
+            return document
+        paths = _find_placeholders(document)
+        try:
+            root = document.root if paths is None else self._unmask_node(document.root, paths)
+        except _AmbiguousScalarError:
+            return None
+        return Document(self.unmask(document.text), document.line, root)
+
+    def _unmask_node(self, node: YamlNode, paths: _Paths) -> YamlNode:
+        if isinstance(node, ScalarNode):
+            return self._unmask_scalar(node)
+        assert not isinstance(node, AliasNode), "a masked text contains no aliases"
+        children = list(node.children)
+        for index, inner in paths:
+            children[index] = self._unmask_node(children[index], inner)
+        if isinstance(node, SequenceNode):
+            items = [child.data for child in children]
+            return SequenceNode(node.start, node.end, node.flow, node.tag, node.anchor, children, items)
+        values = zip(map(self.unmask, node.data), (child.data for child in children[1::2]), strict=True)
+        return MappingNode(node.start, node.end, node.flow, node.tag, node.anchor, children, dict(values))
+
+    def _unmask_scalar(self, node: ScalarNode) -> ScalarNode:
+        value = self.unmask(node.value)
+        if node.data.__class__ is not str or is_ambiguous(node.value) or is_ambiguous(value):
+            raise _AmbiguousScalarError
+        return ScalarNode(node.start, node.end, value, node.style, node.tag, node.anchor, value)
+
+
+@cached(_MAX_CACHED_PATHS)
+def _find_placeholders(document: Document) -> _Paths | None:
+    """Return the paths of the nodes that contain placeholders. Return None if only comments contain placeholders."""
+    return _find_paths(document.root)
+
+
+def _find_paths(node: YamlNode) -> _Paths | None:
+    if isinstance(node, ScalarNode):
+        return () if _MARK in node.value else None
+    assert not isinstance(node, AliasNode), "a masked text contains no aliases"
+    found = ((index, _find_paths(child)) for index, child in enumerate(node.children))
+    return tuple((index, paths) for index, paths in found if paths is not None) or None
