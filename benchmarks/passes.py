@@ -19,11 +19,16 @@ from typing import Any
 from structlog.testing import capture_logs
 
 from benchmarks.processes import cpu_seconds
+from reconciler.bootstrap.console import build_fleet_indexer, observe_pass
 from reconciler.bootstrap.publishers import build_push_publisher
 from reconciler.bootstrap.services import build_services
+from reconciler.git.errors import GitError
+from reconciler.krm.findings import Finding
 from reconciler.memory import relax_gc
 from reconciler.reconcile.cache_files import CompletedPassStore
 from reconciler.reconcile.pass_runner import PassRunner
+from reconciler.reconcile.reconcile_pass import PassReport
+from reconciler.service.index_thread import IndexThread
 from reconciler.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -101,11 +106,14 @@ def build_service(
     remembers: Remembers = lambda settings: None,
     config: str = "config",
     sources: Mapping[str, Any] = {},
+    *,
+    has_console: bool = False,
 ) -> PassRunner:
     """Return a new service for the fleet in this folder: `config`, its fleet and `cache`.
 
     `workers` is the number of render processes, 0 for one per core. `remembers` returns the store of completed passes.
-    `sources` contains settings of the group `sources`.
+    `sources` contains settings of the group `sources`. If `has_console` is True, a thread builds the index of the
+    console after each pass.
     """
     relax_gc()
     settings = Settings.model_validate({
@@ -113,8 +121,17 @@ def build_service(
         "rendering": {"workers": workers}, "sources": sources,
     })  # fmt: skip
     parts = build_services(settings, config)
+    index_thread = IndexThread(build_fleet_indexer(settings, config))
+    if has_console:
+        index_thread.start()
+
+    def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
+        if has_console:
+            index_thread.observe(observe_pass(report, failures, int(time.time())))
+        return ()
+
     return PassRunner(
-        parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings), remembers(settings)
+        parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings), remembers(settings), observe
     )
 
 

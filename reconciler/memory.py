@@ -8,10 +8,10 @@ cache if most of its entries are old.
 from __future__ import annotations
 
 import gc
+import time
 from collections import deque
 from collections.abc import Callable
 from functools import _lru_cache_wrapper, lru_cache
-from itertools import count
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -77,18 +77,52 @@ def relax_gc() -> None:
     gc.set_threshold(_YOUNG_THRESHOLD, _OLDER_THRESHOLD)
 
 
-# Run a full collection only after this number of passes, because it takes about a second for a few million objects.
-_PASSES_PER_FULL_COLLECTION = 64
-_passes = count(1)
+# A full collection takes about a second for a few million objects. All full collections together take at most this
+# share of the time.
+_MAX_FULL_COLLECTION_SHARE = 0.02
+# The assumed duration of the first full collection. With this duration, a command that ends within 50 seconds runs no
+# full collection.
+_FIRST_FULL_COLLECTION_SECONDS = 1.0
+
+
+class GarbageCollection:
+    """Frees unreachable reference cycles after each pass.
+
+    Each call collects young objects. If enough time has passed since the last full collection, the call collects all
+    objects. The collection of young objects is not sufficient if other threads are running: their objects become old
+    during the call, and are then freed only by a full collection.
+
+    Args:
+        clock: Returns seconds.
+        collect: Collects the objects up to a generation.
+    """
+
+    def __init__(
+        self, clock: Callable[[], float] = time.monotonic, collect: Callable[[int], object] = gc.collect
+    ) -> None:
+        self._clock = clock
+        self._collect = collect
+        self._last_end = clock()
+        self._last_duration = _FIRST_FULL_COLLECTION_SECONDS
+
+    def run(self) -> None:
+        """Collect young objects, or all objects."""
+        start = self._clock()
+        if (start - self._last_end) * _MAX_FULL_COLLECTION_SHARE < self._last_duration:
+            self._collect(1)
+            return
+        self._collect(2)
+        self._last_end = self._clock()
+        self._last_duration = self._last_end - start
+
+
+_garbage_collection = GarbageCollection()
 
 
 def release_pass_memory() -> None:
     """Free the memory of a pass: cached results that only earlier passes used, and unreachable reference cycles.
 
-    Young objects are collected after each pass, because remotes and pass contexts contain references to themselves.
-    Older objects are collected after every 64th pass. In a small fleet, a pass creates too few objects to start the
-    automatic collection of Python.
+    In a small fleet, a pass creates too few objects to start the automatic collection of Python.
     """
     trim_caches()
-    is_full = next(_passes) % _PASSES_PER_FULL_COLLECTION == 0
-    gc.collect(2 if is_full else 1)
+    _garbage_collection.run()

@@ -361,6 +361,16 @@ class PassContext:
         requests = self._services.pull_requests.cache.find_target_requests(target, state, heads.drafts)
         return CachedTarget(target, checkpoint, refs, requests, commit)
 
+    def release_targets(self) -> None:
+        """Free the inputs of all decisions, at the end of a pass.
+
+        These inputs and this context contain references to each other. Without this call, their memory would be used
+        until the next full garbage collection.
+        """
+        self._decided.clear()
+        self._prepared_clusters.clear()
+        self._prepared_other_shards.clear()
+
     def plan_other_shards(self, plans: Iterable[TargetPlan]) -> OtherShardPlans:
         """Return the plans of the targets of other shards, computed from recorded states without renders.
 

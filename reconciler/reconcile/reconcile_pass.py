@@ -285,6 +285,7 @@ def decide_and_publish(
     if pass_cache is not None:
         update_cache = partial(_update_cache, pass_cache, fleet, context, progress, remotes)
         last_steps.run("the results of this pass", update_cache, None)
+    context.release_targets()
     if last_steps.findings:
         # Report errors of the last steps only in the log and in the result, because the status is already written.
         log_failures(last_steps.findings)

@@ -1,8 +1,10 @@
-"""Tests of caches, which are cleared when most of their entries are from old passes."""
+"""Tests of caches, which are cleared when most of their entries are from old passes, and of garbage collection."""
 
 from __future__ import annotations
 
-from reconciler.memory import cached, trim_caches
+import pytest
+
+from reconciler.memory import GarbageCollection, cached, trim_caches
 
 
 def test_results_of_one_pass_are_computed_once() -> None:
@@ -55,3 +57,35 @@ def test_entries_of_a_large_pass_are_removed_after_many_small_passes() -> None:
         double(-number)
         trim_caches()
     assert double.cache_info().currsize < 30
+
+
+class _Collector:
+    """Records collected generations. A full collection takes `duration` seconds on the clock of the test."""
+
+    def __init__(self, duration: float) -> None:
+        self.now = 0.0
+        self.generations: list[int] = []
+        self._duration = duration
+
+    def collect(self, generation: int) -> None:
+        self.generations.append(generation)
+        self.now += self._duration if generation == 2 else 0
+
+
+def test_command_that_ends_soon_runs_no_full_collection() -> None:
+    collector = _Collector(duration=0.1)
+    collection = GarbageCollection(lambda: collector.now, collector.collect)
+    for seconds in (0, 20, 49):
+        collector.now = seconds
+        collection.run()
+    assert collector.generations == [1, 1, 1]
+
+
+@pytest.mark.parametrize("duration", [0.01, 0.1, 2.0])
+def test_full_collections_take_a_fiftieth_of_the_time(duration: float) -> None:
+    collector = _Collector(duration)
+    collection = GarbageCollection(lambda: collector.now, collector.collect)
+    for _ in range(3_000):
+        collector.now += 0.5
+        collection.run()
+    assert 0.015 < collector.generations.count(2) * duration / collector.now <= 0.02

@@ -6,38 +6,37 @@ module `remotes` fetches and pushes.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import lru_cache
-from posixpath import basename
+from functools import lru_cache, partial
 from typing import Protocol
 
 from reconciler.catalog.files import (
     DIRECTORY_MODE,
-    EXECUTABLE_MODE,
     REGULAR_FILE_MODES,
-    SUBMODULE_MODE,
-    SYMLINK_MODE,
     BlobId,
     CommitId,
-    File,
-    FileTree,
     ObjectId,
-    SpecialEntry,
     TreeId,
 )
 from reconciler.controllers.package_variants.upstream_resolution import parse_revision_number
-from reconciler.git.errors import GitError, ObjectMissingError, TooLargeError, TreeMalformedError
+from reconciler.git.errors import GitError, ObjectMissingError
 from reconciler.git.mirror import Mirror
 from reconciler.git.names import is_ref_name, is_tree_path
 from reconciler.git.object_reader import Commit, ObjectReader, TreeEntry
 from reconciler.krm.git_formats import PACKAGE_TRAILER, parse_trailers
-from reconciler.packages.kptfile import KPTFILE
 from reconciler.planning.layout.refs import DraftCommit, TaggedRevision, format_tag_prefix
 from reconciler.planning.lifecycle.open_drafts import DraftedFile
 from reconciler.planning.model.state import TargetState, parse_state
 from reconciler.planning.model.targets import Target
+from reconciler.reconcile.remotes.tree_files import (
+    list_skipped_entries,
+    read_file,
+    read_files,
+    read_kptfiles,
+    read_package_tree,
+    read_upstream_tree,
+)
 
 
 class TreeReader(Protocol):
@@ -139,6 +138,14 @@ _MAX_FIRST_PARENT_STEPS = 50
 _TAGS = "refs/tags/"
 
 
+def _is_ancestor(mirror: Mirror, commit: CommitId, other: CommitId) -> bool:
+    try:
+        return mirror.is_ancestor(commit, other)
+    except GitError:
+        # Return False, because the previous commit of a moved tag can be missing in the mirror.
+        return False
+
+
 class Remote:
     """Reads one remote from its mirror, and caches the results. Implements Protocols of planning and controllers."""
 
@@ -150,15 +157,19 @@ class Remote:
         self._states: dict[CommitId, TargetState] = {}
         self._fetched_tag_prefixes: set[str] = set()
         self._revision_numbers: dict[str, list[int]] = {}
-        # Cache trees by their ID, so that an upstream package that many targets use is read once.
-        self.read_files = lru_cache(MAX_CACHED_TREES)(self._read_files)
-        self.read_upstream_tree = lru_cache(MAX_CACHED_TREES)(self._read_upstream_tree)
-        self.read_package_tree = lru_cache(MAX_CACHED_TREES)(self._read_package_tree)
-        self.read_file = lru_cache(MAX_CACHED_TREES)(self._read_file)
-        self.list_skipped_entries = lru_cache(MAX_CACHED_TREES)(self._list_skipped_entries)
-        self.read_kptfiles = lru_cache(MAX_CACHED_TREES)(self._read_kptfiles)
-        self.read_change_seconds = lru_cache(None)(self._read_change_seconds)
-        self.is_ancestor = lru_cache(None)(self._is_ancestor)
+        # Cache trees by their ID, so that an upstream package that many targets use is read once. The cached functions
+        # contain no reference to this object. Otherwise, its memory would be used until the next full garbage
+        # collection.
+        limit = mirror.options.max_folder_files
+        self.read_files = lru_cache(MAX_CACHED_TREES)(partial(read_files, reader))
+        self.read_upstream_tree = lru_cache(MAX_CACHED_TREES)(
+            partial(read_upstream_tree, reader, limit, self.read_files)
+        )
+        self.read_package_tree = lru_cache(MAX_CACHED_TREES)(partial(read_package_tree, reader, limit, self.read_files))
+        self.read_file = lru_cache(MAX_CACHED_TREES)(partial(read_file, reader))
+        self.list_skipped_entries = lru_cache(MAX_CACHED_TREES)(partial(list_skipped_entries, reader, limit))
+        self.read_kptfiles = lru_cache(MAX_CACHED_TREES)(partial(read_kptfiles, reader, limit))
+        self.is_ancestor = lru_cache(None)(partial(_is_ancestor, mirror))
         self.find_last_change = lru_cache(None)(mirror.find_last_change)
         self._replaced_refs: Mapping[str, CommitId | None] = {}
         self._refs_with_replacements: Mapping[str, CommitId] = {}
@@ -193,6 +204,10 @@ class Remote:
         if commit not in self._commits:
             self._commits[commit] = self._reader.read_commit(commit)
         return self._commits[commit]
+
+    def read_change_seconds(self, commit: CommitId, path: str) -> int:
+        """Return the date of the last commit up to `commit` that changed a path, in seconds since 1970."""
+        return self.read_commit(self.find_last_change(commit, path) or commit).seconds
 
     def read_tag_seconds(self, ref: str) -> int:
         """Return the date of a tag in seconds since 1970. For a lightweight tag, return the date of its commit."""
@@ -235,17 +250,6 @@ class Remote:
             ref = f"{_TAGS}{prefix}{number}"
             if commit := self.peel_ref(ref):
                 yield TaggedRevision(number, commit, ObjectId(self.refs[ref]), self.read_message(ref))
-
-    def _is_ancestor(self, commit: CommitId, other: CommitId) -> bool:
-        try:
-            return self.mirror.is_ancestor(commit, other)
-        except GitError:
-            # Return False, because the previous commit of a moved tag can be missing in the mirror.
-            return False
-
-    def _read_change_seconds(self, commit: CommitId, path: str) -> int:
-        last_change = self.find_last_change(commit, path)
-        return self.read_commit(last_change or commit).seconds
 
     def prefetch_folder(self, commits: Iterable[CommitId], folder: str) -> list[TreeId]:
         """Read several commits, their root trees and one folder of each commit. Return the tree IDs of the folders.
@@ -306,9 +310,6 @@ class Remote:
     def read_blobs(self, blobs: Iterable[BlobId]) -> Mapping[BlobId, bytes]:
         """Return the contents of several files by blob ID. All files are read in one request."""
         return self._reader.read_blobs(blobs)
-
-    def _read_file(self, blob: BlobId) -> File:
-        return File(self._reader.read_blob(blob))
 
     def has_unpublished_changes(
         self, head: CommitId, base: CommitId, branch: CommitId, besides: Collection[str] = ()
@@ -419,46 +420,6 @@ class Remote:
     def list_paths(self, tree: TreeId) -> tuple[str, ...]:
         """Return the paths of all entries below a tree, except folders. The contents of files are not read."""
         return tuple(path for path, _, _ in self._reader.walk(tree))
-
-    def _list_skipped_entries(self, tree: TreeId) -> tuple[str, ...]:
-        """Return the paths of symbolic links and submodules below a tree. Packages do not contain such entries."""
-        try:
-            entries = self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
-            return tuple(sorted(path for path, mode, _ in entries if mode not in REGULAR_FILE_MODES))
-        except (TooLargeError, TreeMalformedError):
-            # Ignore the error here, because the code that reads the files of the tree reports it.
-            return ()
-
-    def _read_kptfiles(self, tree: TreeId) -> tuple[bytes, ...]:
-        """Return the contents of all Kptfiles below a tree. Return () if the tree exceeds a limit."""
-        try:
-            entries = self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
-            blobs = [blob for path, mode, blob in entries if basename(path) == KPTFILE and mode in REGULAR_FILE_MODES]
-        except (TooLargeError, TreeMalformedError):
-            # Ignore the error here, because the code that reads the files of the tree reports it.
-            return ()
-        return tuple(self._reader.read_blobs(blobs).values())
-
-    def _read_files(self, tree: TreeId) -> FileTree:
-        """Return the regular files of a tree, without symbolic links and submodules."""
-        entries = [(path, mode, blob) for path, mode, blob in self._reader.walk(tree) if mode in REGULAR_FILE_MODES]
-        contents = self._reader.read_blobs(blob for _, _, blob in entries)
-        return FileTree({path: File(contents[blob], mode == EXECUTABLE_MODE) for path, mode, blob in entries})
-
-    def _read_upstream_tree(self, tree: TreeId) -> FileTree:
-        """Return the regular files of an upstream package. Raises TooLargeError if the package has too many files."""
-        # Check the limit before any file content is read.
-        deque(self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files), maxlen=0)
-        return self.read_files(tree)
-
-    def _read_package_tree(self, tree: TreeId) -> FileTree:
-        """Return the content of a tree of a target branch: regular files, symbolic links and submodules."""
-        special = {
-            path: SpecialEntry(mode, ObjectId(entry))
-            for path, mode, entry in self._reader.walk(tree, max_entries=self.mirror.options.max_folder_files)
-            if mode in {SYMLINK_MODE, SUBMODULE_MODE}
-        }
-        return self.read_files(tree).with_special_entries(special)
 
     def find_obstacle(self, commit: CommitId, path: str, *, is_file: bool = False) -> str | None:
         """Return the path of the entry that prevents the creation of a folder at `path`, or None.
