@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, FrozenInstanceError, asdict, field, fields, replace
+from dataclasses import MISSING, FrozenInstanceError, asdict, field, fields
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,20 @@ _LAZY_OPTIONS = {"frozen", "eq", *_FIELD_OPTIONS}
 _GENERATED_NAMES = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__"}
 
 if TYPE_CHECKING:
-    # Use the decorator of the standard library for type checkers, because they support only this decorator.
-    from dataclasses import dataclass
+    # Use the functions of the standard library for type checkers, because they support only these functions.
+    from dataclasses import dataclass, replace
 else:
+
+    def replace(instance: Any, /, **changes: Any) -> Any:
+        """Return a copy of a dataclass instance with other values of some fields, like `dataclasses.replace`.
+
+        The function of the standard library inspects every field in each call, which takes several times as long.
+        """
+        cls = instance.__class__
+        copy = _COPY_FUNCTIONS.get(cls)
+        if copy is None:
+            copy = _COPY_FUNCTIONS[cls] = _generate_copy(cls)
+        return copy(instance, **changes)
 
     def dataclass(cls: type | None = None, /, **options: bool) -> Any:
         """Make a class a dataclass, like `dataclasses.dataclass`.
@@ -43,6 +54,20 @@ else:
         cls = dataclasses.dataclass(init=False, repr=False, eq=False, **field_options)(cls)
         _add_methods(cls, is_frozen=options.get("frozen", False), has_eq=options.get("eq", True))
         return cls
+
+
+_COPY_FUNCTIONS: dict[type, Callable[..., Any]] = {}
+
+
+def _generate_copy(cls: type) -> Any:
+    """Return a function that copies an instance of `cls`. Its keyword arguments are the new values of fields."""
+    items = fields(cls)
+    if not all(item.init for item in items) or any(item.name.startswith("__") for item in items):
+        return dataclasses.replace
+    parameters = [f"{item.name}=_MISSING" for item in items]
+    values = [f"{item.name}=__copied.{item.name} if {item.name} is _MISSING else {item.name}" for item in items]
+    scope = {"_MISSING": MISSING, "_cls": cls}
+    return _compile("_copy", ["__copied", "/", "*", *parameters], [f"return _cls({', '.join(values)})"], scope)
 
 
 def _add_methods(cls: type, *, is_frozen: bool, has_eq: bool) -> None:

@@ -164,3 +164,30 @@ def test_several_threads_can_create_the_first_value() -> None:
         with ThreadPoolExecutor(8) as pool:
             values = list(pool.map(new, [1] * 8))
         assert set(values) == {new(1)}
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("changes", [{}, {"name": "b"}, {"label": "m", "parts": (2,)}, {"unknown": 1}], ids=str)
+def test_replace_returns_the_copy_of_the_standard_library(options: dict[str, bool], changes: dict[str, Any]) -> None:
+    @lazy_dataclasses.dataclass(**options)
+    class Part:
+        name: str
+        parts: tuple[int, ...] = field(default=(), compare=False)
+        label: str = field(default="l", kw_only=True)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "name", self.name.upper())
+
+    @lazy_dataclasses.dataclass(**options)
+    class Derived(Part):
+        extra: int = 0
+
+    for item in (Part("a", (1,), label="k"), Derived("a", extra=5)):
+        expected = describe(lambda item=item: repr(dataclasses.replace(item, **changes)))
+        result = describe(lambda item=item: repr(replace(item, **changes)))
+        assert result == expected or (result[0], expected[0]) == ("TypeError", "TypeError")
+
+
+def test_replace_refuses_other_objects() -> None:
+    with pytest.raises(TypeError):
+        replace("text")  # type: ignore[type-var]
