@@ -73,7 +73,8 @@ class Person:
         self.actions += 1
 
     def press(self, key: str) -> None:
-        """Press a key on the focused element."""
+        """Press a key on the focused element, as soon as the scripts of the page run."""
+        self.tab.wait(lambda: self.tab.run("return document.readyState") == "complete")
         self.tab.press(key)
         self.actions += 1
 
@@ -155,30 +156,14 @@ def test_approve_the_change_with_the_highest_risk(person: Person, world: World, 
     assert "reviewed with Luis" in git(world.fleet, "log", "-1", "--format=%B", "clusters/porto")
 
 
-def test_approve_with_the_keyboard_only(person: Person, world: World) -> None:
-    for key in ("j", Keys.ENTER):
-        person.press(key)
-    person.sees("Differences on berlin")
-    person.press("a")
-    person.sees("Publish to 3 targets")
-    for _ in range(20):
-        if person.tab.run("return document.activeElement.name") == "reason":
-            break
-        person.tab.press(Keys.TAB)
-    for key in ("reviewed", Keys.TAB, Keys.ENTER):
-        person.press(key)
-    person.sees("3 waiting")
-    person.apply_jobs()
-
-    assert person.sees("3 done")
-    assert person.actions <= 6
-    assert "replicas: 3" in world.text("clusters/porto", "gateway/deployment.yaml")
-
-
-def test_approve_only_the_canary_stage(person: Person, world: World) -> None:
+def use_stages(person: Person) -> None:
     client = person.served.client
     stages = tuple(Stage(name, LabelSelector((("region", region),))) for name, region in STAGES.items())
     client.context = replace(client.context, stages=stages)
+
+
+def test_approve_only_the_canary_stage(person: Person, world: World) -> None:
+    use_stages(person)
     person.click(GATEWAY)
     person.type("[name=stage]", "canary")
     person.click("Approve…")
@@ -282,16 +267,170 @@ def test_find_who_approved_a_change(person: Person) -> None:
     assert person.actions <= 3
 
 
-def test_find_a_failing_remote_and_try_again(person: Person) -> None:
+def fail_remote(person: Person) -> None:
     state = person.served.client.context.state
     failure = Failure(state.clock() - 3_600, "authentication failed", "fleet.git")
     record = PassRecord(person.served.client.context.clock(), 1.5, "success")
     state.record_completed_pass(FleetView(2, state.clock(), record, "config", 3, (failure,)))
     person.tab.open(person.served.url)
     person.sees("RemotesUnavailable", "authentication failed")
+
+
+def test_find_a_failing_remote_and_try_again(person: Person) -> None:
+    fail_remote(person)
     person.click("RemotesUnavailable")
     person.sees("authentication failed", "fleet.git")
     person.click("Start a pass")
+    person.tab.wait(lambda: person.served.client.requested_passes)
+
+    assert person.actions <= 3
+
+
+# The same tasks with the keyboard only. A text that a person types counts as one action with the key that selects its
+# field.
+
+
+def press_keys(person: Person, *keys: str) -> None:
+    for key in keys:
+        person.press(key)
+
+
+def type_into(person: Person, key: str, text: str) -> None:
+    """Select a field with a key, and type a text."""
+    person.press(key)
+    person.tab.press(text)
+
+
+def confirm(person: Person, reason: str, sees: str) -> None:
+    """Type a reason into the field that has the focus, confirm the action, and apply it."""
+    person.tab.wait(lambda: person.tab.run("return document.activeElement.name") == "reason")
+    if reason:
+        person.press(reason)
+    person.tab.press_with(Keys.CONTROL, Keys.ENTER)
+    person.actions += 1
+    person.sees(sees)
+    person.apply_jobs()
+
+
+def test_approve_with_the_keyboard(person: Person, world: World) -> None:
+    press_keys(person, Keys.ENTER)
+    person.sees("Differences on berlin")
+    press_keys(person, "a")
+    confirm(person, "reviewed with Luis", "3 waiting")
+
+    assert person.sees("3 done")
+    assert person.actions <= 4
+    assert "reviewed with Luis" in git(world.fleet, "log", "-1", "--format=%B", "clusters/porto")
+
+
+@pytest.mark.slow
+def test_approve_a_stage_with_the_keyboard(person: Person, world: World) -> None:
+    use_stages(person)
+    press_keys(person, Keys.ENTER)
+    person.sees("Differences on berlin")
+    press_keys(person, "1", "a")
+    confirm(person, "canary first", "1 waiting")
+
+    assert person.sees("1 done")
+    assert person.actions <= 5
+    assert "replicas: 3" in world.text("clusters/lisbon", "gateway/deployment.yaml")
+    assert "replicas: 2" in world.text("clusters/porto", "gateway/deployment.yaml")
+
+
+@pytest.mark.slow
+def test_reject_one_cluster_and_approve_the_others_with_the_keyboard(person: Person, world: World) -> None:
+    press_keys(person, Keys.ENTER)
+    person.sees("Differences on berlin")
+    press_keys(person, "]")
+    person.sees("Differences on lisbon")
+    press_keys(person, "R")
+    confirm(person, "lisbon is closed for changes", "1 waiting")
+    person.sees("1 done")
+    press_keys(person, Keys.ENTER)
+    person.sees("Differences on")
+    press_keys(person, "a")
+    confirm(person, "", "2 waiting")
+
+    assert person.sees("2 done · 0 skipped · 0 failed")
+    assert person.actions <= 8
+    assert "replicas: 2" in world.text("clusters/lisbon", "gateway/deployment.yaml")
+    assert "replicas: 3" in world.text("clusters/porto", "gateway/deployment.yaml")
+
+
+@pytest.mark.slow
+def test_find_why_a_value_differs_with_the_keyboard(person: Person) -> None:
+    type_into(person, "/", "berlin/metrics")
+    press_keys(person, Keys.ENTER)
+    person.sees("1 package")
+    press_keys(person, Keys.ENTER)
+    person.sees("Values that a policy")
+    press_keys(person, Keys.ENTER)
+    person.sees("effective", "ClusterOverridePolicy/size", "policies/size.yaml:4")
+    press_keys(person, ".")
+
+    assert person.sees("Copied")
+    assert person.tab.run("return navigator.clipboard.readText()") == "policies/size.yaml:4"
+    assert person.actions <= 5
+
+
+@pytest.mark.slow
+def test_list_the_clusters_with_one_error_with_the_keyboard(person: Person) -> None:
+    press_keys(person, "e")
+    person.sees("200 packages", "edge-0000/ingress", "edge-0995/ingress", "sets/ingress.yaml:15")
+    press_keys(person, ".")
+
+    assert person.sees("Copied")
+    assert person.tab.run("return navigator.clipboard.readText()") == "sets/ingress.yaml:15"
+    assert person.actions <= 3
+
+
+@pytest.mark.slow
+@conflicting
+def test_see_which_clusters_differ_with_the_keyboard(person: Person) -> None:
+    press_keys(person, Keys.ENTER)
+    person.sees("Differences on berlin", "1 conflict")
+    press_keys(person, "]")
+    person.sees("Differences on porto")
+    press_keys(person, "]")
+
+    assert person.sees("1 conflict on 1 target", "Differences on lisbon")
+    assert person.actions <= 3
+
+
+@pytest.mark.slow
+def test_restore_the_version_before_the_last_with_the_keyboard(person: Person, world: World) -> None:
+    approve_gateway(person)
+    type_into(person, "/", "lisbon gateway")
+    press_keys(person, Keys.ENTER)
+    person.sees("1 package")
+    press_keys(person, Keys.ENTER)
+    person.sees("history 2")
+    press_keys(person, "h")
+    person.sees("Restore v1")
+    press_keys(person, ".")
+
+    assert person.sees("A draft with the content of v1")
+    assert person.actions <= 5
+    assert "replicas: 2" in world.text("drafts/lisbon", "gateway/deployment.yaml")
+
+
+@pytest.mark.slow
+def test_find_who_approved_a_change_with_the_keyboard(person: Person) -> None:
+    approve_gateway(person)
+    press_keys(person, "g", "a")
+    person.tab.wait(lambda: person.tab.url.endswith("/activity"))
+    type_into(person, "f", "porto/gateway")
+
+    assert person.sees("1 to 1 of 1 publication", "Ada Example", "agreed with the team of Porto")
+    assert person.actions <= 3
+
+
+@pytest.mark.slow
+def test_find_a_failing_remote_and_try_again_with_the_keyboard(person: Person) -> None:
+    fail_remote(person)
+    press_keys(person, "e")
+    person.sees("authentication failed", "fleet.git", "Start a pass")
+    press_keys(person, ".")
     person.tab.wait(lambda: person.served.client.requested_passes)
 
     assert person.actions <= 3

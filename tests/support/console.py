@@ -99,7 +99,7 @@ class ConsoleClient:
         self.context.index_thread.build(observed)
         record = PassRecord(observed.completed_at, 1.5, "success")
         number = self.context.state.view.number + 1 if self.context.state.view else 1
-        view = FleetView(number, 0.0, record, observed.config, len(observed.targets))
+        view = FleetView(number, self.context.state.clock(), record, observed.config, len(observed.targets))
         self.context.state.record_completed_pass(view)
 
     def get(self, path: str, **headers: str) -> httpx.Response:

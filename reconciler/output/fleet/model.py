@@ -228,7 +228,7 @@ class TargetEntry:
     @cached_property
     def search_texts(self) -> tuple[str, ...]:
         """The names of the target, of each package and of its owner, in lower case and in the order of the packages."""
-        return tuple(f"{self.name} {row.package} {row.owner}".lower() for row in self.packages)
+        return tuple(f"{self.name}/{row.package} {row.owner}".lower() for row in self.packages)
 
     @cached_property
     def state_counts(self) -> Mapping[PackageState, int]:

@@ -80,5 +80,5 @@ def _select_publications(
     for row, publication in index.publications:
         if actor not in publication.author.lower() or target not in row.target.lower():
             continue
-        if not text or text in f"{row.package} {publication.subject} {publication.reason}".lower():
+        if not text or text in f"{row.target}/{row.package} {publication.subject} {publication.reason}".lower():
             yield row, publication

@@ -152,8 +152,15 @@ function move(selector, step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
-function press(selector) {
-  main().querySelector(selector)?.click();
+function press(...selectors) {
+  // The first selector with an element wins, and not the first element.
+  const found = selectors.map((selector) => main().querySelector(selector)).find(Boolean);
+  found?.click();
+}
+
+function selectStage(number) {
+  const select = main().querySelector("form.review select[name=stage]");
+  if (select?.options[number]) select.selectedIndex = number;
 }
 
 const commands = {
@@ -170,8 +177,24 @@ const commands = {
   a: () => press("button[value=approve]"),
   r: () => press("button[value=reject]"),
   o: () => press("button[value=propose]"),
+  A: () => press("button[data-only][value=approve]"),
+  R: () => press("button[data-only][value=reject]"),
+  O: () => press("button[data-only][value=propose]"),
+  e: () => press("[aria-labelledby=blocked] a"),
+  f: () => main().querySelector("form.filter input[type=search]")?.focus(),
+  h: () => press("a[data-history]"),
+  ".": () => press("[data-main-action]", "[data-effective] a, [data-effective] .copy", ".copy"),
   "?": () => document.getElementById("keys").showModal(),
 };
+
+function findCommand(event) {
+  if (isAfterG && pages[event.key]) return () => { location.href = pages[event.key] };
+  if (/^[1-9]$/.test(event.key)) return () => selectStage(Number(event.key));
+  // On a link or button, the browser handles the key.
+  const hasFocus = event.target !== document.body && event.target !== main();
+  if (event.key === "Enter") return hasFocus ? null : () => press("a[data-first]", ".rows > li a, .cards tbody a");
+  return commands[event.key];
+}
 
 document.addEventListener("keydown", (event) => {
   if ((event.ctrlKey || event.metaKey) && event.key === "k") {
@@ -179,8 +202,12 @@ document.addEventListener("keydown", (event) => {
     commands["/"]();
     return;
   }
+  if ((event.ctrlKey || event.metaKey) && event.key === "Enter") {
+    event.target.closest("form.confirm")?.requestSubmit();
+    return;
+  }
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || store.get("keys") === "off") return;
-  const command = isAfterG && pages[event.key] ? () => { location.href = pages[event.key] } : commands[event.key];
+  const command = findCommand(event);
   isAfterG = event.key === "g";
   if (command) {
     event.preventDefault();
