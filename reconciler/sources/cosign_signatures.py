@@ -29,10 +29,7 @@ _CODES_OF_ONE_SIGNATURE = frozenset(
     (UPSTREAM_NOT_FOUND, SourceCodes.SOURCE_INVALID.name, SourceCodes.DIGEST_MISMATCH.name)
 )
 _WRONG_KEY = "it is not made with a key of the Secret"
-_KEYLESS_BUNDLE = (
-    "it is a keyless signature in a Sigstore bundle, which is not supported: sign with the option"
-    " --new-bundle-format=false"
-)
+_KEYLESS = "it is a keyless signature, and `verify` has no `matchOIDCIdentity`"
 
 
 @dataclass(frozen=True)
@@ -126,7 +123,12 @@ class CosignSignatures:
         if bundle is None:
             return "its Sigstore bundle is not valid, or is not a signature"
         if bundle.is_keyless:
-            return _KEYLESS_BUNDLE
+            if not signers.identities:
+                return _KEYLESS
+            manifest = self._registry.read_manifest(location, digest)
+            return self._keyless.find_bundle_problem(
+                content, manifest, signers.trusted_root, signers.identities, has_statement=bundle.signed is not None
+            )
         signed = bundle.signed
         if signed is None:
             signed = self._registry.read_manifest(location, digest)

@@ -10,16 +10,20 @@ import base64
 import hashlib
 import json
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from reconciler.packages.artifacts import SignerIdentity
 from reconciler.sources.cosign import CosignSignature
+from reconciler.sources.sigstore_bundle import PREDICATE_TYPE
 from reconciler.sources.verifier_program import VerifierProgram, create_unavailable_error
 
 _BUNDLE_TYPE = "application/vnd.dev.sigstore.bundle+json;version=0.1"
 _MAX_REASON_CHARACTERS = 300
+_SIGNATURE_COMMAND = ("verify-blob",)
+# cosign also compares the digest in the statement with the digest of the file.
+_STATEMENT_COMMAND = ("verify-blob-attestation", f"--type={PREDICATE_TYPE}")
 
 
 class KeylessVerifier:
@@ -58,20 +62,50 @@ class KeylessVerifier:
         bundle = _build_bundle(signature, payload)
         if bundle is None:
             return "it has no certificate, or no entry of a transparency log"
+        return self._find_problem(_SIGNATURE_COMMAND, bundle, payload, trusted_root, identities)
+
+    def find_bundle_problem(
+        self,
+        bundle: bytes,
+        manifest: bytes,
+        trusted_root: bytes,
+        identities: Sequence[SignerIdentity],
+        *,
+        has_statement: bool,
+    ) -> str:
+        """Return the reason why a Sigstore bundle is not a signature of a manifest. Return "" if it is valid.
+
+        Args:
+            has_statement: Whether the bundle signs a statement with the digest of the manifest, and not the manifest.
+
+        Raises:
+            SourceError: `VerifierUnavailable` if cosign cannot be used.
+        """
+        command = _STATEMENT_COMMAND if has_statement else _SIGNATURE_COMMAND
+        return self._find_problem(command, bundle, manifest, trusted_root, identities)
+
+    def _find_problem(
+        self,
+        command: Sequence[str],
+        bundle: bytes,
+        payload: bytes,
+        trusted_root: bytes,
+        identities: Sequence[SignerIdentity],
+    ) -> str:
         problem = ""
+        inputs = {"bundle.json": bundle, "root.json": trusted_root, "payload": payload}
         for identity in identities:
-            problem = self._run(bundle, payload, identity, trusted_root)
+            problem = self._run(command, identity, inputs)
             if not problem:
                 break
         return problem
 
-    def _run(self, bundle: bytes, payload: bytes, identity: SignerIdentity, trusted_root: bytes) -> str:
+    def _run(self, command: Sequence[str], identity: SignerIdentity, inputs: Mapping[str, bytes]) -> str:
         arguments = (
-            "verify-blob", "--bundle=bundle.json", "--trusted-root=root.json",
+            *command, "--bundle=bundle.json", "--trusted-root=root.json",
             f"--certificate-identity-regexp={identity.subject}",
             f"--certificate-oidc-issuer-regexp={identity.issuer}", "--", "payload",
         )  # fmt: skip
-        inputs = {"bundle.json": bundle, "root.json": trusted_root, "payload": payload}
         result = self._program.run(arguments, inputs)
         if result.exit_code == 0:
             return ""

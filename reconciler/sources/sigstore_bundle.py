@@ -22,7 +22,7 @@ _ENVELOPE_TYPE = "application/vnd.in-toto+json"
 _STATEMENT_TYPES = ("https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1")
 _PREDICATE_ANNOTATION = "dev.sigstore.bundle.predicateType"
 # A person can also sign the result of a failed check. Only this type approves the manifest.
-_PREDICATE_TYPE = "https://sigstore.dev/cosign/sign/v1"
+PREDICATE_TYPE = "https://sigstore.dev/cosign/sign/v1"
 _KEYLESS_FIELDS = ("certificate", "x509CertificateChain")
 
 
@@ -50,7 +50,7 @@ def select_bundle_manifests(descriptors: Sequence[object]) -> Iterator[str]:
         annotations = descriptor.get("annotations")
         predicate = annotations.get(_PREDICATE_ANNOTATION) if isinstance(annotations, dict) else None
         digest = str(descriptor.get("digest"))
-        if predicate in (None, _PREDICATE_TYPE) and DIGEST_PATTERN.fullmatch(digest):
+        if predicate in (None, PREDICATE_TYPE) and DIGEST_PATTERN.fullmatch(digest):
             yield digest
 
 
@@ -87,7 +87,7 @@ def _parse_envelope(envelope: Mapping[str, Any], *, is_keyless: bool) -> Sigstor
     if envelope["payloadType"] != _ENVELOPE_TYPE:
         return None
     statement = parse_strict_json(payload)
-    if statement["_type"] not in _STATEMENT_TYPES or statement["predicateType"] != _PREDICATE_TYPE:
+    if statement["_type"] not in _STATEMENT_TYPES or statement["predicateType"] != PREDICATE_TYPE:
         return None
     [subject] = statement["subject"]
     # DSSE, "pre-authentication encoding": the type and the lengths are signed too.

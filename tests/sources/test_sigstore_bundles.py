@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
@@ -18,7 +19,10 @@ from tests.sources.conftest import World
 from tests.sources.test_signatures import (
     APP,
     COSIGN,
+    ISSUER,
+    KEYLESS,
     OTHER,
+    SUBJECT,
     PrivateKey,
     make_layer,
     push_signatures,
@@ -27,6 +31,7 @@ from tests.sources.test_signatures import (
     write_key,
 )
 from tests.sources.test_signatures import keys as keys
+from tests.sources.test_signatures import sigstore as sigstore
 from tests.support.artifact_servers import (
     INDEX,
     MANIFEST,
@@ -36,6 +41,7 @@ from tests.support.artifact_servers import (
     describe_manifest,
     oci_repository,
 )
+from tests.support.sigstore import Sigstore
 
 BUNDLE = "application/vnd.dev.sigstore.bundle.v0.3+json"
 IN_TOTO = "application/vnd.in-toto+json"
@@ -301,7 +307,7 @@ def test_wrong_signature_with_a_tag_and_a_valid_bundle(key: PrivateKey, world: W
     [
         pytest.param({}, "not made with a key of the Secret", id="key"),
         pytest.param(
-            {"verificationMaterial": {"certificate": {}}}, "keyless signature in a Sigstore bundle", id="keyless"
+            {"verificationMaterial": {"certificate": {}}}, "`verify` has no `matchOIDCIdentity`", id="keyless"
         ),
         pytest.param({"mediaType": "text/plain"}, "Sigstore bundle is not valid", id="bundle"),
     ],
@@ -316,3 +322,57 @@ def test_messages(
     assert isinstance(problem, SourceProblem)
     assert message in problem.message
     assert problem.code == "SignatureInvalid"
+
+
+def sign_keyless(
+    sigstore: Sigstore, registry: RegistryServer, digest: str, kind: str, **changes: str
+) -> dict[str, Any]:
+    """Return a bundle with a keyless signature of a manifest. `changes` are `subject`, `issuer` and the predicate."""
+    signer = changes.pop("subject", SUBJECT), changes.pop("issuer", ISSUER)
+    if kind == "statement":
+        return sigstore.sign_statement_bundle(make_statement(digest, **changes), *signer)
+    return sigstore.sign_message_bundle(registry.manifests["team/app", digest], *signer)
+
+
+@pytest.mark.parametrize("kind", ["statement", "message"])
+def test_keyless_bundle(kind: str, sigstore: Sigstore, world: World, registry: RegistryServer) -> None:
+    """The program cosign verifies the bundle without a network. The result is stored."""
+    digest = registry.push("team/app", "v1", APP)
+    repository, version = oci_repository(registry, verify=KEYLESS), ArtifactVersion("v1", digest)
+    push_bundle(registry, digest, sign_keyless(sigstore, registry, digest, kind))
+    assert read_code(world, repository, version) == ""
+    world.restart()
+    registry.requests.clear()
+    assert read_code(world, repository, version) == ""
+    assert registry.requests == []
+
+
+@pytest.mark.parametrize("kind", ["statement", "message"])
+def test_wrong_keyless_bundles(kind: str, sigstore: Sigstore, world: World, registry: RegistryServer) -> None:
+    digest, other_digest = registry.push("team/app", "v1", APP), registry.push("team/app", "v2", OTHER)
+    repository = oci_repository(registry, verify=replace(KEYLESS, identities=KEYLESS.identities[1:]))
+    right = sign_keyless(sigstore, registry, digest, kind)
+    other = sign_keyless(sigstore, registry, other_digest, kind)
+    content = "dsseEnvelope" if kind == "statement" else "messageSignature"
+    wrong = {
+        "subject": sign_keyless(sigstore, registry, digest, kind, subject="robot@example.com.evil"),
+        "issuer": sign_keyless(sigstore, registry, digest, kind, issuer="https://issuer.example.com.evil"),
+        "authority": sign_keyless(Sigstore(), registry, digest, kind),
+        "another artifact": other,
+        "signature of another artifact": {**right, content: other[content]},
+        "certificate": {**right, "verificationMaterial": other["verificationMaterial"]},
+        "no log": {**right, "verificationMaterial": {**right["verificationMaterial"], "tlogEntries": []}},
+    }
+    for name, bundle in wrong.items():
+        pushed = push_bundle(registry, digest, bundle)
+        world.now += 400
+        assert read_code(world, repository, ArtifactVersion("v1", digest)) == "SignatureInvalid", name
+        registry.manifests.pop(("team/app", pushed))
+
+
+def test_keyless_attestation_is_no_signature(sigstore: Sigstore, world: World, registry: RegistryServer) -> None:
+    digest = registry.push("team/app", "v1", APP)
+    bundle = sign_keyless(sigstore, registry, digest, "statement", predicateType="https://cyclonedx.org/bom")
+    push_bundle(registry, digest, bundle)
+    version = ArtifactVersion("v1", digest)
+    assert read_code(world, oci_repository(registry, verify=KEYLESS), version) == "SignatureInvalid"

@@ -17,6 +17,9 @@ _TIMESTAMPS_EXTENSION = x509.ObjectIdentifier("1.3.6.1.4.1.11129.2.4.2")
 _DER, _SPKI = serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
 _PRECERTIFICATE = 1
 _ECDSA_SHA256 = b"\x04\x03"
+_HASH = ec.ECDSA(hashes.SHA256())
+_BUNDLE = "application/vnd.dev.sigstore.bundle.v0.3+json"
+_IN_TOTO = "application/vnd.in-toto+json"
 
 
 def _encode(content: bytes) -> str:
@@ -29,6 +32,15 @@ def _encode_public_key(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 def _canonicalize(data: object) -> bytes:
     return json.dumps(data, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _describe_signature(payload: bytes, signature: str, certificate: bytes) -> dict[str, Any]:
+    """Return the body of the log entry for a signature of a payload."""
+    spec = {
+        "data": {"hash": {"algorithm": "sha256", "value": hashlib.sha256(payload).hexdigest()}},
+        "signature": {"content": signature, "publicKey": {"content": _encode(certificate)}},
+    }
+    return {"apiVersion": "0.0.1", "kind": "hashedrekord", "spec": spec}
 
 
 class Sigstore:
@@ -76,30 +88,78 @@ class Sigstore:
 
     def sign(self, payload: bytes, subject: str, issuer: str) -> dict[str, str]:
         """Return the annotations of a layer that cosign writes for a keyless signature of a payload."""
-        key = ec.generate_private_key(ec.SECP256R1())
-        certificate = self._issue_certificate(key, subject, issuer).public_bytes(serialization.Encoding.PEM)
-        signature = _encode(key.sign(payload, ec.ECDSA(hashes.SHA256())))
-        body = {
-            "apiVersion": "0.0.1",
-            "kind": "hashedrekord",
-            "spec": {
-                "data": {"hash": {"algorithm": "sha256", "value": hashlib.sha256(payload).hexdigest()}},
-                "signature": {"content": signature, "publicKey": {"content": _encode(certificate)}},
-            },
-        }
-        entry = {
-            "body": _encode(_canonicalize(body)),
-            "integratedTime": int(self.start.timestamp()) + 60,
-            "logIndex": 1,
-            "logID": hashlib.sha256(_encode_public_key(self.signature_log)).hexdigest(),
-        }
-        promise = self.signature_log.sign(_canonicalize(entry), ec.ECDSA(hashes.SHA256()))
+        key, certificate = self._create_signer(subject, issuer)
+        pem = certificate.public_bytes(serialization.Encoding.PEM)
+        signature = _encode(key.sign(payload, _HASH))
+        entry, promise = self._record(_describe_signature(payload, signature, pem))
         return {
             "dev.cosignproject.cosign/signature": signature,
-            "dev.sigstore.cosign/certificate": certificate.decode(),
+            "dev.sigstore.cosign/certificate": pem.decode(),
             "dev.sigstore.cosign/chain": self.authority.public_bytes(serialization.Encoding.PEM).decode(),
             "dev.sigstore.cosign/bundle": json.dumps({"SignedEntryTimestamp": _encode(promise), "Payload": entry}),
         }
+
+    def sign_message_bundle(self, message: bytes, subject: str, issuer: str) -> dict[str, Any]:
+        """Return a Sigstore bundle with a keyless signature of a message."""
+        key, certificate = self._create_signer(subject, issuer)
+        signature = _encode(key.sign(message, _HASH))
+        pem = certificate.public_bytes(serialization.Encoding.PEM)
+        material = self._build_material(certificate, _describe_signature(message, signature, pem))
+        digest = {"algorithm": "SHA2_256", "digest": _encode(hashlib.sha256(message).digest())}
+        return {**material, "messageSignature": {"messageDigest": digest, "signature": signature}}
+
+    def sign_statement_bundle(self, statement: bytes, subject: str, issuer: str) -> dict[str, Any]:
+        """Return a Sigstore bundle with a keyless signature of a statement, as `cosign sign` writes it."""
+        key, certificate = self._create_signer(subject, issuer)
+        signed = f"DSSEv1 {len(_IN_TOTO)} {_IN_TOTO} {len(statement)} ".encode() + statement
+        signature = _encode(key.sign(signed, _HASH))
+        envelope = {"payload": _encode(statement), "payloadType": _IN_TOTO, "signatures": [{"sig": signature}]}
+        verifier = _encode(certificate.public_bytes(serialization.Encoding.PEM))
+        spec = {
+            "envelopeHash": {"algorithm": "sha256", "value": hashlib.sha256(_canonicalize(envelope)).hexdigest()},
+            "payloadHash": {"algorithm": "sha256", "value": hashlib.sha256(statement).hexdigest()},
+            "signatures": [{"signature": signature, "verifier": verifier}],
+        }
+        material = self._build_material(certificate, {"apiVersion": "0.0.1", "kind": "dsse", "spec": spec})
+        return {**material, "dsseEnvelope": envelope}
+
+    def _create_signer(self, subject: str, issuer: str) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+        key = ec.generate_private_key(ec.SECP256R1())
+        return key, self._issue_certificate(key, subject, issuer)
+
+    def _record(self, body: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+        """Return the entry of the log with this body, and the signed promise of the log."""
+        entry = {
+            "body": _encode(_canonicalize(body)),
+            "integratedTime": int(self.start.timestamp()) + 60,
+            "logIndex": 0,
+            "logID": hashlib.sha256(_encode_public_key(self.signature_log)).hexdigest(),
+        }
+        return entry, self.signature_log.sign(_canonicalize(entry), _HASH)
+
+    def _build_material(self, certificate: x509.Certificate, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the fields of a bundle besides the signature. The log contains only the entry of this signature."""
+        entry, promise = self._record(body)
+        log_id = bytes.fromhex(entry["logID"])
+        # RFC 6962: the root of a tree with one entry is the hash of this entry.
+        root = _encode(hashlib.sha256(b"\0" + _canonicalize(body)).digest())
+        head = f"log.test - 1\n1\n{root}\n"
+        signed_head = f"{head}\n— log.test {_encode(log_id[:4] + self.signature_log.sign(head.encode(), _HASH))}\n"
+        proof = {
+            "logIndex": "0", "rootHash": root, "treeSize": "1", "hashes": [], "checkpoint": {"envelope": signed_head}
+        }  # fmt: skip
+        transparency = {
+            "logIndex": "0",
+            "logId": {"keyId": _encode(log_id)},
+            "kindVersion": {"kind": body["kind"], "version": body["apiVersion"]},
+            "integratedTime": str(entry["integratedTime"]),
+            "inclusionPromise": {"signedEntryTimestamp": _encode(promise)},
+            "inclusionProof": proof,
+            "canonicalizedBody": entry["body"],
+        }
+        chain = {"rawBytes": _encode(certificate.public_bytes(_DER))}
+        material = {"certificate": chain, "tlogEntries": [transparency]}
+        return {"mediaType": _BUNDLE, "verificationMaterial": material}
 
     def _issue_certificate(self, key: ec.EllipticCurvePrivateKey, subject: str, issuer: str) -> x509.Certificate:
         usage = x509.KeyUsage(True, False, False, False, False, False, False, False, False)
