@@ -10,6 +10,7 @@ from reconciler.krm.merge3.lists import (
     ElementIdentity,
     ElementKeys,
     find_element_keys,
+    format_scalar,
     interleave,
     is_equal_as_text,
     merge_keyed_list_like_kpt,
@@ -266,18 +267,27 @@ class _FieldMerge:
         if self._is_absent(merged) or merged == {}:
             return ABSENT
         is_partial = local is ABSENT or updated is ABSENT or not self.rules.strict_keys
-        return _restore_keys(merged, sides, keys) if is_partial and keys.fields else merged
+        if not is_partial or not keys.fields:
+            return merged
+        missing_keys = self._read_missing_keys(merged, sides, keys)
+        return merged | missing_keys if missing_keys else merged
+
+    def _read_missing_keys(self, merged: Any, sides: Iterable[Any], keys: ElementKeys) -> dict[str, Any]:
+        """Return the key fields that the merge removed from an element, because an element always needs its key fields.
+
+        kpt adds a key field as a string, e.g. `port: "80"`.
+        """
+        missing = [name for name in keys.fields if name not in merged]
+        values = {name: side[name] for name in missing for side in sides if side is not ABSENT and name in side}
+        return {
+            name: value if self.rules.strict_keys else format_scalar(value)
+            for name, value in values.items()
+            if value is not None
+        }
 
 
 def _find_index(elements: list[Any], element: Any, missing: int = 0) -> int:
     return next((index for index, other in enumerate(elements) if other is element), missing)
-
-
-def _restore_keys(merged: Any, sides: Iterable[Any], keys: ElementKeys) -> Any:
-    """Add the key fields of an element if the merge removed them, because an element always needs its key fields."""
-    missing = [name for name in keys.fields if name not in merged]
-    values = {name: side[name] for name in missing for side in sides if side is not ABSENT and name in side}
-    return merged | {name: value for name, value in values.items() if value is not None} if values else merged
 
 
 def _find_positions(local: list[Any], updated: list[Any], keys: ElementKeys) -> dict[ElementIdentity, _Position]:

@@ -37,14 +37,14 @@ class ElementKeys:
         """
         if not self.fields:
             is_scalar = element is not None and not isinstance(element, dict | list)
-            return (_format_scalar(element),) if is_scalar else None
+            return (format_scalar(element),) if is_scalar else None
         if not isinstance(element, dict):
             return None
         values = [element.get(name) for name in self.fields]
         if all(value is None for value in values) or any(isinstance(value, dict | list) for value in values):
             return None
         return tuple(
-            self.defaults.get(name) if value is None else _format_scalar(value)
+            self.defaults.get(name) if value is None else format_scalar(value)
             for name, value in zip(self.fields, values, strict=True)
         )
 
@@ -99,15 +99,15 @@ def _have_names(elements: list[Any]) -> bool:
     return all(isinstance(element, dict) and "name" in element for element in elements)
 
 
-def _format_scalar(value: Any) -> str:
-    """Return the text of a scalar, for a comparison that ignores types, e.g. 1 and "1" are equal."""
+def format_scalar(value: Any) -> str:
+    """Return the text of a scalar. A comparison of texts ignores types, e.g. 1 and "1" are equal."""
     return value if isinstance(value, str) else format_non_string(value)
 
 
 def is_equal_as_text(left: Any, right: Any) -> bool:
     """Return whether two values are equal for kpt, which compares scalars as text, e.g. 1 and "1" are equal."""
     if isinstance(left, _SCALAR_TYPES) and isinstance(right, _SCALAR_TYPES):
-        return _format_scalar(left) == _format_scalar(right)
+        return format_scalar(left) == format_scalar(right)
     return is_equal_data(left, right)
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from reconciler.krm.merge3 import COMPAT, merge_data
-from reconciler.krm.merge3.rules import Winner
+from reconciler.krm.merge3.rules import SAFE, MergeRules, Winner
 from reconciler.krm.schema.merge_schemas import MergeSchema
 
+UNCHANGED_KEYS = replace(SAFE, keeps_edited_elements=False, keeps_removals=False)
 BY_PORT = MergeSchema(keys=("port", "protocol"), defaults={"protocol": "TCP"}, is_closed=True)
 
 
@@ -47,6 +48,25 @@ def test_order_of_ports(origin: str, updated: str | None, local: str | None, res
     first, second, third = (parse_ports(origin if side is None else side) for side in (origin, updated, local))
 
     assert merge_data(first, second, third, BY_PORT, COMPAT)[0] == parse_ports(result)
+
+
+@pytest.mark.parametrize(
+    ("rules", "port"), [pytest.param(COMPAT, "80", id="a-string-as-in-kpt"), pytest.param(UNCHANGED_KEYS, 80, id="safe")]
+)
+@pytest.mark.parametrize(
+    ("updated", "local", "remaining"),
+    [
+        pytest.param([], [{"port": 80, "target": "a", "node": 1}], {"node": 1}, id="removed-upstream"),
+        pytest.param([{"port": 80, "target": "b"}], [], {"target": "b"}, id="removed-locally"),
+    ],
+)
+def test_type_of_the_key_in_a_partial_element(
+    rules: MergeRules, port: Any, updated: list[Any], local: list[Any], remaining: dict[str, Any]
+) -> None:
+    other = {"port": 443}
+    sides = ([other, {"port": 80, "target": "a"}], [other, *updated], [other, *local])
+
+    assert merge_data(*sides, BY_PORT, rules)[0] == [other, {**remaining, "port": port}]
 
 
 def test_key_values_are_compared_as_text() -> None:
