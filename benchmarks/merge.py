@@ -35,7 +35,7 @@ from reconciler.packages import parsing  # noqa: E402
 from reconciler.packages.pipeline import render_pipelines  # noqa: E402
 from reconciler.packages.update.options import MergeOptions  # noqa: E402
 from reconciler.packages.update.three_way import update_package  # noqa: E402
-from tests.real.line_edits import Side, applied, tell  # noqa: E402
+from tests.real.line_edits import Side, applied, generate_edits  # noqa: E402
 
 OPTIONS = MergeOptions()
 COLUMNS = ("parse", "merge, cold", "merge, warm", "merge untouched", "render, cold")
@@ -95,8 +95,8 @@ def _package(folder: Path, place: Path) -> Package:
         path.relative_to(place).as_posix(): path.read_text() for path in sorted(place.rglob("*")) if path.is_file()
     }
     name = place.relative_to(folder).as_posix()
-    story = tell(files, name)
-    trees = (applied(files, side) for side in (Side(), story.second, story.people))
+    edits = generate_edits(files, name)
+    trees = (applied(files, side) for side in (Side(), edits.second, edits.people))
     return Package(name, *(FileTree({path: File(text.encode()) for path, text in tree.items()}) for tree in trees))
 
 

@@ -1,4 +1,4 @@
-module example.com/set-labels
+module example.com/beside/set-labels
 
 go 1.26.0
 

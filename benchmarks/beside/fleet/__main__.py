@@ -1,8 +1,8 @@
 """The same packages on the same clusters: the service, and scripts around kustomize and kpt, in one run.
 
-    python -m benchmarks comparison                          20 clusters with ten packages each; about eight minutes
-    python -m benchmarks comparison --clusters 50 --runs 3   a larger fleet, medians of three runs
-    python -m benchmarks comparison --kustomize PATH --kpt PATH --set-labels PATH
+    python -m benchmarks.beside.fleet                          20 clusters with ten packages each; about eight minutes
+    python -m benchmarks.beside.fleet --clusters 50 --runs 3   a larger fleet, medians of three runs
+    python -m benchmarks.beside.fleet --kustomize PATH --kpt PATH --set-labels PATH
 
 Each program runs twice: a first run, and a run after a change of the object of one region in ten.
 """
@@ -12,35 +12,28 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from statistics import median
 
 import click
 from structlog.testing import capture_logs
 
-PROJECT = Path(__file__).resolve().parents[2]
+PROJECT = Path(__file__).resolve().parents[3]
 sys.path.insert(0, str(PROJECT))
 
-from benchmarks.comparison.fleet import Cost, Place, Script, cost_of, costs_of  # noqa: E402
-from benchmarks.comparison.kpt import Kpt  # noqa: E402
-from benchmarks.comparison.kustomize import Kustomize  # noqa: E402
-from benchmarks.comparison.outputs import Outputs, outputs_of  # noqa: E402
-from benchmarks.passes import build_service, run_script  # noqa: E402
+from benchmarks.beside.fleet.measure import OURS, FleetRow, list_scripts, run_programs  # noqa: E402
+from benchmarks.beside.fleet.place import Cost, cost_of  # noqa: E402
+from benchmarks.passes import build_service  # noqa: E402
 from benchmarks.processes import cpu_seconds  # noqa: E402
-from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, build_world, change_objects  # noqa: E402
-from reconciler import __version__  # noqa: E402
+from benchmarks.scale.world import PACKAGES_FOLDER, Sizes, change_objects  # noqa: E402
 
-OURS = "reconciler"
 HOW_TO_GET = {
     "kustomize": "go install sigs.k8s.io/kustomize/kustomize/v5@v5.8.2",
     "kpt": "see https://kpt.dev/installation",
-    "set-labels": "cd benchmarks/comparison/set_labels && go build -o ~/go/bin/set-labels .",
+    "set-labels": "cd benchmarks/beside/set_labels && go build -o ~/go/bin/set-labels .",
 }
 AT_ONCE = (1, 2)
 NOTES = """\
@@ -55,18 +48,6 @@ kpt: of the packages' own functions none, for they are containers; the label is 
   or of each cluster with all that it has. What people change there is kept, as far as the functions keep it.
 Both scripts: everything in each run, whatever has changed; no status, nothing for the case that others push, too.
 """
-
-
-@dataclass(frozen=True)
-class Row:
-    """One program: its number of processes, the costs of start and both runs."""
-
-    tool: str
-    version: str
-    at_once: int
-    first: Cost
-    changed: Cost
-    start: Cost
 
 
 @click.command()
@@ -86,65 +67,19 @@ def main(clusters: int, runs: int, inside: Path | None, workers: int, **tools: s
         raise SystemExit(f"the packages are read from {PACKAGES_FOLDER}, which is not there")
     # About a tenth of the clusters share the object that changes.
     sizes = Sizes(clusters, max(1, clusters // 10))
-    scripts = dict(_scripts({name.replace("_", "-"): shutil.which(path) for name, path in tools.items()}))
-    measured = [[*_run(sizes, scripts)] for _ in range(runs)]
+    paths = {name.replace("_", "-"): shutil.which(path) for name, path in tools.items()}
+    for name in (name for name, path in paths.items() if not path):
+        click.echo(f"{name} is not there, so what needs it is left out; to get it: {HOW_TO_GET[name]}")
+    scripts = dict(list_scripts(paths["kustomize"], paths["kpt"], paths["set-labels"]))
+    measured = [
+        [row for at_once in AT_ONCE for row in run_programs(sizes, scripts, at_once, click.echo)] for _ in range(runs)
+    ]
     rows = [_middle(item) for item in zip(*measured, strict=True)]
     click.echo(
         f"\n{clusters} clusters with ten packages each, medians of {runs}; then an object of {sizes.region} changes\n"
     )
     click.echo("\n".join([*_table("first run", sizes, rows, "first"), "", *_table("changed", sizes, rows, "changed")]))
     click.echo(f"\n{NOTES.format(start=rows[0].start.cpu_seconds)}", nl=False)
-
-
-def _scripts(tools: dict[str, str | None]) -> Iterator[tuple[str, tuple[str, Script]]]:
-    """Yield the available scripts by name with version. Print how to get the missing tools."""
-    for name, path in tools.items():
-        if not path:
-            click.echo(f"{name} is not there, so what needs it is left out; to get it: {HOW_TO_GET[name]}")
-    kustomize, kpt, labels = tools["kustomize"], tools["kpt"], tools["set-labels"]
-    if kustomize:
-        yield "kustomize", (_version(kustomize), Kustomize(kustomize))
-    if kpt and labels:
-        version = _version(kpt)
-        yield "kpt, by package", (version, Kpt(kpt, labels, by_cluster=False))
-        yield "kpt, by cluster", (version, Kpt(kpt, labels, by_cluster=True))
-
-
-def _version(tool: str) -> str:
-    return subprocess.check_output([tool, "version"], text=True).split()[0]
-
-
-def _run(sizes: Sizes, scripts: Mapping[str, tuple[str, Script]]) -> Iterator[Row]:
-    """Run both runs of each program in a separate fleet, and compare the results with the service."""
-    for at_once in AT_ONCE:
-        with _place(sizes) as place:
-            start, first, changed = _measure_service(place, at_once)
-            ours = outputs_of(place)
-        _print_progress(OURS, at_once, ours, ours)
-        yield Row(OURS, __version__, at_once, first, changed, start)
-        for name, (version, script) in scripts.items():
-            with _place(sizes) as place:
-                first, changed = costs_of(script, place, at_once)
-                _print_progress(name, at_once, outputs_of(place), ours)
-            yield Row(name, version, at_once, first, changed, Cost(0, 0))
-
-
-@contextmanager
-def _place(sizes: Sizes) -> Iterator[Place]:
-    with tempfile.TemporaryDirectory(prefix="comparison-") as temporary:
-        place = Place(Path(temporary).resolve(), sizes)
-        build_world(place.world, sizes)
-        yield place
-
-
-def _print_progress(name: str, at_once: int, outputs: Outputs, ours: Outputs) -> None:
-    click.echo(f"{name}, {at_once} at once: {outputs.describe(ours)}")
-
-
-def _measure_service(place: Place, workers: int) -> list[Cost]:
-    """Return the costs of the service in a separate process: start, first pass, pass after the change."""
-    result = run_script(__file__, ["--inside", str(place.world), "--workers", str(workers)])
-    return [Cost(**item) for item in result]
 
 
 def _serve(world: Path, workers: int) -> Iterator[Cost]:
@@ -157,7 +92,7 @@ def _serve(world: Path, workers: int) -> Iterator[Cost]:
         yield cost_of(passes.run)
 
 
-def _middle(rows: Sequence[Row]) -> Row:
+def _middle(rows: Sequence[FleetRow]) -> FleetRow:
     """Return the medians of the rows of one program."""
     return replace(
         rows[0],
@@ -171,7 +106,7 @@ def _median(costs: Sequence[Cost]) -> Cost:
     return Cost(median(cost.seconds for cost in costs), median(cost.cpu_seconds for cost in costs))
 
 
-def _table(title: str, sizes: Sizes, rows: Sequence[Row], name: str) -> Iterator[str]:
+def _table(title: str, sizes: Sizes, rows: Sequence[FleetRow], name: str) -> Iterator[str]:
     """Yield one run as a table. Ratios refer to the service with the same number of processes."""
     yield f"| {title} | version | at once | seconds | to ours | CPU seconds | CPU ms a package | to ours |"
     yield f"|---|---|{'---:|' * 6}"

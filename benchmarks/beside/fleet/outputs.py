@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from benchmarks.comparison.fleet import LABEL, Cluster, Place
+from benchmarks.beside.fleet.place import LABEL, Cluster, Place
 from benchmarks.scale.world import CHANGED_REGION, PACKAGES
 
 CONTEXT = "package-context"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.comparison.fleet import LABEL, Cluster, Place
-from benchmarks.comparison.outputs import CONTEXT, is_deployed
+from benchmarks.beside.fleet.outputs import CONTEXT, is_deployed
+from benchmarks.beside.fleet.place import LABEL, Cluster, Place
 from benchmarks.scale.world import INJECTED, PACKAGES
 
 _NAMESPACES = {"ghost": "ghost", "guestbook": "default", "tenant": "tenant-name"}

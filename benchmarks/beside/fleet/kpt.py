@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.comparison.fleet import LABEL, RECEIVERS, Cluster, Place
+from benchmarks.beside.fleet.place import LABEL, RECEIVERS, Cluster, Place
 from benchmarks.scale.world import INJECTED, PACKAGES
 
 _CONTEXT = """\

@@ -1,1 +1,0 @@
-"""Comparison of the costs of a fleet with scripts around public tools."""
