@@ -59,21 +59,29 @@ class Measure:
 @click.option("--files", default=10, show_default=True, help="Files of the package, its Kptfile included.")
 @click.option("--repositories", default=1, show_default=True, help="Fleet repositories that the clusters share.")
 @click.option("--folder", type=click.Path(path_type=Path), help="Where to build; default: a temporary folder.")
+@click.option("--shard", default="1/1", show_default=True, help="The shard that the passes process.")
 @click.option("--json", "as_json", is_flag=True, help="Figures as data.")
 @click.option("--inside", type=click.Path(path_type=Path), hidden=True)
 def main(
-    clusters: int, regions: int, files: int, repositories: int, folder: Path | None, as_json: bool, inside: Path | None
+    clusters: int,
+    regions: int,
+    files: int,
+    repositories: int,
+    folder: Path | None,
+    shard: str,
+    as_json: bool,
+    inside: Path | None,
 ) -> None:
     """Build a fleet and measure its passes."""
     if inside:
-        click.echo(json.dumps([asdict(measure) for measure in _long_lived(inside)]))
+        click.echo(json.dumps([asdict(measure) for measure in _long_lived(inside, shard)]))
         return
     sizes = Sizes(clusters, regions, files, repositories)
     with open_folder(folder) as place:
         build_world(place / "cold", sizes)
         shutil.copytree(place / "cold", place / "warm")
-        cold = [_start(), *_cold(place / "cold"), _fetches(place / "cold")]
-        warm = _in_one_process(place / "warm")
+        cold = [_start(), *_cold(place / "cold", shard), _fetches(place / "cold", shard)]
+        warm = _in_one_process(place / "warm", shard)
     mapping = {
         "sizes": asdict(sizes),
         "cold": [asdict(measure) for measure in cold],
@@ -85,16 +93,16 @@ def main(
 # Each pass in a separate process.
 
 
-def _cold(world: Path) -> Iterator[Measure]:
+def _cold(world: Path, shard: str) -> Iterator[Measure]:
     for name in PASSES:
         if name == "one region":
             change_a_region(world)
-        yield _sync(name, world)
+        yield _sync(name, world, shard)
 
 
-def _sync(name: str, world: Path) -> Measure:
+def _sync(name: str, world: Path, shard: str) -> Measure:
     before = _refs(world)
-    arguments = ["sync", "config", "--fleet", "./fleet-0.git", "--cache", "cache", "-o", "json"]
+    arguments = ["sync", "config", "--fleet", "./fleet-0.git", "--cache", "cache", "--shard", shard, "-o", "json"]
     measure, out = _run(name, [sys.executable, "-m", "reconciler", *arguments], world)
     after = _refs(world)
     moved = {ref for ref in before.keys() | after.keys() if before.get(ref) != after.get(ref)}
@@ -140,14 +148,14 @@ def _refs(world: Path) -> dict[str, str]:
 # All passes in one process.
 
 
-def _in_one_process(world: Path) -> list[Measure]:
-    command = [sys.executable, __file__, "--inside", str(world)]
+def _in_one_process(world: Path, shard: str) -> list[Measure]:
+    command = [sys.executable, __file__, "--inside", str(world), "--shard", shard]
     return [Measure(**data) for data in json.loads(_run("", command, world)[1])]
 
 
-def _long_lived(world: Path) -> Iterator[Measure]:
+def _long_lived(world: Path, shard: str) -> Iterator[Measure]:
     os.chdir(world)
-    passes = PassRunner(*_parts(_settings()))
+    passes = PassRunner(*_parts(_settings(shard)))
     for name in PASSES:
         if name == "one region":
             change_a_region(world)
@@ -163,10 +171,11 @@ def _parts(settings: Settings) -> tuple:
     return parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings)
 
 
-def _settings() -> Settings:
-    return Settings.model_validate(
-        {"config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute())}
-    )
+def _settings(shard: str) -> Settings:
+    return Settings.model_validate({
+        "config": {"url": "config"}, "fleet": {"url": "./fleet-0.git"}, "cache": str(Path("cache").absolute()),
+        "shard": shard,
+    })  # fmt: skip
 
 
 def _timed(name: str, work: Callable[[], object]) -> tuple[Measure, list]:
@@ -185,11 +194,11 @@ def _timed(name: str, work: Callable[[], object]) -> tuple[Measure, list]:
     return replace(peak, user_seconds=round(user, 3), system_seconds=round(system, 3)), events
 
 
-def _fetches(world: Path) -> Measure:
+def _fetches(world: Path, shard: str) -> Measure:
     """Yield the fetches of a pass without change. The mirrors exist, and the remotes have no new commits."""
     here = Path.cwd()
     os.chdir(world)
-    source, remotes, services, _ = _parts(_settings())
+    source, remotes, services, _ = _parts(_settings(shard))
     urls = services.list_urls(services.read_catalog(source.read()))
     measure, _ = _timed("its git fetches alone", lambda: remotes.fetch(*urls))
     os.chdir(here)
