@@ -51,10 +51,10 @@ class GitHost:
 def serve(host: GitHost) -> Iterator[GitHost]:
     """Serve the bare repositories below `host.root` on a free local port."""
 
-    class Handler(_Handler):
+    class HostHandler(Handler):
         git_host = host
 
-    with LocalServer(Handler) as server:
+    with LocalServer(HostHandler) as server:
         host.port = server.server_address[1]
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -65,7 +65,7 @@ def serve(host: GitHost) -> Iterator[GitHost]:
             thread.join()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class Handler(BaseHTTPRequestHandler):
     git_host: GitHost
 
     def do_GET(self) -> None:
@@ -100,7 +100,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif self.git_host.login and self.headers.get("Authorization") != expected:
             self._request_login()
         else:
-            self._serve(body)
+            self.serve_repository(body)
 
     def _serve_with_permission(self, body: bytes) -> None:
         encoded = self.headers.get("Authorization", "").removeprefix("Basic ")
@@ -113,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
         if service == "git-receive-pack" and self.git_host.permissions[login] == "read":
             self.send_error(403)
         else:
-            self._serve(body)
+            self.serve_repository(body)
 
     def _request_login(self) -> None:
         self.send_response(401)
@@ -131,7 +131,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.rfile.readline()
         return b"".join(chunks)
 
-    def _serve(self, body: bytes) -> None:
+    def serve_repository(self, body: bytes) -> None:
+        """Answer a request with the output of `git http-backend`."""
         path, _, query = self.path.partition("?")
         environment = HERMETIC | {
             "GIT_PROJECT_ROOT": str(self.git_host.root),
