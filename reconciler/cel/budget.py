@@ -5,6 +5,8 @@ Costs are counted in steps and bytes and not in time, so that an expression has 
 
 from __future__ import annotations
 
+from typing import Final, NoReturn
+
 from reconciler.cel.errors import BudgetExceededError
 from reconciler.lazy_dataclasses import dataclass
 
@@ -42,6 +44,9 @@ class ExpressionLimits:
 DEFAULT_CEL_LIMITS = ExpressionLimits()
 
 
+_NO_PATTERNS: Final[frozenset[str]] = frozenset()
+
+
 class ExpressionBudget:
     """The steps and bytes that an evaluation can still use. Several evaluations can share one budget."""
 
@@ -51,20 +56,28 @@ class ExpressionBudget:
         self.limits = limits
         self.steps = limits.steps
         self.bytes = limits.bytes
-        self.patterns: set[str] = set()
+        self.patterns = _NO_PATTERNS
         """Regular expressions that the evaluation already used. Their compilation costs no further steps."""
 
     def spend(self, steps: int) -> None:
         """Subtract steps from the budget. Raise `BudgetExceededError` if the budget has fewer steps."""
         self.steps -= steps
         if self.steps < 0:
-            raise BudgetExceededError(f"the expression needs more than {self.limits.steps} steps")
+            self.raise_no_steps()
 
     def allocate(self, size: int) -> None:
         """Subtract bytes from the budget. Raise `BudgetExceededError` if the budget has fewer bytes."""
         self.bytes -= size
         if self.bytes < 0:
-            raise BudgetExceededError(f"the expression creates more than {self.limits.bytes} bytes of values")
+            self.raise_no_bytes()
+
+    def raise_no_steps(self) -> NoReturn:
+        """Raise the error for a budget whose steps are used."""
+        raise BudgetExceededError(f"the expression needs more than {self.limits.steps} steps")
+
+    def raise_no_bytes(self) -> NoReturn:
+        """Raise the error for a budget whose bytes are used."""
+        raise BudgetExceededError(f"the expression creates more than {self.limits.bytes} bytes of values")
 
     def scan(self, length: int) -> None:
         """Subtract the steps that are needed to read a string or bytes of this length once."""

@@ -1,30 +1,23 @@
-"""Compilation of a syntax tree to Python closures.
+"""Compilation of a syntax tree to Python functions.
 
-Each node becomes a closure. The parameter of a closure is the frame: a list that contains the budget and the variables
-of one evaluation. Names are resolved once during compilation and not in each evaluation.
+Each node becomes lines of Python code that assign its value to a local variable. Names are resolved once during
+compilation and not in each evaluation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from itertools import takewhile
+from typing import Any
 
-from reconciler.cel.budget import CONTAINER_BYTES, ELEMENT_BYTES, ExpressionBudget
+from reconciler.cel.budget import CONTAINER_BYTES, ELEMENT_BYTES, ENTRY_BYTES, ExpressionBudget
 from reconciler.cel.check import NameResolver, ResolvedName
-from reconciler.cel.errors import BudgetExceededError, EvaluationError
-from reconciler.cel.library.signatures import FunctionTable, Overload, call_overload
-from reconciler.cel.loops import CompiledExpression, CompiledStep, Frame, LoopIteration, add_entry, compile_loop_step
-from reconciler.cel.operators import (
-    BINARY_OPERATORS,
-    UNARY_OPERATORS,
-    BinaryOperator,
-    create_not_bool_error,
-    has_field,
-    read_field,
-    read_index,
-    read_optional_field,
-    read_optional_index,
-)
+from reconciler.cel.code_writer import GENERATED_FILE, CodeWriter, Operand
+from reconciler.cel.errors import EvaluationError
+from reconciler.cel.library.signatures import FunctionTable, Overload
+from reconciler.cel.loops import LoopCode
+from reconciler.cel.operations import write_binary, write_call, write_membership, write_unary
+from reconciler.cel.support import SUPPORT, ConstantPath
 from reconciler.cel.syntax import (
     AccessNode,
     AccessStep,
@@ -46,28 +39,49 @@ from reconciler.cel.syntax import (
     SyntaxNode,
     UnaryNode,
 )
-from reconciler.cel.values import (
-    CEL_TYPES,
-    EMPTY_OPTIONAL,
-    INT_MAX,
-    KEY_TYPES,
-    MISSING,
-    OMIT,
-    CelOptional,
-    get_type_name,
-)
+from reconciler.cel.values import CEL_TYPES, INT_MAX, CelOptional
 from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.memory import cached
 
-Scope = Mapping[str, CompiledExpression]
-"""The local variables that a node can use: the name of each variable, and the closure that reads its value."""
 
-PENDING: Final = object()
-"""The value of a `cel.bind` variable before its first evaluation."""
+@dataclass(frozen=True, slots=True)
+class CompiledExpression:
+    """A compiled expression.
+
+    Attributes:
+        evaluate: Function that evaluates the expression with the values of its variables, and returns a copy of the
+            result.
+        offsets: Offset in the expression of each line of the generated code, for `locate_error`.
+    """
+
+    evaluate: Callable[[Mapping[str, Any], ExpressionBudget], Any]
+    offsets: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BoundVariable:
+    """A variable of `cel.bind`. Its value is evaluated when the variable is first read.
+
+    Attributes:
+        cell: Local variable with a list that contains the value, or `PENDING`.
+        function: Name of the function that evaluates the value.
+        parameters: Local variables that the function uses.
+        cost: Number of steps of the evaluation.
+    """
+
+    cell: str
+    function: str
+    parameters: tuple[str, ...]
+    cost: int
+
+
+Scope = Mapping[str, Operand | BoundVariable]
+"""The local variables that a node can use, by name."""
 
 
 @dataclass
 class CelCompiler:
-    """Compiler for one syntax tree. After compilation, `variables` contains the frame index of each variable.
+    """Compiler for one syntax tree.
 
     Without a static check, the evaluation of an undeclared variable or of an unknown function is an error.
     """
@@ -75,16 +89,35 @@ class CelCompiler:
     names: NameResolver
     functions: FunctionTable
     methods: FunctionTable
-    variables: dict[str, int] = field(default_factory=dict)
-    slots: int = 1
+    writer: CodeWriter = field(default_factory=CodeWriter)
 
-    def compile(self, node: SyntaxNode, scope: Scope) -> CompiledExpression:
-        """Compile a node and its children to a closure. `scope` contains the local variables that the node can use."""
+    def compile(self, tree: SyntaxNode) -> CompiledExpression:
+        """Compile a syntax tree. Each evaluation costs one step for each node."""
+        with self.writer.function() as name:
+            self.writer.spend_steps(tree.size)
+            result = self._compile_node(tree, {})
+            self._write_return(result)
+        code = self.writer.build(name)
+        return CompiledExpression(_create_factory(code.source)(*code.constants, code.offsets), code.offsets)
+
+    def _write_return(self, result: Operand) -> None:
+        if result.kind in (bool, int, float, type(None)):
+            self.writer.write(f"return {result.text}")
+            return
+        with self.writer.block("if True:" if result.kind is str else f"if type({result.text}) is str:"):
+            self.writer.allocate(f"len({result.text})")
+            self.writer.write(f"return {result.text}")
+        self.writer.write(f"return copy_result(budget, {result.text})")
+
+    def _compile_node(self, node: SyntaxNode, scope: Scope) -> Operand:
+        """Write the code of a node and its children. `scope` contains the local variables that the node can use."""
         match node:
             case LiteralNode():
-                return _compile_literal(node)
+                return self._compile_literal(node)
             case NameNode():
                 return self._compile_access(node, (), scope)
+            case _ if self.writer.is_deep:
+                return self._compile_in_function(node, scope)
             case AccessNode():
                 return self._compile_access(node, node.steps, scope)
             case CallNode():
@@ -96,454 +129,358 @@ class CelCompiler:
             case ConditionalNode():
                 return self._compile_conditional(node, scope)
             case UnaryNode():
-                return _create_unary(self.compile(node.operand, scope), node)
+                operand = self._compile_node(node.operand, scope)
+                return write_unary(self.writer, node.operator, node.count, operand, node.offset)
             case ListLiteral():
-                return _create_list(
-                    [(self.compile(item, scope), optional) for item, optional in node.items], node.offset
-                )
+                return self._compile_list(node, scope)
             case MapLiteral():
                 return self._compile_map(node, scope)
             case _:
                 assert isinstance(node, BindNode)
                 return self._compile_bind(node, scope)
 
-    def _allocate_slot(self) -> int:
-        self.slots += 1
-        return self.slots - 1
+    def _compile_in_function(self, node: SyntaxNode, scope: Scope) -> Operand:
+        """Write the code of a node to another function, because Python limits the number of nested blocks."""
+        parameters = _list_local_variables(scope)
+        with self.writer.function(parameters) as name:
+            result = self._compile_node(node, scope)
+            self.writer.write(f"return {result.text}")
+        return self.writer.assign(_format_call(name, parameters), kind=result.kind)
 
-    def _compile_variable(self, name: str, offset: int) -> CompiledExpression:
-        slot = self.variables.get(name)
-        if slot is None:
-            slot = self.variables[name] = self._allocate_slot()
-        return _create_variable(slot, name, offset)
+    def _compile_literal(self, node: LiteralNode) -> Operand:
+        # Reject 2^63 here, because the parser accepts 2^63 as a part of -2^63.
+        if type(node.value) is int and node.value > INT_MAX:
+            raise EvaluationError("CelSyntax", f"{node.value} is outside of the range of int", node.offset)
+        return self.writer.add_constant(node.value)
 
-    def _compile_access(
-        self, node: NameNode | AccessNode, steps: tuple[AccessStep, ...], scope: Scope
-    ) -> CompiledExpression:
+    def _compile_access(self, node: NameNode | AccessNode, steps: tuple[AccessStep, ...], scope: Scope) -> Operand:
         resolved = self.names.resolve(node, scope)
         if resolved is None:
             assert isinstance(node, AccessNode)
-            return _apply_steps(self.compile(node.base, scope), self._compile_steps(steps, scope))
-        code = self._compile_name(resolved, node, steps, scope)
-        return _apply_steps(code, self._compile_steps(steps[resolved.step_count :], scope))
+            return self._compile_steps(self._compile_node(node.base, scope), steps, scope)
+        steps_after_name = steps[resolved.step_count :]
+        if resolved.kind == "variable":
+            return self._compile_variable(resolved.name, _find_name_offset(node), steps_after_name, scope)
+        return self._compile_steps(self._compile_name(resolved, node, steps, scope), steps_after_name, scope)
+
+    def _compile_variable(self, name: str, offset: int, steps: tuple[AccessStep, ...], scope: Scope) -> Operand:
+        """Write the code for a variable of the caller and the accesses to its value."""
+        local = self.writer.read_variable(name)
+        check = f"if {local} is MISSING: raise_no_value({self.writer.add_object(name)})"
+        path = _list_constant_accesses(steps)
+        if not path:
+            self.writer.write(check, offset)
+            return self._compile_steps(Operand(local), steps, scope)
+        # An access to `MISSING` fails. Therefore, the code checks the variable only after a failed access.
+        value = self._compile_path(local, path, lambda: self.writer.write(check, offset))
+        return self._compile_steps(value, steps[len(path) :], scope)
+
+    def _compile_path(self, value: str, path: ConstantPath, write_check: Callable[[], None] = lambda: None) -> Operand:
+        writer = self.writer
+        local = writer.add_local()
+        keys = "".join(f"[{writer.add_object(key)}]" for key, _, _ in path)
+        with writer.block("try:"):
+            writer.write(f"{local} = {value}{keys}")
+        with writer.block("except NO_ENTRY:"):
+            write_check()
+            writer.write(f"{local} = read_path(budget, {value}, {writer.add_object(path)})")
+        return Operand(local)
 
     def _compile_name(
         self, resolved: ResolvedName, node: NameNode | AccessNode, steps: tuple[AccessStep, ...], scope: Scope
-    ) -> CompiledExpression:
-        offset = node.base.offset if isinstance(node, AccessNode) else node.offset
+    ) -> Operand:
         match resolved.kind:
             case "local":
-                return scope[resolved.name]
-            case "variable":
-                return self._compile_variable(resolved.name, offset)
+                return self._read_local(scope[resolved.name])
             case "type":
-                return _compile_constant(CEL_TYPES[resolved.name])
+                return self.writer.add_constant(CEL_TYPES[resolved.name])
             case "function":
                 method = steps[resolved.step_count - 1]
                 assert isinstance(method, MethodStep)
                 return self._compile_call(resolved.name, method.arguments, method.offset, scope)
             case _:
-                return _compile_failure("CelUndeclared", f"undeclared variable '{resolved.name}'", offset)
+                return self._write_failure(
+                    "CelUndeclared", f"undeclared variable '{resolved.name}'", _find_name_offset(node)
+                )
 
-    def _compile_call(
-        self, name: str, arguments: tuple[SyntaxNode, ...], offset: int, scope: Scope
-    ) -> CompiledExpression:
+    def _write_failure(self, code: str, message: str, offset: int) -> Operand:
+        code_name, message_name = self.writer.add_object(code), self.writer.add_object(message)
+        return self.writer.assign(f"raise_failure({code_name}, {message_name})", offset)
+
+    def _read_local(self, variable: Operand | BoundVariable) -> Operand:
+        if isinstance(variable, Operand):
+            return variable
+        writer = self.writer
+        value = writer.assign(f"{variable.cell}[0]")
+        with writer.block(f"if {value.text} is PENDING:"):
+            writer.spend_steps(variable.cost)
+            call = _format_call(variable.function, variable.parameters)
+            writer.write(f"{value.text} = {variable.cell}[0] = {call}")
+        return value
+
+    def _compile_call(self, name: str, arguments: tuple[SyntaxNode, ...], offset: int, scope: Scope) -> Operand:
         overloads = _select_by_argument_count(self.functions.get(name, ()), len(arguments))
         if not overloads:
-            return _compile_failure("CelUnknownFunction", f"there is no function {name}() for these arguments", offset)
-        return _compile_function_call(
-            name, overloads, [self.compile(argument, scope) for argument in arguments], offset
-        )
+            return self._write_failure(
+                "CelUnknownFunction", f"there is no function {name}() for these arguments", offset
+            )
+        operands = [self._compile_node(argument, scope) for argument in arguments]
+        return write_call(self.writer, name, overloads, operands, offset)
 
-    def _compile_steps(self, steps: tuple[AccessStep, ...], scope: Scope) -> list[CompiledStep]:
-        return [self._compile_step(step, scope) for step in steps]
+    def _compile_steps(self, value: Operand, steps: tuple[AccessStep, ...], scope: Scope) -> Operand:
+        while steps:
+            if path := _list_constant_accesses(steps):
+                value, steps = self._compile_path(value.text, path), steps[len(path) :]
+            elif isinstance(steps[0], FieldStep) and steps[0].optional:
+                value, steps = self._compile_optional_fields(value, steps, scope)
+            else:
+                value, steps = self._compile_step(value, steps[0], scope), steps[1:]
+        return value
 
-    def _compile_step(self, step: AccessStep, scope: Scope) -> CompiledStep:
+    def _compile_step(self, value: Operand, step: AccessStep, scope: Scope) -> Operand:
+        writer = self.writer
         match step:
             case FieldStep():
-                return _create_field(step)
-            case IndexStep(index=LiteralNode(value=str(key)), optional=False):
-                return _create_entry(key, step.offset)
+                key = writer.add_object(step.name)
+                test = f"{key} in {value.text} if type({value.text}) is dict else has_field({value.text}, {key})"
+                return writer.assign(test, step.offset, bool)
             case IndexStep():
-                return _compile_index(
-                    read_optional_index if step.optional else read_index, self.compile(step.index, scope), step.offset
-                )
+                index = self._compile_node(step.index, scope)
+                read = "read_optional_index" if step.optional else "read_index"
+                return writer.assign(f"{read}(budget, {value.text}, {index.text})", step.offset)
             case MethodStep():
-                return self._compile_method(step, scope)
+                overloads = _select_by_argument_count(self.methods.get(step.name, ()), len(step.arguments) + 1)
+                operands = [value, *(self._compile_node(argument, scope) for argument in step.arguments)]
+                return write_call(writer, step.name, overloads, operands, step.offset)
             case LoopStep():
-                return self._compile_loop(step, scope)
+                return self._compile_loop(value, step, scope)
             case AlternativeStep():
-                return _create_alternative(self.compile(step.argument, scope), step)
+                return self._compile_alternative(value, step, scope)
             case _:
                 assert isinstance(step, OptionalMapStep)
-                return self._compile_optional_map(step, scope)
+                return self._compile_optional_map(value, step, scope)
 
-    def _compile_method(self, step: MethodStep, scope: Scope) -> CompiledStep:
-        overloads = _select_by_argument_count(self.methods.get(step.name, ()), len(step.arguments) + 1)
-        arguments = [self.compile(argument, scope) for argument in step.arguments]
-        return _compile_method_call(step.name, overloads, arguments, step.offset)
+    def _compile_optional_fields(
+        self, value: Operand, steps: tuple[AccessStep, ...], scope: Scope
+    ) -> tuple[Operand, tuple[AccessStep, ...]]:
+        """Write the code for `.?a.b` and a following `orValue`. Return the value and the other accesses."""
+        writer = self.writer
+        fields = [*takewhile(lambda step: isinstance(step, FieldStep) and not step.test, steps)]
+        local = self._write_optional_field(value.text, fields[0])
+        for step in fields[1:]:
+            with writer.block(f"if {local} is not MISSING:"):
+                writer.write(f"{local} = {self._write_optional_field(local, step)}")
+        match steps[len(fields) :]:
+            case [AlternativeStep(function="orValue") as alternative, *others]:
+                with writer.block(f"if {local} is MISSING:"):
+                    writer.write(f"{local} = {self._compile_node(alternative.argument, scope).text}")
+                return Operand(local), tuple(others)
+            case others:
+                optional = f"EMPTY_OPTIONAL if {local} is MISSING else CelOptional(True, {local})"
+                return writer.assign(optional, kind=CelOptional), tuple(others)
 
-    def _compile_loop(self, step: LoopStep, scope: Scope) -> CompiledStep:
-        slots = tuple(self._allocate_slot() for _ in step.variables)
-        inner = {**scope, **{name: _read_slot(slot) for name, slot in zip(step.variables, slots, strict=True)}}
-        condition = None if step.condition is None else self.compile(step.condition, inner)
-        iteration = LoopIteration(step.name, slots, step.size)
-        return _add_offset(
-            compile_loop_step(step.kind, iteration, condition, self.compile(step.body, inner)), step.offset
-        )
+    def _write_optional_field(self, value: str, step: AccessStep) -> str:
+        assert isinstance(step, FieldStep)
+        key = self.writer.add_object(step.name)
+        read = f"{value}.get({key}, MISSING) if type({value}) is dict else find_optional_field({value}, {key})"
+        return self.writer.assign(read, step.offset).text
 
-    def _compile_optional_map(self, step: OptionalMapStep, scope: Scope) -> CompiledStep:
-        slot = self._allocate_slot()
-        body = self.compile(step.body, {**scope, step.variable: _read_slot(slot)})
-        return _create_optional_map(slot, body, step)
+    def _compile_loop(self, value: Operand, step: LoopStep, scope: Scope) -> Operand:
+        variables = tuple(self.writer.add_local() for _ in step.variables)
+        inner = {**scope, **dict(zip(step.variables, map(Operand, variables), strict=True))}
+        condition = step.condition
+        write_condition = None if condition is None else lambda: self._compile_node(condition, inner)
+        return LoopCode(
+            self.writer, step, value, variables, write_condition, lambda: self._compile_node(step.body, inner)
+        ).write()
 
-    def _compile_bind(self, node: BindNode, scope: Scope) -> CompiledExpression:
-        slot = self._allocate_slot()
-        read = _compile_bound_variable(slot, self.compile(node.value, scope), node.value.size)
-        body = self.compile(node.body, {**scope, node.variable: read})
+    def _compile_alternative(self, value: Operand, step: AlternativeStep, scope: Scope) -> Operand:
+        writer, is_flat = self.writer, step.function == "orValue"
+        self._check_optional(value, f"{step.function}()", step.offset)
+        result = writer.assign(f"{value.text}.value" if is_flat else value.text)
+        with writer.block(f"if not {value.text}.is_present:"):
+            other = self._compile_node(step.argument, scope)
+            if not is_flat:
+                self._check_optional(other, "or()", step.offset)
+            writer.write(f"{result.text} = {other.text}")
+        return result
 
-        def evaluate(frame: Frame) -> Any:
-            frame[slot] = PENDING
-            return body(frame)
+    def _check_optional(self, value: Operand, operation: str, offset: int) -> None:
+        if value.kind is not CelOptional:
+            self.writer.write(f"check_optional({value.text}, {self.writer.add_object(operation)})", offset)
 
-        return evaluate
+    def _compile_optional_map(self, value: Operand, step: OptionalMapStep, scope: Scope) -> Operand:
+        writer = self.writer
+        self._check_optional(value, f"{step.function}()", step.offset)
+        result = writer.assign("EMPTY_OPTIONAL", kind=CelOptional)
+        with writer.block(f"if {value.text}.is_present:"):
+            variable = writer.assign(f"{value.text}.value")
+            body = self._compile_node(step.body, {**scope, step.variable: variable})
+            if step.function == "optFlatMap":
+                self._check_optional(body, "optFlatMap()", step.offset)
+                writer.write(f"{result.text} = {body.text}")
+            else:
+                writer.write(f"{result.text} = CelOptional(True, {body.text})")
+        return result
 
-    def _compile_chain(self, node: BinaryChainNode, scope: Scope) -> CompiledExpression:
-        first = self.compile(node.first, scope)
-        operations = [
-            (BINARY_OPERATORS[sign], offset, self.compile(operand, scope)) for sign, offset, operand in node.operations
-        ]
-        return _create_binary(first, *operations[0]) if len(operations) == 1 else _create_chain(first, operations)
+    def _compile_bind(self, node: BindNode, scope: Scope) -> Operand:
+        parameters = _list_local_variables(scope)
+        with self.writer.function(parameters) as function:
+            self.writer.write(f"return {self._compile_node(node.value, scope).text}")
+        cell = self.writer.assign("[PENDING]").text
+        variable = BoundVariable(cell, function, parameters, node.value.size)
+        return self._compile_node(node.body, {**scope, node.variable: variable})
 
-    def _compile_logical(self, node: LogicalNode, scope: Scope) -> CompiledExpression:
-        operands = [self.compile(operand, scope) for operand in node.operands]
-        return _create_logical(operands, node)
+    def _compile_chain(self, node: BinaryChainNode, scope: Scope) -> Operand:
+        value = self._compile_node(node.first, scope)
+        for operator, offset, operand in node.operations:
+            right = self._compile_node(operand, scope)
+            if operator == "in" and (texts := _list_constant_texts(operand)):
+                value = write_membership(self.writer, value, right, texts, offset)
+            else:
+                value = write_binary(self.writer, operator, value, right, offset)
+        return value
 
-    def _compile_conditional(self, node: ConditionalNode, scope: Scope) -> CompiledExpression:
-        arms = [(self.compile(test, scope), self.compile(value, scope)) for test, value in node.arms]
-        return _create_conditional(arms, self.compile(node.otherwise, scope), node.offset)
+    def _compile_logical(self, node: LogicalNode, scope: Scope) -> Operand:
+        """Write the code of the operator `||` or `&&`.
 
-    def _compile_map(self, node: MapLiteral, scope: Scope) -> CompiledExpression:
-        entries = [
-            (self.compile(key, scope), self.compile(value, scope), optional, key.offset)
-            for key, value, optional in node.entries
-        ]
-        return _create_map(entries)
+        An operand that determines the result (true for `||`, false for `&&`) overrides the errors of other operands.
+        """
+        writer, decisive = self.writer, node.operator == "||"
+        error, result = writer.assign("None").text, Operand(writer.add_local(), bool)
+        operator, offset = writer.add_object(node.operator), writer.add_object(node.offset)
+        with writer.block("while True:"):
+            for operand in node.operands:
+                with writer.block("try:"):
+                    value = self._compile_node(operand, scope)
+                with writer.block("except EvaluationError as failure:"):
+                    writer.write(f"{error} = absorb_error({error}, failure, offsets)")
+                with writer.block("else:"):
+                    with writer.block(f"if {value.text} is {decisive}:"):
+                        writer.write(f"{result.text} = {decisive}")
+                        writer.write("break")
+                    if value.kind is not bool:
+                        with writer.block(f"if {value.text} is not {not decisive}:"):
+                            writer.write(f"{error} = absorb_not_bool({error}, {operator}, {value.text}, {offset})")
+            writer.write(f"if {error} is not None: raise {error}")
+            writer.write(f"{result.text} = {not decisive}")
+            writer.write("break")
+        return result
+
+    def _compile_conditional(self, node: ConditionalNode, scope: Scope) -> Operand:
+        writer, result = self.writer, self.writer.add_local()
+        kinds = set()
+        with writer.block("while True:"):
+            for test, value in node.arms:
+                condition = self._compile_node(test, scope)
+                with writer.block(f"if {condition.text} is True:"):
+                    kinds.add(self._compile_branch(result, value, scope))
+                if condition.kind is not bool:
+                    operator = writer.add_object("?:")
+                    check = f"if {condition.text} is not False: raise_not_bool({operator}, {condition.text})"
+                    writer.write(check, node.offset)
+            kinds.add(self._compile_branch(result, node.otherwise, scope))
+        return Operand(result, kinds.pop() if len(kinds) == 1 else None)
+
+    def _compile_branch(self, result: str, node: SyntaxNode, scope: Scope) -> type | None:
+        value = self._compile_node(node, scope)
+        self.writer.write(f"{result} = {value.text}")
+        self.writer.write("break")
+        return value.kind
+
+    def _compile_list(self, node: ListLiteral, scope: Scope) -> Operand:
+        writer = self.writer
+        writer.allocate(CONTAINER_BYTES + ELEMENT_BYTES * len(node.items))
+        items = []
+        for item, is_optional in node.items:
+            items.append(self._compile_item(item, scope, is_optional=is_optional, syntax="[?…]", offset=node.offset))
+        result = writer.assign(f"[{', '.join(item.text for item in items)}]", kind=list)
+        if tests := [f"{item.text} is OMIT" for item in items if item.kind is None]:
+            writer.write(f"if {' or '.join(tests)}: {result.text} = remove_omitted({result.text})")
+        return result
+
+    def _compile_item(self, node: SyntaxNode, scope: Scope, *, is_optional: bool, syntax: str, offset: int) -> Operand:
+        """Write the code of an item of a list or map. The value is `OMIT` if the item must be removed."""
+        value = self._compile_node(node, scope)
+        if not is_optional:
+            return value
+        return self.writer.assign(f"unwrap_item({value.text}, {self.writer.add_object(syntax)})", offset)
+
+    def _compile_map(self, node: MapLiteral, scope: Scope) -> Operand:
+        writer = self.writer
+        writer.allocate(CONTAINER_BYTES)
+        result = writer.assign("{}", kind=dict)
+        known_keys: set[str] | None = set()
+        for key_node, value_node, is_optional in node.entries:
+            key = self._compile_node(key_node, scope)
+            offset = key_node.offset
+            value = self._compile_item(value_node, scope, is_optional=is_optional, syntax="{?…}", offset=offset)
+            is_new = known_keys is not None and type(key.constant) is str and key.constant not in known_keys
+            with writer.block("if True:" if value.kind else f"if {value.text} is not OMIT:"):
+                if is_new:
+                    writer.allocate(ENTRY_BYTES, offset)
+                    writer.write(f"{result.text}[{key.text}] = {value.text}")
+                else:
+                    writer.write(f"add_checked_entry(budget, {result.text}, {key.text}, {value.text})", offset)
+            known_keys = {*known_keys, key.constant} if is_new and known_keys is not None else None
+        return result
+
+
+@cached(1024)
+def _create_factory(source: str) -> Callable[..., Any]:
+    """Return the function `create` of the generated code."""
+    names: dict[str, Any] = {}
+    exec(compile(source, GENERATED_FILE, "exec", dont_inherit=True), SUPPORT, names)  # noqa: S102  the source contains only names of this package
+    factory: Callable[..., Any] = names["create"]
+    return factory
 
 
 def _select_by_argument_count(overloads: tuple[Overload, ...], count: int) -> tuple[Overload, ...]:
     return tuple(candidate for candidate in overloads if candidate.accepts_count(count))
 
 
-def _compile_literal(node: LiteralNode) -> CompiledExpression:
-    # Reject 2^63 here, because the parser accepts 2^63 as a part of -2^63.
-    if type(node.value) is int and node.value > INT_MAX:
-        raise EvaluationError("CelSyntax", f"{node.value} is outside of the range of int", node.offset)
-    return _compile_constant(node.value)
-
-
-def _compile_constant(value: Any) -> CompiledExpression:
-    return lambda frame: value
-
-
-def _read_slot(slot: int) -> CompiledExpression:
-    return lambda frame: frame[slot]
-
-
-def _compile_failure(code: str, message: str, offset: int) -> CompiledExpression:
-    def evaluate(frame: Frame) -> Any:
-        raise EvaluationError(code, message, offset)
-
-    return evaluate
-
-
-def _create_variable(slot: int, name: str, offset: int) -> CompiledExpression:
-    def evaluate(frame: Frame) -> Any:
-        value = frame[slot]
-        if value is MISSING:
-            raise EvaluationError("CelUndeclared", f"the variable '{name}' has no value in this expression", offset)
-        return value
-
-    return evaluate
-
-
-def _compile_bound_variable(slot: int, value: CompiledExpression, cost: int) -> CompiledExpression:
-    """Return a closure that reads a variable of `cel.bind`. The value is evaluated when the variable is first read."""
-
-    def evaluate(frame: Frame) -> Any:
-        bound_value = frame[slot]
-        if bound_value is PENDING:
-            frame[0].spend(cost)
-            bound_value = frame[slot] = value(frame)
-        return bound_value
-
-    return evaluate
-
-
-def _apply_steps(code: CompiledExpression, steps: list[CompiledStep]) -> CompiledExpression:
-    if not steps:
-        return code
-    if len(steps) == 1:
-        only = steps[0]
-        return lambda frame: only(frame, code(frame))
-
-    def evaluate(frame: Frame) -> Any:
-        value = code(frame)
-        for step in steps:
-            value = step(frame, value)
-        return value
-
-    return evaluate
-
-
-def _add_offset(step: CompiledStep, offset: int) -> CompiledStep:
-    def apply_step(frame: Frame, value: Any) -> Any:
-        try:
-            return step(frame, value)
-        except EvaluationError as error:
-            raise error.with_offset(offset)  # noqa: B904  this is the same error
-
-    return apply_step
-
-
-def _create_field(step: FieldStep) -> CompiledStep:
-    name, offset = step.name, step.offset
-    if step.test or step.optional:
-        read: Callable[[Any, str], Any] = has_field if step.test else read_optional_field
-        return _add_offset(lambda frame, value: read(value, name), offset)
-
-    def apply_step(frame: Frame, value: Any) -> Any:
-        if type(value) is dict and name in value:
-            return value[name]
-        try:
-            return read_field(value, name)
-        except EvaluationError as error:
-            raise error.with_offset(offset)  # noqa: B904  this is the same error
-
-    return apply_step
-
-
-def _create_entry(key: str, offset: int) -> CompiledStep:
-    """Compile an index with a constant string, e.g. `labels['region']`, to a faster closure than for other indexes."""
-
-    def apply_step(frame: Frame, value: Any) -> Any:
-        if type(value) is dict and key in value:
-            return value[key]
-        try:
-            return read_index(frame[0], value, key)
-        except EvaluationError as error:
-            raise error.with_offset(offset)  # noqa: B904  this is the same error
-
-    return apply_step
-
-
-def _compile_index(apply: BinaryOperator, argument: CompiledExpression, offset: int) -> CompiledStep:
-    def apply_step(frame: Frame, value: Any) -> Any:
-        operand = argument(frame)
-        try:
-            return apply(frame[0], value, operand)
-        except EvaluationError as error:
-            raise error.with_offset(offset)  # noqa: B904  this is the same error
-
-    return apply_step
-
-
-def _compile_function_call(
-    name: str, overloads: tuple[Overload, ...], arguments: list[CompiledExpression], offset: int
-) -> CompiledExpression:
-    def evaluate(frame: Frame) -> Any:
-        values = tuple([argument(frame) for argument in arguments])
-        try:
-            return call_overload(name, overloads, frame[0], values)
-        except EvaluationError as error:
-            raise error.with_offset(offset)  # noqa: B904  this is the same error
-
-    return evaluate
-
-
-def _compile_method_call(
-    name: str, overloads: tuple[Overload, ...], arguments: list[CompiledExpression], offset: int
-) -> CompiledStep:
-    def apply_step(frame: Frame, value: Any) -> Any:
-        values = (value, *[argument(frame) for argument in arguments])
-        try:
-            return call_overload(name, overloads, frame[0], values)
-        except EvaluationError as error:
-            raise error.with_offset(offset)  # noqa: B904  this is the same error
-
-    return apply_step
-
-
-def _create_alternative(argument: CompiledExpression, step: AlternativeStep) -> CompiledStep:
-    flat = step.function == "orValue"
-
-    def apply_step(frame: Frame, value: Any) -> Any:
-        _check_optional(value, f"{step.function}()", step.offset)
-        if value.is_present:
-            return value.value if flat else value
-        other = argument(frame)
-        if not flat:
-            _check_optional(other, "or()", step.offset)
-        return other
-
-    return apply_step
-
-
-def _create_optional_map(slot: int, body: CompiledExpression, step: OptionalMapStep) -> CompiledStep:
-    flat = step.function == "optFlatMap"
-
-    def apply_step(frame: Frame, value: Any) -> Any:
-        _check_optional(value, f"{step.function}()", step.offset)
-        if not value.is_present:
-            return EMPTY_OPTIONAL
-        frame[slot] = value.value
-        result = body(frame)
-        if not flat:
-            return CelOptional(is_present=True, value=result)
-        _check_optional(result, "optFlatMap()", step.offset)
-        return result
-
-    return apply_step
-
-
-def _check_optional(value: Any, operation: str, offset: int) -> None:
-    if type(value) is not CelOptional:
-        raise EvaluationError(
-            "CelNoOverload", f"{operation} requires an optional, not a value of type {get_type_name(value)}", offset
-        )
-
-
-def _create_binary(
-    first: CompiledExpression, apply: BinaryOperator, offset: int, second: CompiledExpression
-) -> CompiledExpression:
-    def evaluate(frame: Frame) -> Any:
-        left, right = first(frame), second(frame)
-        try:
-            return apply(frame[0], left, right)
-        except EvaluationError as error:
-            raise error.with_offset(offset)  # noqa: B904  this is the same error
-
-    return evaluate
-
-
-def _create_chain(
-    first: CompiledExpression, operations: list[tuple[BinaryOperator, int, CompiledExpression]]
-) -> CompiledExpression:
-    def evaluate(frame: Frame) -> Any:
-        budget, value = frame[0], first(frame)
-        for apply, offset, operand in operations:
-            right = operand(frame)
-            try:
-                value = apply(budget, value, right)
-            except EvaluationError as error:
-                raise error.with_offset(offset)  # noqa: B904  this is the same error
-        return value
-
-    return evaluate
-
-
-def _create_logical(operands: list[CompiledExpression], node: LogicalNode) -> CompiledExpression:
-    """Compile the operator `||` or `&&`.
-
-    An operand that determines the result (true for `||`, false for `&&`) overrides the errors of other operands.
-    """
-    decisive = node.operator == "||"
-
-    def evaluate(frame: Frame) -> bool:
-        first_error: EvaluationError | None = None
-        for operand in operands:
-            try:
-                value: object = operand(frame)
-            except BudgetExceededError:
-                raise
-            except EvaluationError as error:
-                first_error = first_error or error
-                continue
-            if value is decisive:
-                return decisive
-            if type(value) is not bool:
-                first_error = first_error or create_not_bool_error(node.operator, value).with_offset(node.offset)
-        if first_error is not None:
-            raise first_error
-        return not decisive
-
-    return evaluate
-
-
-def _create_conditional(
-    arms: list[tuple[CompiledExpression, CompiledExpression]], otherwise: CompiledExpression, offset: int
-) -> CompiledExpression:
-    def evaluate(frame: Frame) -> Any:
-        for test, value in arms:
-            condition_result = test(frame)
-            if condition_result is True:
-                return value(frame)
-            if condition_result is not False:
-                raise create_not_bool_error("?:", condition_result).with_offset(offset)
-        return otherwise(frame)
-
-    return evaluate
-
-
-def _create_unary(operand: CompiledExpression, node: UnaryNode) -> CompiledExpression:
-    apply, count, offset = UNARY_OPERATORS[node.operator], node.count, node.offset
-
-    def evaluate(frame: Frame) -> Any:
-        value = operand(frame)
-        try:
-            for _ in range(count):
-                value = apply(value)
-        except EvaluationError as error:
-            raise error.with_offset(offset)  # noqa: B904  this is the same error
-        return value
-
-    return evaluate
-
-
-def _create_list(items: list[tuple[CompiledExpression, bool]], offset: int) -> CompiledExpression:
-    size = CONTAINER_BYTES + ELEMENT_BYTES * len(items)
-
-    def evaluate(frame: Frame) -> list[Any]:
-        frame[0].allocate(size)
-        elements = []
-        for item, optional in items:
-            value = item(frame)
-            if optional:
-                _check_optional(value, "[?…]", offset)
-                if not value.is_present:
-                    continue
-                value = value.value
-            if value is not OMIT:
-                elements.append(value)
-        return elements
-
-    return evaluate
-
-
-def _create_map(entries: list[tuple[CompiledExpression, CompiledExpression, bool, int]]) -> CompiledExpression:
-    def evaluate(frame: Frame) -> dict[Any, Any]:
-        frame[0].allocate(CONTAINER_BYTES)
-        result: dict[Any, Any] = {}
-        for key_code, value_code, optional, offset in entries:
-            key, value = key_code(frame), value_code(frame)
-            if optional:
-                _check_optional(value, "{?…}", offset)
-                if not value.is_present:
-                    continue
-                value = value.value
-            if value is not OMIT:
-                _add_checked_entry(frame[0], result, key, value, offset)
-        return result
-
-    return evaluate
-
-
-def _add_checked_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any, value: Any, offset: int) -> None:
-    if type(key) not in KEY_TYPES:
-        raise EvaluationError(
-            "CelNoOverload", f"a value of type {get_type_name(key)} cannot be the key of a map", offset
-        )
-    try:
-        add_entry(budget, entries, key, value)
-    except EvaluationError as error:
-        raise error.with_offset(offset)  # noqa: B904  this is the same error
+def _find_name_offset(node: NameNode | AccessNode) -> int:
+    return node.base.offset if isinstance(node, AccessNode) else node.offset
+
+
+def _list_constant_accesses(steps: Iterable[AccessStep]) -> ConstantPath:
+    """Return the accesses with constant keys at the start of an access path, e.g. for `.a["b"]`."""
+    accesses: list[tuple[str, bool, int]] = []
+    for step in steps:
+        match step:
+            case FieldStep(name=name, optional=False, test=False):
+                accesses.append((name, False, step.offset))
+            case IndexStep(index=LiteralNode(value=str(name)), optional=False):
+                accesses.append((name, True, step.offset))
+            case _:
+                break
+    return tuple(accesses)
+
+
+def _list_constant_texts(node: SyntaxNode) -> list[str]:
+    """Return the elements of a list literal that contains only constant strings. Otherwise, return an empty list."""
+    match node:
+        case ListLiteral(items=items):
+            texts = [
+                item.value
+                for item, optional in items
+                if isinstance(item, LiteralNode) and type(item.value) is str and not optional
+            ]
+            return texts if len(texts) == len(items) else []
+        case _:
+            return []
+
+
+def _list_local_variables(scope: Scope) -> tuple[str, ...]:
+    """Return the Python variables that code with this scope can use."""
+    names: dict[str, None] = {}
+    for variable in scope.values():
+        if isinstance(variable, Operand):
+            names[variable.text] = None
+        else:
+            names.update(dict.fromkeys((variable.cell, *variable.parameters)))
+    return tuple(names)
+
+
+def _format_call(function: str, parameters: Iterable[str]) -> str:
+    return f"{function}({', '.join(('bindings', 'budget', *parameters))})"

@@ -7,62 +7,16 @@ from functools import cached_property
 from operator import attrgetter
 from typing import Any, Final
 
-from reconciler.cel.budget import (
-    CONTAINER_BYTES,
-    DEFAULT_CEL_LIMITS,
-    ELEMENT_BYTES,
-    ENTRY_BYTES,
-    ExpressionBudget,
-    ExpressionLimits,
-)
+from reconciler.cel.budget import DEFAULT_CEL_LIMITS, ExpressionBudget, ExpressionLimits
 from reconciler.cel.check import FieldDeclarations, NameResolver, StaticCheck, VariableReference
-from reconciler.cel.compile import CelCompiler
+from reconciler.cel.code_writer import locate_error
+from reconciler.cel.compile import CelCompiler, CompiledExpression
 from reconciler.cel.errors import EvaluationError, ExpressionError
 from reconciler.cel.library import FUNCTIONS, METHODS, OPENCHOREO_FUNCTIONS
 from reconciler.cel.library.signatures import FunctionTable
-from reconciler.cel.loops import CompiledExpression
-from reconciler.cel.values import (
-    MAX_VALUE_DEPTH,
-    MISSING,
-    TYPE_NAMES,
-    CelOptional,
-    create_too_deep_error,
-    decode_map_key,
-    get_type_name,
-)
+from reconciler.cel.values import get_type_name
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
-
-
-def copy_result(budget: ExpressionBudget, value: Any, depth: int = 0) -> Any:
-    """Return a deep copy of the result of an expression, and subtract its size from the budget.
-
-    The size of a value that occurs twice, e.g. in `[a, a]`, is subtracted twice.
-    """
-    if depth > MAX_VALUE_DEPTH:
-        raise create_too_deep_error()
-    kind = type(value)
-    if kind is list:
-        budget.spend(len(value))
-        budget.allocate(CONTAINER_BYTES + ELEMENT_BYTES * len(value))
-        return [copy_result(budget, element, depth + 1) for element in value]
-    if kind is dict:
-        budget.spend(len(value))
-        budget.allocate(CONTAINER_BYTES + ENTRY_BYTES * len(value))
-        result = {decode_map_key(key): copy_result(budget, element, depth + 1) for key, element in value.items()}
-        if len(result) < len(value):
-            raise EvaluationError(
-                "CelNoOverload", "a result cannot be a map that has both a boolean key and the number 0 or 1"
-            )
-        return result
-    if kind is CelOptional:
-        return CelOptional(value.is_present, copy_result(budget, value.value, depth + 1))
-    if kind is str or kind is bytes:
-        budget.allocate(len(value))
-    elif kind not in TYPE_NAMES:
-        get_type_name(value)
-    return value
-
 
 MAX_CACHED_PROGRAMS: Final = 4096
 """Maximum number of compiled programs in the cache."""
@@ -135,10 +89,6 @@ class CelProgram:
             engines may not support them.
         references: Each use of a declared variable, in the order of the text.
         field_reads: Paths of the fields that the expression reads, e.g. `("spec", "size")`.
-        code: The closure that evaluates the expression.
-        slots: Index of each variable in the frame, which is the list of variables that `code` receives.
-        width: Length of the frame.
-        cost: Number of steps of one evaluation, without the steps of loops and functions.
     """
 
     text: str
@@ -148,9 +98,6 @@ class CelProgram:
     field_reads: frozenset[tuple[str, ...]]
     limits: ExpressionLimits
     code: CompiledExpression
-    slots: Mapping[str, int]
-    width: int
-    cost: int
 
     def evaluate(self, bindings: Mapping[str, Any], budget: ExpressionBudget | None = None) -> Any:
         """Evaluate the expression, and return a copy of the result.
@@ -166,15 +113,10 @@ class CelProgram:
         Raises:
             ExpressionError: The evaluation failed.
         """
-        frame: list[Any] = [MISSING] * self.width
-        frame[0] = budget = ExpressionBudget(self.limits) if budget is None else budget
-        for name, slot in self.slots.items():
-            frame[slot] = bindings.get(name, MISSING)
         try:
-            budget.spend(self.cost)
-            return copy_result(budget, self.code(frame))
+            return self.code.evaluate(bindings, ExpressionBudget(self.limits) if budget is None else budget)
         except EvaluationError as error:
-            raise _create_expression_error(error, self.text) from None
+            raise _create_expression_error(locate_error(error, self.code.offsets), self.text) from None
 
 
 def load_parser() -> None:
@@ -207,8 +149,7 @@ def _compile_program(environment: CelEnvironment, text: str) -> CelProgram:
             names, environment.functions, METHODS, environment.declared_fields, environment.limits.nesting
         )
         check.check_node(tree, frozenset(), 0)
-        compiler = CelCompiler(names, environment.functions, METHODS)
-        code = compiler.compile(tree, {})
+        code = CelCompiler(names, environment.functions, METHODS).compile(tree)
     except EvaluationError as error:
         raise _create_expression_error(error, text) from None
     return CelProgram(
@@ -219,9 +160,6 @@ def _compile_program(environment: CelEnvironment, text: str) -> CelProgram:
         frozenset(check.field_reads),
         environment.limits,
         code,
-        compiler.variables,
-        compiler.slots,
-        tree.size,
     )
 
 

@@ -164,19 +164,24 @@ def read_field(value: Any, name: str) -> Any:
 
 def read_optional_field(value: Any, name: str) -> CelOptional:
     """Evaluate `value.?name`. The result is an empty optional if the field does not exist."""
+    entry = find_optional_field(value, name)
+    return EMPTY_OPTIONAL if entry is MISSING else CelOptional(is_present=True, value=entry)
+
+
+def find_optional_field(value: Any, name: str) -> Any:
+    """Return the value of the optional `value.?name`. Return `MISSING` if the optional is empty."""
     if type(value) is CelOptional:
-        return read_optional_field(value.value, name) if value.is_present else EMPTY_OPTIONAL
+        return find_optional_field(value.value, name) if value.is_present else MISSING
     if type(value) is not dict:
         raise _create_no_field_error(value, name)
-    entry = value.get(name, MISSING)
-    return EMPTY_OPTIONAL if entry is MISSING else CelOptional(is_present=True, value=entry)
+    return value.get(name, MISSING)
 
 
 def has_field(value: Any, name: str) -> bool:
     """Evaluate `has(value.name)`: whether the field exists."""
     if type(value) is dict:
         return name in value
-    return read_optional_field(value, name).is_present
+    return find_optional_field(value, name) is not MISSING
 
 
 def read_index(budget: ExpressionBudget, value: Any, index: Any) -> Any:

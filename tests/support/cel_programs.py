@@ -16,7 +16,5 @@ def compile_without_check(
 ) -> CelProgram:
     """Compile an expression whose variables and functions can be unknown."""
     compiler = CelCompiler(NameResolver(variables, FUNCTIONS, container), FUNCTIONS, METHODS)
-    code = compiler.compile(parse_expression(text), {})
-    return CelProgram(
-        text, frozenset(), frozenset(), (), frozenset(), limits, code, compiler.variables, compiler.slots, 1
-    )
+    code = compiler.compile(parse_expression(text))
+    return CelProgram(text, frozenset(), frozenset(), (), frozenset(), limits, code)

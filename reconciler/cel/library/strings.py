@@ -199,7 +199,7 @@ def matches(budget: ExpressionBudget, text: str, pattern: str) -> bool:
     """Evaluate `text.matches(pattern)`: whether the RE2 pattern matches any part of the text."""
     if pattern not in budget.patterns:
         budget.spend(_compile_cost(pattern))
-        budget.patterns.add(pattern)
+        budget.patterns |= {pattern}
     search, size = _compile_pattern(pattern)
     octets = text.encode("utf-8", "surrogatepass")
     # Compute the cost of the worst case, in which RE2 runs every instruction of the pattern for every byte of the text.

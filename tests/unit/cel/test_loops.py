@@ -67,6 +67,20 @@ def test_omitted_elements_and_entries_are_removed() -> None:
     assert environment.compile(text).evaluate({}) == {"b": 1, "c": [2], "d": {"y": 2}}
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param("x.transformList(k, v, [k, v])", [[False, "f"], [True, "t"], [2, "n"]], id="bound-map"),
+        pytest.param("x.all(k, v, x[k] == v)", True, id="values-of-a-bound-map"),
+        pytest.param("{true: 1, 1: 2}.transformList(k, v, [k, v])", [[True, 1], [1, 2]], id="map-literal"),
+    ],
+)
+def test_two_variables_with_bool_keys(text: str, expected: Any) -> None:
+    result = X.compile(text).evaluate({"x": {2: "n", True: "t", False: "f"}})
+
+    assert repr(result) == repr(expected)
+
+
 @settings(max_examples=examples(60), deadline=None)
 @given(st.permutations(["b", "a", "ä", "", "Z", "aa", True, False, 3, -1, Uint(2)]))
 def test_map_order_does_not_depend_on_the_input_order(keys: list[Any]) -> None:
