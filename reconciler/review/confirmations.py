@@ -8,7 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
-from typing import Literal
+from typing import Literal, get_args
 
 from reconciler.catalog.files import CommitId
 from reconciler.krm.internal_errors import ExpectedError
@@ -23,6 +23,7 @@ from reconciler.review.permissions import NOT_PERMITTED, PackageScope, Permissio
 from reconciler.review.restricted_index import restrict_index
 
 ConsoleVerb = Literal["approve", "propose", "reject"]
+CONSOLE_VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
 ReasonCause = Literal["reject", "high risk", "conflict"]
 CONFIRMATION_SECONDS = 30 * 60
 DEFAULT_CONFIRM_ABOVE = 50
@@ -147,16 +148,19 @@ class Confirmation:
 
 
 def build_confirmation(
-    index: FleetIndex, permissions: Permissions, request: ReviewRequest
+    index: FleetIndex, permissions: Permissions, request: ReviewRequest, readable: FleetIndex | None = None
 ) -> tuple[tuple[ConfirmedDraft, ...], tuple[ExcludedDraft, ...]]:
     """Return the drafts to which a request applies, and the selected drafts to which it does not apply.
 
     Drafts that the person may not read are in neither result.
 
+    Args:
+        readable: The part of the index that the person may read, if it is known.
+
     Raises:
         ReviewRequestError: The index does not contain a selected change or variant.
     """
-    readable = restrict_index(index, permissions)
+    readable = readable or restrict_index(index, permissions)
     drafts: dict[tuple[str, str], ConfirmedDraft] = {}
     excluded: dict[tuple[str, str], ExcludedDraft] = {}
     for selection in request.selections:
@@ -352,17 +356,23 @@ class ConfirmationStore:
         self._confirmations: dict[str, Confirmation] = {}
 
     def create(
-        self, index: FleetIndex, person: Reviewer, permissions: Permissions, request: ReviewRequest
+        self,
+        index: FleetIndex,
+        person: Reviewer,
+        permissions: Permissions,
+        request: ReviewRequest,
+        readable: FleetIndex | None = None,
     ) -> Confirmation:
         """Create and store the confirmation of a request.
 
         Args:
             index: The index of the whole fleet.
+            readable: The part of the index that the person may read, if it is known.
 
         Raises:
             ReviewRequestError: The index does not contain a selected change, or too many drafts are selected.
         """
-        drafts, excluded = build_confirmation(index, permissions, request)
+        drafts, excluded = build_confirmation(index, permissions, request, readable)
         if len(drafts) + len(excluded) > self._max_drafts:
             raise ReviewRequestError("TooManyDrafts", f"select at most {self._max_drafts} drafts")
         now = self._clock()

@@ -1,4 +1,4 @@
-"""Parses the address on which the HTTP server listens.
+"""Parses the address on which the HTTP server listens, and contains parts of its URLs.
 
 Every command imports this module. Therefore, it must not import modules that load slowly.
 """
@@ -9,6 +9,8 @@ import re
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 """The names of this machine in URLs and listen addresses."""
+API_PREFIX = "/api/v1"
+"""The start of the paths of the API."""
 
 
 class ListenError(Exception):

@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.text import to_one_line
-from reconciler.server.address import LOOPBACK_NAMES
+from reconciler.server.address import API_PREFIX, LOOPBACK_NAMES
 from reconciler.server.health_client import NoResponseError, send_request
 
-_PREFIX = "/api/v1"
 _MAX_BYTES = 64 << 20
 
 
@@ -50,7 +49,7 @@ class ApiClient:
             ApiRefusedError: The service has refused the request.
         """
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        response, text = send_request(self.url, _PREFIX + path, _MAX_BYTES, headers=headers)
+        response, text = send_request(self.url, API_PREFIX + path, _MAX_BYTES, headers=headers)
         try:
             data = json.loads(text)
         except ValueError:

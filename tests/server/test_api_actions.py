@@ -11,7 +11,7 @@ import pytest
 
 from reconciler.krm.selectors import LabelSelector
 from reconciler.review.permissions import Permissions, RoleRule
-from reconciler.server.api.endpoints import PREFIX
+from reconciler.server.address import API_PREFIX
 from reconciler.server.api.openapi import build_openapi_document
 from reconciler.server.console.people import Session
 from tests.support.console import ADA, ConsoleClient, open_console
@@ -34,7 +34,7 @@ def console(world: World) -> ConsoleClient:
 
 
 def find_change(console: ConsoleClient, title: str) -> dict[str, Any]:
-    items = console.get(f"{PREFIX}/changes").json()["items"]
+    items = console.get(f"{API_PREFIX}/changes").json()["items"]
     change: dict[str, Any] = next(item for item in items if item["title"] == title)
     return change
 
@@ -52,7 +52,7 @@ def build_body(change: dict[str, Any], *targets: str, **fields: object) -> dict[
 
 def act(console: ConsoleClient, verb: str, change: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """Request an action, apply its job, and return the result of the job."""
-    accepted = console.post_json(f"{PREFIX}/changes/{change['key']}:{verb}", body)
+    accepted = console.post_json(f"{API_PREFIX}/changes/{change['key']}:{verb}", body)
     assert accepted.status_code == 202, accepted.text
     console.context.jobs.apply_waiting()
     job: dict[str, Any] = console.get(accepted.headers["location"]).json()
@@ -73,12 +73,14 @@ def sign_in(console: ConsoleClient, rule: RoleRule) -> None:
 
 def test_an_approval_is_a_job_that_publishes_the_drafts(world: World, console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
-    accepted = console.post_json(f"{PREFIX}/changes/{change['key']}:approve", build_body(change), x_request_id="run-7")
+    accepted = console.post_json(
+        f"{API_PREFIX}/changes/{change['key']}:approve", build_body(change), x_request_id="run-7"
+    )
     waiting = accepted.json()
     console.context.jobs.apply_waiting()
     job = console.get(accepted.headers["location"]).json()
 
-    assert accepted.headers["location"] == f"{PREFIX}/jobs/{waiting['summary']['id']}"
+    assert accepted.headers["location"] == f"{API_PREFIX}/jobs/{waiting['summary']['id']}"
     assert (waiting["kind"], waiting["summary"]["state"], waiting["summary"]["waiting"]) == ("ReviewJob", "waiting", 2)
     assert list_states(job) == {"berlin": "done", "lisbon": "done"}
     assert (job["summary"]["state"], job["summary"]["done"], job["summary"]["action"]) == ("completed", 2, "approve")
@@ -108,7 +110,7 @@ def test_a_draft_that_moved_since_the_review_is_skipped(world: World, console: C
     console.update()
     current = find_change(console, "install gateway v1")
     refused = console.post_json(
-        f"{PREFIX}/changes/{current['key']}:approve", build_body(change, "lisbon", idempotencyKey="key-2")
+        f"{API_PREFIX}/changes/{current['key']}:approve", build_body(change, "lisbon", idempotencyKey="key-2")
     )
 
     assert list_states(before_pass) == {"berlin": "done", "lisbon": "DraftMoved"}
@@ -123,7 +125,7 @@ def test_an_approval_is_refused_for_an_approved_draft(console: ConsoleClient) ->
     second = act(console, "approve", change, build_body(change, "lisbon", idempotencyKey="key-2"))
     console.update()
     third = console.post_json(
-        f"{PREFIX}/changes/{change['key']}:approve", build_body(change, "lisbon", idempotencyKey="key-3")
+        f"{API_PREFIX}/changes/{change['key']}:approve", build_body(change, "lisbon", idempotencyKey="key-3")
     )
 
     assert list_states(first) == {"lisbon": "done"}
@@ -133,7 +135,7 @@ def test_an_approval_is_refused_for_an_approved_draft(console: ConsoleClient) ->
 
 def test_a_repeated_request_has_the_same_job(world: World, console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
-    path = f"{PREFIX}/changes/{change['key']}:approve"
+    path = f"{API_PREFIX}/changes/{change['key']}:approve"
     first = console.post_json(path, build_body(change))
     console.context.jobs.apply_waiting()
     head = world.head("clusters/lisbon")
@@ -161,7 +163,7 @@ def test_another_request_with_the_same_key_is_refused(
     change = find_change(console, "install gateway v1")
     act(console, "approve", change, build_body(change, "lisbon"))
     other = find_change(console, title)
-    response = console.post_json(f"{PREFIX}/changes/{other['key']}:{verb}", build_body(other, target))
+    response = console.post_json(f"{API_PREFIX}/changes/{other['key']}:{verb}", build_body(other, target))
 
     assert (response.status_code, response.json()["code"]) == (422, "IdempotencyKeyReused")
 
@@ -169,7 +171,7 @@ def test_another_request_with_the_same_key_is_refused(
 def test_a_reviewer_approves_only_permitted_targets(world: World, console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     sign_in(console, RoleRule("reviewer", targets=LabelSelector((("region", "south"),))))
-    text = console.post_json(f"{PREFIX}/changes/{change['key']}:approve", build_body(change, "berlin")).text
+    text = console.post_json(f"{API_PREFIX}/changes/{change['key']}:approve", build_body(change, "berlin")).text
     job = act(console, "approve", change, build_body(change, idempotencyKey="key-2"))
 
     assert "you need the role" not in text  # A person must not learn that the target has this draft.
@@ -183,10 +185,10 @@ def test_a_viewer_is_refused(world: World, console: ConsoleClient) -> None:
     sign_in(console, RoleRule("viewer"))
     before = read_refs(world.fleet)
     responses = [
-        console.post_json(f"{PREFIX}/changes/{change['key']}:{verb}", build_body(change))
+        console.post_json(f"{API_PREFIX}/changes/{change['key']}:{verb}", build_body(change))
         for verb in ("approve", "propose", "reject")
     ]
-    started = console.post_json(f"{PREFIX}/passes", {})
+    started = console.post_json(f"{API_PREFIX}/passes", {})
 
     assert [response.status_code for response in [*responses, started]] == [403] * 4
     assert read_refs(world.fleet) == before
@@ -196,7 +198,7 @@ def test_a_viewer_is_refused(world: World, console: ConsoleClient) -> None:
 def test_the_job_of_another_person_is_not_shown(console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     job = act(console, "approve", change, build_body(change))
-    path = f"{PREFIX}/jobs/{job['summary']['id']}"
+    path = f"{API_PREFIX}/jobs/{job['summary']['id']}"
     other = replace(ADA, email="luis@example.com")
 
     class Fixed:
@@ -231,7 +233,7 @@ def test_the_job_of_another_person_is_not_shown(console: ConsoleClient) -> None:
 )
 def test_a_wrong_body_is_refused(fields: dict[str, Any], detail: str, console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
-    response = console.post_json(f"{PREFIX}/changes/{change['key']}:approve", build_body(change, **fields))
+    response = console.post_json(f"{API_PREFIX}/changes/{change['key']}:approve", build_body(change, **fields))
 
     assert (response.status_code, response.json()["code"]) == (400, "InvalidBody")
     assert detail in response.json()["detail"]
@@ -239,7 +241,7 @@ def test_a_wrong_body_is_refused(fields: dict[str, Any], detail: str, console: C
 
 @pytest.mark.parametrize("data", [pytest.param([], id="list"), pytest.param("text", id="text")])
 def test_a_body_must_be_a_mapping(data: object, console: ConsoleClient) -> None:
-    response = console.post_json(f"{PREFIX}/passes", data)
+    response = console.post_json(f"{API_PREFIX}/passes", data)
 
     assert (response.status_code, response.json()["code"]) == (400, "InvalidBody")
 
@@ -260,7 +262,7 @@ def test_a_request_of_another_site_is_refused(
     change = find_change(console, "install gateway v1")
     before = read_refs(console.world.fleet)
     for path, body in ((f"/changes/{change['key']}:approve", build_body(change)), ("/passes", {})):
-        response = console.post_json(f"{PREFIX}{path}", body, **headers)
+        response = console.post_json(f"{API_PREFIX}{path}", body, **headers)
         assert (response.status_code, response.json()["code"]) == (status, code)
     console.context.jobs.apply_waiting()
 
@@ -269,7 +271,7 @@ def test_a_request_of_another_site_is_refused(
 
 
 def test_a_page_of_the_console_can_use_the_api(console: ConsoleClient) -> None:
-    assert console.post_json(f"{PREFIX}/passes", {}, sec_fetch_site="same-origin").status_code == 202
+    assert console.post_json(f"{API_PREFIX}/passes", {}, sec_fetch_site="same-origin").status_code == 202
     assert console.requested_passes == 1
 
 
@@ -285,7 +287,7 @@ def test_an_action_that_is_not_possible_has_a_problem(
     key: str | None, fields: dict[str, Any], status: int, code: str, console: ConsoleClient
 ) -> None:
     change = find_change(console, "install metrics v1")
-    response = console.post_json(f"{PREFIX}/changes/{key or change['key']}:reject", build_body(change, **fields))
+    response = console.post_json(f"{API_PREFIX}/changes/{key or change['key']}:reject", build_body(change, **fields))
 
     assert (response.status_code, response.json()["code"]) == (status, code)
 
@@ -293,7 +295,7 @@ def test_an_action_that_is_not_possible_has_a_problem(
 def test_a_read_only_standby_refuses_actions(console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     console.context.state.is_read_only = True
-    response = console.post_json(f"{PREFIX}/changes/{change['key']}:approve", build_body(change))
+    response = console.post_json(f"{API_PREFIX}/changes/{change['key']}:approve", build_body(change))
 
     assert (response.status_code, response.json()["code"]) == (409, "ReadOnly")
     assert response.json()["nextStep"] == "Send the request to the process that writes."

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Any, get_args
+from typing import Any
 
 from reconciler.api.base import ApiModel
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.results import FleetResult
 from reconciler.review.confirmations import (
+    CONSOLE_VERBS,
     ChangeSelection,
     Confirmation,
     ConsoleVerb,
@@ -22,11 +23,11 @@ from reconciler.review.confirmations import (
 from reconciler.review.job_results import ReviewJobResult, build_excluded_item, build_job_result
 from reconciler.review.jobs import Submission
 from reconciler.review.review_job import ReviewJob
+from reconciler.server.address import API_PREFIX
 from reconciler.server.api.bodies import PassBody, ReviewBody
-from reconciler.server.api.endpoints import PREFIX, ApiRequest, get_status
+from reconciler.server.api.endpoints import ApiRequest, get_status
 from reconciler.server.api.problems import ApiError
 
-_VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
 _STATUSES = {
     "UnknownChange": HTTPStatus.GONE,
     "ReasonRequired": HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -69,7 +70,7 @@ def _review(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ActionR
     if request.session.permissions.role in (None, "viewer"):
         raise ApiError("NotPermitted", "a review action needs the role reviewer", HTTPStatus.FORBIDDEN)
     job = _find_repeated(verb, request, body) or _submit(verb, request, body)
-    return ActionResponse(build_job_result(job), f"{PREFIX}/jobs/{job.id}")
+    return ActionResponse(build_job_result(job), f"{API_PREFIX}/jobs/{job.id}")
 
 
 def _find_repeated(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ReviewJob | None:
@@ -98,7 +99,9 @@ def _submit(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ReviewJ
     selection = ChangeSelection(request.path["key"], frozenset(body.variants), targets)
     review = ReviewRequest(verb, (selection,), body.removals, body.accept_conflicts)
     try:
-        confirmation = context.confirmations.create(request.whole_index, session.person, session.permissions, review)
+        confirmation = context.confirmations.create(
+            request.whole_index, session.person, session.permissions, review, request.index
+        )
         _check_drafts(confirmation)
         # The request contains the heads of each target, so that its number of targets need not be confirmed.
         submission = Submission(
@@ -123,7 +126,7 @@ def _start_pass(request: ApiRequest, _body: PassBody) -> ActionResponse:
     if not request.session.permissions.is_admin:
         raise ApiError("NotPermitted", "to start a pass, you need the role admin", HTTPStatus.FORBIDDEN)
     request.context.wake_pass()
-    return ActionResponse(get_status(request), f"{PREFIX}/status")
+    return ActionResponse(get_status(request), f"{API_PREFIX}/status")
 
 
 ACTIONS = (
@@ -132,7 +135,7 @@ ACTIONS = (
             f"/changes/{{key}}:{verb}", f"{verb.capitalize()} drafts of a change", ReviewBody, ReviewJobResult,
             partial(_review, verb),
         )
-        for verb in _VERBS
+        for verb in CONSOLE_VERBS
     ),
     ActionEndpoint("/passes", "Start a pass, and return the state before it", PassBody, FleetResult, _start_pass),
 )  # fmt: skip

@@ -44,8 +44,6 @@ from reconciler.server.console.filters import (
 from reconciler.server.console.listing import check_selector
 from reconciler.server.console.people import Session
 
-PREFIX = "/api/v1"
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -85,7 +83,7 @@ class Endpoint:
     """An endpoint that returns a result.
 
     Attributes:
-        path: The path below `PREFIX`, with parameters such as `{target}`.
+        path: The path below `API_PREFIX`, with parameters such as `{target}`.
         is_list: Whether the endpoint has the parameters `limit` and `cursor`.
         depends_on_index: Whether the result changes only with the index. If so, it has the header `ETag`.
     """

@@ -9,8 +9,9 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from reconciler.review.job_results import ReviewJobItem
+from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS, ActionEndpoint
-from reconciler.server.api.endpoints import ENDPOINTS, PREFIX, Endpoint, list_parameters
+from reconciler.server.api.endpoints import ENDPOINTS, Endpoint, list_parameters
 from reconciler.server.api.problems import PROBLEM_TYPE
 
 _SCHEMA_REF = "#/components/schemas/{model}"
@@ -55,8 +56,8 @@ def build_openapi_document() -> dict[str, Any]:
             "description": "The state of the fleet, and review actions. New versions only add fields and endpoints.",
         },
         "paths": {
-            **{PREFIX + endpoint.path: {"get": _build_operation(endpoint)} for endpoint in ENDPOINTS},
-            **{PREFIX + action.path: {"post": _build_action(action)} for action in ACTIONS},
+            **{API_PREFIX + endpoint.path: {"get": _build_operation(endpoint)} for endpoint in ENDPOINTS},
+            **{API_PREFIX + action.path: {"post": _build_action(action)} for action in ACTIONS},
         },
         "components": {
             "schemas": schemas,

@@ -13,9 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS, ActionEndpoint
 from reconciler.server.api.bodies import check_origin, parse_body
-from reconciler.server.api.endpoints import ENDPOINTS, PREFIX, ApiRequest, Endpoint, check_parameters
+from reconciler.server.api.endpoints import ENDPOINTS, ApiRequest, Endpoint, check_parameters
 from reconciler.server.api.openapi import build_openapi_document
 from reconciler.server.api.problems import ApiError, respond_with_problem
 from reconciler.server.api.quota import add_quota_headers, count_request
@@ -49,7 +50,7 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None], limit: R
             return add_quota_headers(request, response)
 
         # The path of a package can contain slashes.
-        return Route(PREFIX + endpoint.path.replace("{package}", "{package:path}"), respond, middleware=middleware)
+        return Route(API_PREFIX + endpoint.path.replace("{package}", "{package:path}"), respond, middleware=middleware)
 
     def create_action_route(action: ActionEndpoint) -> Route:
         async def respond(request: Request) -> Response:
@@ -62,7 +63,7 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None], limit: R
                 response = respond_with_problem(error)
             return add_quota_headers(request, response)
 
-        return Route(PREFIX + action.path, respond, methods=["POST"], middleware=middleware)
+        return Route(API_PREFIX + action.path, respond, methods=["POST"], middleware=middleware)
 
     def send_openapi(_request: Request) -> Response:
         try:
@@ -72,7 +73,7 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None], limit: R
         return Response(_format_openapi(), media_type=_JSON_TYPE)
 
     return [
-        Route(f"{PREFIX}/openapi.json", send_openapi, middleware=middleware),
+        Route(f"{API_PREFIX}/openapi.json", send_openapi, middleware=middleware),
         *(create_action_route(action) for action in ACTIONS),
         *(create_route(endpoint) for endpoint in ENDPOINTS),
     ]

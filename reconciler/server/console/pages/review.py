@@ -6,13 +6,13 @@ import secrets
 from collections import Counter
 from collections.abc import Collection, Iterable
 from http import HTTPStatus
-from typing import get_args
 
 from starlette.exceptions import HTTPException
 
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.confirmations import (
+    CONSOLE_VERBS,
     ChangeSelection,
     Confirmation,
     ConsoleVerb,
@@ -28,7 +28,6 @@ from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
 from reconciler.server.request_ids import read_request_id
 
-_VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
 _KEY_BYTES = 16
 _REFUSED = "The action is not possible"
 _READ_ONLY = "This process is a read-only standby. Review the change in the console of the process that writes."
@@ -38,12 +37,12 @@ def create_confirmation(page: PageRequest, form: Form) -> PageContent | Redirect
     """Store the selected drafts, and show what the action will do."""
     if page.context.state.is_read_only:
         return build_refusal_page(_REFUSED, _READ_ONLY)
-    verb = next((verb for verb in _VERBS if verb == form.get("verb")), None)
+    verb = next((verb for verb in CONSOLE_VERBS if verb == form.get("verb")), None)
     if verb is None:
         raise HTTPException(HTTPStatus.BAD_REQUEST)
     try:
         confirmation = page.context.confirmations.create(
-            page.whole_index, page.session.person, page.session.permissions, _read_request(page, form, verb)
+            page.whole_index, page.session.person, page.session.permissions, _read_request(page, form, verb), page.index
         )
     except ReviewRequestError as error:
         return build_refusal_page(_REFUSED, str(error))
