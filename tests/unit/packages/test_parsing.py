@@ -1,88 +1,44 @@
-"""Parses and edits that clusters share: results do not depend on masked names, and equal work is done once."""
+"""Tests of cached edits, which are never confused with each other."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
-from reconciler.krm.yaml import Document, YamlFile
-from reconciler.krm.yaml import compose as composition
-from reconciler.packages import parsing
-from reconciler.packages.parsing import edit_document, masked_names, parse_cached
+from reconciler.krm.yaml import parse_yaml
+from reconciler.packages.parsing import edit_document
 
-_TEXT = """# Names of {name}
-apiVersion: v1
-kind: ConfigMap
-metadata: {{name: '{name}'}}
-data:
-  key: value # kpt-set: {name}
-"""
-_CLUSTERS = [f"edge-{number:02}" for number in range(10)]
+TEXT = "# the site's\na: 1 # one\nb:\n  c: x\n"
+FOUND = {"a": 1, "b": {"c": "x"}}
 
 
-@pytest.fixture(autouse=True)
-def _empty_caches() -> Iterator[None]:
-    caches = (parsing.parse_cached, parsing._edit_cached, parsing._edit_masked_text, composition._compose_cached)
-    for cache in caches:
-        cache.cache_clear()
-    yield
-    for cache in caches:
-        cache.cache_clear()
+def test_edit_of_an_equal_document_is_cached() -> None:
+    document, other = (parse_yaml(TEXT).documents[0] for _ in range(2))
+
+    assert edit_document(document, {**FOUND, "a": 2}) is edit_document(other, {**FOUND, "a": 2})
 
 
-def _read(content: bytes) -> Document:
-    parsed = parse_cached(content)
-    assert isinstance(parsed, YamlFile)
-    return parsed.documents[0]
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        pytest.param({**FOUND, "a": 2}, "a: 2 # one\n", id="an-integer"),
+        pytest.param({**FOUND, "a": 2.0}, "a: 2.0 # one\n", id="a-float-that-equals-it"),
+        pytest.param({**FOUND, "a": True}, "a: true # one\n", id="a-boolean-that-equals-what-stood-there"),
+        pytest.param({**FOUND, "a": "2"}, 'a: "2" # one\n', id="its-text"),
+        pytest.param({**FOUND, "v": 1, "u": 2}, "v: 1\nu: 2\n", id="new-keys-in-one-order"),
+        pytest.param({**FOUND, "u": 2, "v": 1}, "u: 2\nv: 1\n", id="new-keys-in-the-other"),
+    ],
+)
+def test_equal_values_of_other_types_or_order_are_other_edits(data: dict[str, Any], text: str) -> None:
+    document = parse_yaml(TEXT).documents[0]
+
+    assert text in edit_document(document, data).text
+    assert edit_document(document, data).text == document.with_data(data).text
 
 
-def _edit_twice(cluster: str) -> Document:
-    document = _read(_TEXT.format(name=cluster).encode())
-    edited = edit_document(document, {**document.data, "data": {"key": "value", "cluster": cluster}})
-    again = _read(edited.text.encode())
-    return edit_document(again, {**again.data, "data": {"cluster": f"web-{cluster}", "list": [cluster]}})
+def test_document_at_another_position_keeps_its_line() -> None:
+    below = parse_yaml(f"x: 1\n---\n{TEXT}").documents[1]
+    edit_document(parse_yaml(TEXT).documents[0], {**FOUND, "a": 3})
 
-
-def test_masked_names_do_not_change_results() -> None:
-    """The text, the data and the positions of an edited document are equal with and without masked names."""
-    for cluster in _CLUSTERS:
-        with masked_names(cluster):
-            masked = _edit_twice(cluster)
-        parse_cached.cache_clear()
-        parsing._edit_cached.cache_clear()
-        plain = _edit_twice(cluster)
-        assert (masked.text, masked.data) == (plain.text, plain.data)
-        assert masked.find_line_and_column(("data", "list", 0)) == plain.find_line_and_column(("data", "list", 0))
-        assert masked.comments() == plain.comments()
-
-
-def test_clusters_share_parses() -> None:
-    """Ten clusters need as many parses as one cluster."""
-    parses = []
-    for cluster in _CLUSTERS:
-        with masked_names(cluster):
-            _edit_twice(cluster)
-        parses.append(composition._compose_cached.cache_info().misses)
-    assert parses == [parses[0]] * len(_CLUSTERS)
-
-
-def test_invalid_text_with_a_name() -> None:
-    """A parse error contains the name itself."""
-    with masked_names("edge-04"):
-        failure = parse_cached(b"edge-04: 1\nedge-04: 2\n")
-    assert isinstance(failure, parsing.ParseFailure)
-    assert '"edge-04"' in failure.message
-
-
-def test_invalid_encoding_with_a_name() -> None:
-    """Bytes that are not UTF-8 are an error."""
-    with masked_names("edge-04"):
-        assert isinstance(parse_cached(b"a: edge-04 \xff\n"), parsing.ParseFailure)
-
-
-def test_equal_data_keeps_the_document() -> None:
-    """An edit without a change returns the same document."""
-    with masked_names("edge-04"):
-        document = _read(b"a: edge-04\nb: [1]\n")
-        assert edit_document(document, {"a": "edge-04", "b": [1]}) is document
+    assert edit_document(below, {**FOUND, "a": 3}).line == below.line
