@@ -328,9 +328,13 @@ class ApiModel(BaseModel):
 
     def as_data(self) -> dict[str, Any]:
         """Return the fields in the notation of the API, without empty values. Equivalent models have equal data."""
-        return omit_empty(
-            {info.alias or name: to_data(getattr(self, name)) for name, info in type(self).model_fields.items()}
-        )
+        return omit_empty({alias: to_data(getattr(self, name)) for name, alias in _list_aliases(type(self))})
+
+
+@cache
+def _list_aliases(model: type[ApiModel]) -> tuple[tuple[str, str], ...]:
+    """Return the name of each field of a model, with its name in the API."""
+    return tuple((name, info.alias or name) for name, info in model.model_fields.items())
 
 
 def omit_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -355,6 +359,9 @@ def _move_field(
 
 def to_data(value: object) -> Any:
     """Return a value of a field as data for YAML."""
+    # Check for strings first, because most fields are strings, and a check for an abstract class is slow.
+    if isinstance(value, str):
+        return value
     if isinstance(value, ApiModel):
         return value.as_data()
     if isinstance(value, Mapping):

@@ -127,7 +127,16 @@ class FileTree(Mapping[str, File]):
         return isinstance(other, FileTree) and (self._files, self._special) == (other._files, other._special)
 
     def __hash__(self) -> int:
-        return hash(self.id)
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Do not use the tree id, because most trees between two steps of a render need no id.
+        return hash((tuple(self._files.items()), tuple(self._special.items())))
+
+    def __getstate__(self) -> dict[str, object]:
+        # Omit the hash, because hashes of the same content are different in another process.
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
 
     def __repr__(self) -> str:
         return f"FileTree({list(self._files)})"

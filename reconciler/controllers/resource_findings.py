@@ -19,7 +19,7 @@ from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE
-from reconciler.packages.package import Package, PackageResource, parse_resources
+from reconciler.packages.package import PackageResource, get_package, parse_resources
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.resource import KrmResource, ResourceData
 from reconciler.packages.secret_values import find_plaintext_values
@@ -66,7 +66,7 @@ def find_secrets(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
     Secret with empty values is allowed, because it is a placeholder. Values that SOPS encrypted are allowed too.
     Messages never contain the values.
     """
-    findings = (finding for file in Package(files).iterate_krm_files() for finding in _find_secrets_in_file(*file))
+    findings = (finding for file in get_package(files).iterate_krm_files() for finding in _find_secrets_in_file(*file))
     return tuple(map(upgrade_to_error, findings)) if block else tuple(findings)
 
 

@@ -245,6 +245,12 @@ class Package:
         return self.parse_result[0]
 
 
+# Maximum number of cached packages: those of a few renders, because several steps of a render read the same files.
+_MAX_CACHED_PACKAGES = 64
+get_package = cached(_MAX_CACHED_PACKAGES)(Package)
+"""Return the package with the given files. Packages are cached."""
+
+
 @cached(_MAX_CACHED_FILES)
 def parse_resources(package: str, path: str, content: bytes) -> tuple[PackageResource, ...] | ParseFailure:
     """Return the resources of the file `path` in the package `package`. Return the parse failure if parsing fails."""

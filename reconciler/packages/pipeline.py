@@ -34,6 +34,7 @@ from reconciler.packages.kptfile import KPTFILE, SAVE_ON_RENDER_FAILURE, Kptfile
 from reconciler.packages.package import (
     Package,
     PackageResource,
+    get_package,
     is_krm_file,
     is_kustomization_file,
     join_path,
@@ -188,7 +189,7 @@ def render_pipelines(
     Raises:
         InterruptedFunctionError: An external function was interrupted, and must run again.
     """
-    package = Package(files)
+    package = get_package(files)
     kptfiles, findings = _read_kptfiles(package, profile)
     if findings:
         return RenderResult(files, (), RenderFailure("invalid", "", "", findings[0].message), findings)
@@ -395,7 +396,8 @@ class _RenderRun:
         for item in items:
             if (item.file, item.index) in locations:
                 return f'resource at path "{item.path}" and index "{item.index}" already exists'
-            if basename(item.path) == KPTFILE and (item.index or item.kind != "Kptfile"):
+            is_kptfile = item.path.endswith(KPTFILE) and basename(item.path) == KPTFILE
+            if is_kptfile and (item.index or item.kind != "Kptfile"):
                 return f'the Kptfile "{item.file}" must not contain any other resource'
             # Check only the paths of other files, because a file from which resources were read has a valid path.
             if item.file not in self._read_files and (error := self._find_path_error(item)):

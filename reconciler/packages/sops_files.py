@@ -12,7 +12,7 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import replace
 from reconciler.memory import cached
-from reconciler.packages.package import Package, PackageResource, parse_documents, parse_resources
+from reconciler.packages.package import PackageResource, get_package, parse_documents, parse_resources
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.sops import SOPS, SopsMacError, SopsScope, find_stale_mac, is_sops_document
 from reconciler.packages.source_codes import SourceCodes
@@ -62,7 +62,7 @@ def check_sops_files(files: FileTree, earlier: Iterable[FileTree]) -> tuple[Find
             version must have been encrypted again.
     """
     findings: list[Finding] = []
-    for package, path, content in Package(files).iterate_krm_files():
+    for package, path, content in get_package(files).iterate_krm_files():
         if not has_sops_document(path, content):
             continue
         findings += _check_file(package, path, content)

@@ -31,7 +31,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.krm.yaml import DataPath
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
-from reconciler.packages.package import Package, PackageResource
+from reconciler.packages.package import PackageResource, get_package
 
 PoolFamilies = Iterable[tuple[TemplateResource, tuple[TemplateResource, ...]]]
 Roles = tuple[tuple[TemplateMergeRule, RuleSide], ...]
@@ -142,7 +142,7 @@ def find_roles(files: FileTree, rules: tuple[TemplateMergeRule, ...]) -> tuple[t
     """
     candidates = (
         (resource_candidate, _list_roles(resource_candidate, rules))
-        for resource_candidate in Package(files).resources
+        for resource_candidate in get_package(files).resources
         if resource_candidate.name and not resource_candidate.is_local_config
     )
     return tuple((resource, roles) for resource, roles in candidates if roles)

@@ -33,7 +33,7 @@ from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE
-from reconciler.packages.package import Package, PackageResource, parse_resources
+from reconciler.packages.package import PackageResource, get_package, parse_resources
 from reconciler.packages.parsing import ParseFailure
 from reconciler.packages.write_back import replace_documents
 
@@ -185,7 +185,7 @@ class PackageOverrider:
         )
 
     def _read_package(self, files: FileTree) -> _PackageContent:
-        contents = [self._read_file_cached(*file) for file in Package(files).iterate_krm_files()]
+        contents = [self._read_file_cached(*file) for file in get_package(files).iterate_krm_files()]
         return _PackageContent(
             resources=tuple(attached_resources for content in contents for attached_resources in content.resources),
             list_findings=tuple(finding for content in contents for finding in content.list_findings),

@@ -18,7 +18,7 @@ from reconciler.krm.yaml import Document, YamlFile
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.packages.package import Package, parse_documents
+from reconciler.packages.package import get_package, parse_documents
 from reconciler.packages.parsing import ParseFailure, edit_document, format_json, parse_cached, parse_json_cached
 from reconciler.packages.sops import SopsMacError, check_sops_edit, is_sops_document
 from reconciler.packages.sops_files import create_mac_finding
@@ -87,7 +87,7 @@ def find_injection_points(files: FileTree) -> InjectionPoints:
     """
     points: list[InjectionPoint] = []
     invalid: list[str] = []
-    for path in Package(files).iterate_krm_paths():
+    for path in get_package(files).iterate_krm_paths():
         file_points = _find_points_in_file(path, files[path].data)
         if isinstance(file_points, ParseFailure):
             return InjectionPoints(error=f"{path}: {file_points.message}")

@@ -328,6 +328,8 @@ class MergeSchemas:
         If `compat` is true, only `x-kubernetes-patch-strategy` and `x-kubernetes-patch-merge-key` define merge keys, as
         in kpt. If `compat` is false, `x-kubernetes-list-type` does too, and the lists in `metadata` have merge keys.
         """
+        if not crds:
+            return self
         metadata = None if compat else self.schemas.get(_CONFIG_MAP, UNKNOWN_SCHEMA).find_field("metadata")
         schemas = dict(self.schemas)
         for crd in crds:

@@ -143,6 +143,8 @@ def parse_yaml(source: bytes | str, limits: YamlLimits = DEFAULT_YAML_LIMITS) ->
 
 
 def _count_line_breaks(text: str) -> int:
+    if text.isascii() and "\r" not in text:
+        return text.count("\n")
     return len(LINE_BREAK.findall(text))
 
 

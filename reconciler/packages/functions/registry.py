@@ -12,7 +12,7 @@ from functools import cached_property
 import re2
 
 from reconciler.api.kpt import FunctionSpec
-from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 from reconciler.packages.functions.function import FunctionVersion, KrmFunction
 from reconciler.packages.functions.limits import DEFAULT_LIMITS, FunctionLimits
@@ -92,20 +92,18 @@ class FunctionRegistry:
         releases = self.releases.get(name)
         if not releases:
             return None
-        last_release = releases[-1]
-        newest = FunctionMatch(
-            last_release.function, (*last_release.until[:2], _ANY_NUMBER), identity=last_release.identity()
-        )
         requested_tag = spec.tag or tag
         if digest and not requested_tag:
-            return replace(
-                newest, warning=f"the newest version of {name} runs, because a digest does not contain a version"
-            )
-        if requested_tag in _MOVING_TAGS:
-            return newest
-        return _find_release(releases, requested_tag) or replace(
-            newest, warning=f'the newest version of {name} runs, because the version "{requested_tag}" is unknown'
-        )
+            reason = "a digest does not contain a version"
+        elif requested_tag in _MOVING_TAGS:
+            reason = ""
+        elif match := _find_release(releases, requested_tag):
+            return match
+        else:
+            reason = f'the version "{requested_tag}" is unknown'
+        warning = f"the newest version of {name} runs, because {reason}" if reason else ""
+        newest = releases[-1]
+        return FunctionMatch(newest.function, (*newest.until[:2], _ANY_NUMBER), warning, newest.identity())
 
 
 @cached(_MAX_CACHED_TEXTS)

@@ -31,6 +31,7 @@ SAVE_ON_RENDER_FAILURE = "kpt.dev/save-on-render-failure"
 # Maximum number of cached Kptfiles. Kptfiles are cached, because a render reads its Kptfile about twelve times, and
 # many clusters have equal Kptfiles.
 _MAX_CACHED_KPTFILES = 1024
+_MAX_CACHED_IMAGES = 1024
 _DEPRECATED = ("kpt.dev/v1alpha1", "kpt.dev/v1alpha2")
 
 
@@ -339,7 +340,7 @@ def _find_pipeline_errors(pipeline: KptfilePipeline) -> Iterator[_FieldError]:
 def _find_function_errors(function: FunctionSpec) -> Iterator[_FieldError]:
     if bool(function.image) == bool(function.exec):
         yield (), "a function must have exactly one of image and exec", ""
-    if function.image and not _IMAGE.fullmatch(function.image):
+    if function.image and not _is_image_reference(function.image):
         yield ("image",), "must be an OCI image reference", function.image
     if function.config_path is not None and function.config_map:
         yield (), "a function must have at most one of configMap and configPath", ""
@@ -348,6 +349,11 @@ def _find_function_errors(function: FunctionSpec) -> Iterator[_FieldError]:
     if "condition" in (function.model_extra or {}):
         # The field `condition` is an error here, because this program would ignore it and always run the function.
         yield ("condition",), "conditions of functions are not supported", ""
+
+
+@cached(_MAX_CACHED_IMAGES)
+def _is_image_reference(image: str) -> bool:
+    return bool(_IMAGE.fullmatch(image))
 
 
 def _find_config_path_errors(path: str) -> Iterator[_FieldError]:

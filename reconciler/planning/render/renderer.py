@@ -29,7 +29,7 @@ from reconciler.krm.findings import (
     set_package_location,
     set_source_locations,
 )
-from reconciler.krm.merge3.rules import Conflict
+from reconciler.krm.merge3.rules import Conflict, Winner
 from reconciler.krm.names import validate_tree_path
 from reconciler.krm.objects import Condition, upsert_conditions
 from reconciler.lazy_dataclasses import dataclass, field, replace
@@ -260,6 +260,8 @@ def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRend
 
 
 def _add_lost_changes(source: PackageSource, lost: LostChanges) -> PackageSource:
+    if not lost.published_conflicts and not lost.draft_conflicts:
+        return source
     return replace(
         source,
         published_conflicts=(*source.published_conflicts, *lost.published_conflicts),
@@ -278,7 +280,8 @@ def _add_special_entries(
         *(_create_occupied_path_finding(path, entry) for path, entry in special.items() if path in rendered.files),
     ]
     if not findings:
-        return replace(rendered, files=rendered.files.with_special_entries(special))
+        files = rendered.files.with_special_entries(special)
+        return rendered if files is rendered.files else replace(rendered, files=files)
     return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=findings[0].code)
 
 
@@ -303,7 +306,9 @@ def _create_occupied_path_finding(path: str, entry: SpecialEntry) -> Finding:
 def _check_secrets(rendered: PackageRender, engine: RenderEngine) -> PackageRender:
     """Add findings about Secrets to a package. The findings block the package if the settings require this."""
     findings = find_secrets(rendered.files, block=engine.should_block_secrets)
-    code = findings[0].code if findings and engine.should_block_secrets else rendered.blocking_code
+    if not findings:
+        return rendered
+    code = findings[0].code if engine.should_block_secrets else rendered.blocking_code
     return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=code)
 
 
@@ -312,6 +317,8 @@ def _check_sops_files(rendered: PackageRender, inputs: RenderInputs) -> PackageR
     branches = [branch for branch in (inputs.published, inputs.drafted) if branch]
     earlier = [inputs.source_files, *(tree for branch in branches for tree in (branch.base, branch.rendered))]
     findings = check_sops_files(rendered.files, earlier)
+    if not findings:
+        return rendered
     errors = select_errors(findings)
     code = errors[0].code if errors else rendered.blocking_code
     return replace(rendered, findings=(*rendered.findings, *findings), blocking_code=code)
@@ -451,12 +458,15 @@ def _merge_options(
     inputs: RenderInputs, engine: RenderEngine, policy: ConflictPolicy, view: CatalogView
 ) -> MergeOptions:
     options = engine.merge_options
-    rules = replace(options.rules, winner="local" if policy == "local" else "upstream")
+    winner: Winner = "local" if policy == "local" else "upstream"
+    rules = options.rules if options.rules.winner == winner else replace(options.rules, winner=winner)
     # Record all CustomResourceDefinitions as dependencies, because a merge uses their schemas.
     definitions = view.objects_of_kind(CRD_GROUP, CRD_KIND) if inputs.needs_merge else ()
     schemas = options.schemas.with_crds(
         *(definition.data for definition in definitions), compat=engine.profile == "compat"
     )
+    if rules is options.rules and schemas is options.schemas:
+        return options
     return replace(options, rules=rules, schemas=schemas)
 
 

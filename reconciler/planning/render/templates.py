@@ -6,6 +6,7 @@ A template is a field of a parent resource. Child resources inherit its values, 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from reconciler.catalog.files import FileTree, TreeId
 from reconciler.catalog.trace import ABSENT_FINGERPRINT, CatalogView, Trace, format_dependency
@@ -21,7 +22,7 @@ from reconciler.krm.json_text import compute_digest
 from reconciler.krm.merge3.rules import Conflict
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import asdict, dataclass, field, replace
-from reconciler.packages.package import Package
+from reconciler.packages.package import get_package
 from reconciler.planning.model.outcomes import FilesStage, PackageRender
 from reconciler.planning.model.sources import RenderInputs, find_overruled_changes, locate_conflict
 from reconciler.planning.render.local_changes import find_removed_inherited_fields
@@ -56,15 +57,19 @@ class TemplateMerger:
 
     def record_rules_dependency(self, files: FileTree, view: CatalogView) -> None:
         """Record a dependency on the template rules for the kinds in a package. A new rule then causes a render."""
-        resources = Package(files).resources
+        resources = get_package(files).resources
         if kinds := sorted({f"{resource.group}/{resource.kind}" for resource in resources if resource.name}):
             view.record(TEMPLATE_RULES_DEPENDENCY, ",".join(kinds))
 
     def _fingerprint_rules(self, arguments: Sequence[str]) -> str:
         kinds = set(arguments[0].split(",")) if len(arguments) == 1 else set()
-        sides = ((rule, side) for rule in self.merge_rules for side in (rule.parent, rule.child))
-        rules = {rule.name: rule for rule, side in sides if f"{side.group}/{side.kind}" in kinds}
+        rules = {rule.name: rule for kind, rule in self._rules_by_kind if kind in kinds}
         return compute_digest([asdict(rules[name]) for name in sorted(rules)]) if rules else ABSENT_FINGERPRINT
+
+    @cached_property
+    def _rules_by_kind(self) -> tuple[tuple[str, TemplateMergeRule], ...]:
+        sides = ((rule, side) for rule in self.merge_rules for side in (rule.parent, rule.child))
+        return tuple((f"{side.group}/{side.kind}", rule) for rule, side in sides)
 
     def has_template_roles(self, files: FileTree) -> bool:
         """Return whether a package contains a parent or a child of a template."""
