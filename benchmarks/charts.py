@@ -2,11 +2,12 @@
 
     python -m benchmarks charts                               all fleets, about fifteen minutes
     python -m benchmarks charts --clusters 100 --distinct 100 one small fleet
-    python -m benchmarks charts --chart FOLDER                another chart with the value commonLabels
+    python -m benchmarks charts --chart FOLDER --value PATH   another chart with a map of labels at PATH in its values
 
-The chart descheduler is the default; scripts/fetch_charts.sh downloads it. The program helm must be on the PATH. The
-last fleet is a kpt package with the rendered files. Each fleet has its own process. CPU seconds include the processes
-of helm and Git. A render is a process of helm.
+The chart descheduler is the default; scripts/fetch_charts.sh downloads it. The program helm must be on the PATH. An
+empty chart replaces each dependency in `Chart.lock` that the folder does not contain. The last fleet is a kpt package
+with the rendered files. Each fleet has its own process. CPU seconds include the processes of helm and Git. A render is
+an entry of the render cache: one process of helm, or three for a chart with random functions.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from reconciler.git.local_repository import create_repository  # noqa: E402
 from reconciler.git.mirror import Mirror  # noqa: E402
 from reconciler.git.object_writer import NewCommit, PutFile  # noqa: E402
 from reconciler.git.push_outcomes import PushUnit, RefUpdate  # noqa: E402
+from reconciler.krm.yaml import parse_yaml  # noqa: E402
 
 CHART = Path.home() / ".cache/reconciler-tests/charts/descheduler"
 DISTINCT = (1, 10, 1_000)
@@ -58,7 +60,7 @@ OPTIONS = """\
       template:
         helm:
           namespace: edge
-          parameterExprs: [{name: commonLabels.size, valueExpr: "repository.labels['size']"}]
+          parameterExprs: [{name: %s.size, valueExpr: "repository.labels['size']"}]
 """
 
 
@@ -66,8 +68,9 @@ OPTIONS = """\
 @click.option("--clusters", default=1_000, show_default=True)
 @click.option("--distinct", type=int, help="Measure only the fleet with this number of distinct values.")
 @click.option("--chart", type=click.Path(path_type=Path), default=CHART, show_default=True)
+@click.option("--value", default="commonLabels", show_default=True, help="The value of the chart with labels.")
 @click.option("--inside", type=click.Path(path_type=Path), hidden=True)
-def main(clusters: int, distinct: int | None, chart: Path, inside: Path | None) -> None:
+def main(clusters: int, distinct: int | None, chart: Path, value: str, inside: Path | None) -> None:
     """Build the fleets, and print the costs of their passes as a table."""
     if inside:
         click.echo(json.dumps([(asdict(measure), renders) for measure, renders in _measure_passes(inside)]))
@@ -76,20 +79,29 @@ def main(clusters: int, distinct: int | None, chart: Path, inside: Path | None) 
     click.echo(f"|---|---|{'---:|' * 5}")
     with tempfile.TemporaryDirectory(prefix="charts-") as temporary:
         folder = Path(temporary)
-        files = _read_folder(chart)
+        files = _read_chart(chart)
         for number in DISTINCT if distinct is None else (distinct,):
-            files_of_fleet = _measure_fleet(folder / str(number), clusters, number, files)
+            files_of_fleet = _measure_fleet(folder / str(number), clusters, number, files, OPTIONS % value)
         if distinct is None:
-            _measure_fleet(folder / "kpt", clusters, PLAIN, files_of_fleet)
+            _measure_fleet(folder / "kpt", clusters, PLAIN, files_of_fleet, "")
 
 
-def _read_folder(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def _read_chart(folder: Path) -> dict[str, bytes]:
+    """Return the files of a chart, with an empty chart for each missing dependency."""
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    lock = parse_yaml(files.get("Chart.lock", b"{}")).documents[0].data
+    for dependency in lock.get("dependencies", ()):
+        name, version = dependency["name"], dependency["version"]
+        stub = f"apiVersion: v2\nname: {name}\nversion: {version}\n".encode()
+        files.setdefault(f"charts/{name}/Chart.yaml", stub)
+    return files
 
 
-def _measure_fleet(folder: Path, clusters: int, distinct: int, files: dict[str, bytes]) -> dict[str, bytes]:
+def _measure_fleet(
+    folder: Path, clusters: int, distinct: int, files: dict[str, bytes], options: str
+) -> dict[str, bytes]:
     """Print the costs of one fleet. Return the files of a package without the Kptfile and the package context."""
-    _build(folder, clusters, distinct, files)
+    _build(folder, clusters, distinct, files, options)
     for measure, renders in run_script(__file__, ["--inside", str(folder)]):
         figures = (measure["seconds"], measure["cpu_seconds"], measure["peak_mib"], renders, measure["drafts"])
         name = str(distinct) if distinct else "kpt package"
@@ -111,7 +123,7 @@ def _read_package(fleet: Path) -> dict[str, bytes]:
     return files
 
 
-def _build(folder: Path, clusters: int, distinct: int, files: dict[str, bytes]) -> None:
+def _build(folder: Path, clusters: int, distinct: int, files: dict[str, bytes], options: str) -> None:
     (folder / "config").mkdir(parents=True)
     for name in ("catalog", "fleet"):
         create_repository(folder / f"{name}.git")
@@ -132,7 +144,7 @@ def _build(folder: Path, clusters: int, distinct: int, files: dict[str, bytes]) 
         for index in range(clusters)
     )
     (folder / "config/clusters.yaml").write_text("---\n".join(texts))
-    (folder / "config/set.yaml").write_text(SET + (OPTIONS if distinct else ""))
+    (folder / "config/set.yaml").write_text(SET + options)
 
 
 def _measure_passes(folder: Path) -> Iterator[tuple[Measure, int]]:
