@@ -556,14 +556,30 @@ def test_pinned_manifest_is_read_while_it_exists(tmp_path: Path, registry: Regis
     world.sync()
     world.merge("berlin", delete=True)
     world.sync_until_unchanged()
-    assert push_chart(registry, seconds=1) != first
+    second = push_chart(registry, seconds=1)
 
     assert world.sync().is_unchanged
     del registry.manifests["charts/web", first]
     shutil.rmtree(world.folder / "cache")
     result = world.sync()
-    assert "DigestUnavailable" in result.codes
-    assert result.changed_branches == set()
+    (message,) = (finding.message for finding in result.findings if finding.code == "DigestMismatch")
+    assert (
+        f"at oci://{registry.host}/charts must have the digest {first}, which is gone, but it has {second};" in message
+    )
+    assert (result.outcomes["berlin/web"], result.changed_branches) == ("published", set())
+
+
+def test_pinned_manifest_of_a_new_package_is_gone(tmp_path: Path, registry: RegistryServer, helm: FakeHelm) -> None:
+    first = push_chart(registry)
+    del registry.manifests["charts/web", first]
+    push_chart(registry, seconds=1)
+    world = small_world(tmp_path, sources=describe_sources(helm))
+    url = f"{{url: 'oci://{registry.host}/charts', insecure: true}}"
+    pinned = request(f'chart: web, version: "1.0.0", digest: "{first}"')
+    world.write({"charts.yaml": describe_repository("helm", url), "web.yaml": pinned})
+
+    assert "DigestMismatch" in world.sync().codes
+    assert world.reason("web-berlin", "Stalled") == "DigestMismatch"
 
 
 def test_artifact_of_plain_manifests_keeps_its_bytes(tmp_path: Path, registry: RegistryServer) -> None:

@@ -79,7 +79,8 @@ def resolve_artifact(
         return _explain_range(upstream)
     artifact = artifacts.read(repository, upstream.package_name, found.version)
     if isinstance(artifact, SourceProblem):
-        return lookup.find_recorded_content(found, artifact) or _convert_problem(artifact)
+        problem = lookup.explain_missing_digest(found, artifact)
+        return lookup.find_recorded_content(found, problem) or _convert_problem(problem)
     version = found.version
     created_seconds = version.created_seconds or artifact.created_seconds
     kind = find_source_kind(upstream, artifact.files, f"{lookup.title} {version.version}")
@@ -127,9 +128,17 @@ def _convert_problem(problem: SourceProblem) -> UnresolvedUpstream:
 
 @dataclass(frozen=True)
 class _FoundVersion:
+    """A version that the upstream selects.
+
+    Attributes:
+        version: The version with the digest that the upstream pins, if there is one.
+        listed_digest: The digest that the Repository has for this version now. "" if it is unknown.
+    """
+
     version: ArtifactVersion
     is_floating: bool
     problems: tuple[SourceProblem, ...] = ()
+    listed_digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -157,6 +166,20 @@ class _ArtifactLookup:
                 return _FoundVersion(ArtifactVersion("", digest), is_floating=False)
             case _:
                 raise AssertionError(f"{self.title} has a reference that only Git supports")
+
+    def explain_missing_digest(self, found: _FoundVersion, problem: SourceProblem) -> SourceProblem:
+        """Return the reason why a version cannot be read.
+
+        If the pinned content is gone and the Repository has other content for the version, it is `DigestMismatch`.
+        """
+        listed, version = found.listed_digest, found.version
+        if problem.code != SourceCodes.DIGEST_UNAVAILABLE.name or listed in ("", version.digest):
+            return problem
+        message = (
+            f"{self.title}: version {version.version} at {self.repository.url} must have the digest {version.digest}, "
+            f"which is gone, but it has {listed}; check the new content, and set spec.upstream.digest to its digest"
+        )
+        return SourceProblem(SourceCodes.DIGEST_MISMATCH.name, message, problem.should_retry)
 
     def find_recorded_content(self, found: _FoundVersion, problem: SourceProblem) -> ResolvedRevision | None:
         """Return the recorded content of a version that cannot be read now. Return None if no package uses the version.
@@ -223,4 +246,5 @@ class _ArtifactLookup:
         """Return the version with the required digest of the upstream, if there is one."""
         digest = self.upstream.digest
         pinned = replace(version, digest=digest) if digest else version
-        return _FoundVersion(pinned, is_floating and not digest, tuple(dict.fromkeys(filter(None, problems))))
+        messages = tuple(dict.fromkeys(filter(None, problems)))
+        return _FoundVersion(pinned, is_floating and not digest, messages, version.digest)

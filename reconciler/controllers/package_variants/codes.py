@@ -65,7 +65,8 @@ REFERENCE_FINDINGS = frozenset(
         VariantCodes.UPSTREAM_WARNING, ControllerCodes.UNVERIFIED_COMMIT, SourceCodes.CHART_ENTRY_INVALID,
         SourceCodes.CREDENTIAL_HELPER_IGNORED, SourceCodes.NOT_IN_CACHE, SourceCodes.SOURCE_ADDRESS_REFUSED,
         SourceCodes.SOURCE_INVALID, SourceCodes.SOURCE_TOO_LARGE, SourceCodes.SOURCE_UNAUTHORIZED,
-        SourceCodes.SOURCE_UNREACHABLE, SourceCodes.DIGEST_UNAVAILABLE, SourceCodes.VERSION_WITHDRAWN,
+        SourceCodes.SOURCE_UNREACHABLE, SourceCodes.DIGEST_MISMATCH, SourceCodes.DIGEST_UNAVAILABLE,
+        SourceCodes.VERSION_WITHDRAWN,
         VariantCodes.UPSTREAM_NOT_FOUND,
     )
 )  # fmt: skip
