@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -89,11 +90,46 @@ def test_template_errors(tmp_path: Path, template: str, message: str) -> None:
 
 def test_capabilities_and_release(tmp_path: Path) -> None:
     template = format_config_map("a", '"{{ .Capabilities.KubeVersion }} {{ .Capabilities.APIVersions.Has "x.io/v1" }}'
-                                 ' {{ .Release.Namespace }} {{ .Release.IsInstall }} {{ .Values.n }}"')  # fmt: skip
+                                 ' {{ .Release.Namespace }} {{ .Release.IsInstall }} {{ .Release.IsUpgrade }}'
+                                 ' {{ .Release.Revision }} {{ .Values.n }}"')  # fmt: skip
 
     source = render(tmp_path, build_chart({"a.yaml": template}), api_versions=("x.io/v1",), values='{"n":5}')
 
-    assert b'key: "v1.34.0 true shop true 5"' in source.files["configmap-a.yaml"].data
+    assert b'key: "v1.34.0 true shop true false 1 5"' in source.files["configmap-a.yaml"].data
+
+
+def test_only_rendered_resources_are_files(tmp_path: Path) -> None:
+    """The package has no notes, no values, no README and no files that `.helmignore` excludes."""
+    resource = format_config_map("a", "x")
+    templates = {
+        "a.yaml": resource,
+        "NOTES.txt": "Thank you\n",
+        "_part.yaml": "{{ fail }}",
+        "ignored.yaml": "{{ fail }}",
+    }
+    chart = build_chart(templates).with_files(
+        {".helmignore": b"templates/ignored.yaml\n", "README.md": b"# web\n", "values.yaml": b"a: 1\n"}
+    )
+
+    source = render(tmp_path, chart)
+
+    assert (list_errors(source), sorted(source.files)) == ([], ["configmap-a.yaml"])
+
+
+REFERENCES = (
+    "vault:secret/data/db#password", "vault+kvv2:///secret/db#password", "ref+awsssm://db/password", "<path:db#password>"
+)  # fmt: skip
+
+
+def test_references_of_secret_resolvers_are_texts(tmp_path: Path) -> None:
+    """A resolver on the cluster replaces such a text. The render passes it through, and contacts nothing."""
+    values = json.dumps({"references": REFERENCES})
+    template = format_config_map("a", "{{ .Values.references | toJson | quote }}")
+
+    source = render(tmp_path, build_chart({"a.yaml": template}), values=values)
+
+    text = parse_yaml(source.files["configmap-a.yaml"].data).documents[0].data["data"]["key"]
+    assert (list_errors(source), json.loads(text)) == ([], [*REFERENCES])
 
 
 def test_chart_cannot_read_other_files_or_the_network(tmp_path: Path) -> None:

@@ -187,6 +187,13 @@ def test_errors(fields: dict[str, Any], error: str) -> None:
                 " into the config repository and use $config/path"
             ),
         ),
+        (
+            {"valuesFiles": ["secrets://values.yaml"]},
+            (
+                'valuesFiles[0] "secrets://values.yaml" is not supported: values files cannot be URLs; copy the file into the'
+                " config repository and use $config/path"
+            ),
+        ),
     ],
     ids=lambda value: next(iter(value), "") if isinstance(value, dict) else None,
 )

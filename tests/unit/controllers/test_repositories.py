@@ -158,6 +158,44 @@ def test_metadata_is_read() -> None:
             id="scheme-of-a-chart-repository",
         ),
         pytest.param(
+            {"type": "oci", "oci": {"registry": "registry.example.com/a", "layerSelector": {"operation": "copy"}}},
+            10,
+            "RepositoryInvalid",
+            'spec.oci.layerSelector.operation must be extract, not "copy"',
+            id="operation-of-a-layer",
+        ),
+        pytest.param(
+            {"type": "oci", "oci": {"registry": "registry.example.com/a", "repo": "x"}},
+            9,
+            "RepositoryInvalid",
+            "spec.oci.repo is unknown; allowed are insecure, verify, secretRef, certSecretRef, registry, layerSelector,"
+            " ignore",
+            id="unknown-field-of-a-registry",
+        ),
+        pytest.param(
+            {"type": "helm", "helm": {"url": "https://charts.example.com", "repo": "x"}},
+            9,
+            "RepositoryInvalid",
+            "spec.helm.repo is unknown; allowed are insecure, verify, secretRef, certSecretRef, url, passCredentials",
+            id="unknown-field-of-a-chart-repository",
+        ),
+        pytest.param(
+            {"type": "helm", "deployment": True, "helm": {"url": "https://charts.example.com"}},
+            7,
+            "RepositoryInvalid",
+            "spec.deployment true requires spec.type git",
+            id="deployment-in-a-chart-repository",
+        ),
+        pytest.param({"type": "helm"}, 5, "RepositoryInvalid", "spec.helm must be set", id="no-block-of-the-type"),
+        pytest.param(
+            {"type": "helm", "helm": {"url": "https://user:hunter2@charts.example.com"}},
+            8,
+            "CredentialInUrl",
+            'spec.helm.url must not contain a user name, password or token. Write "https://charts.example.com"; put the'
+            " credentials into a file that the setting `sources.credentials_file` names",
+            id="password-in-the-url-of-a-chart-repository",
+        ),
+        pytest.param(
             {"deployment": "yes", "git": {"repo": URL}},
             6,
             "RepositoryInvalid",
@@ -172,6 +210,13 @@ def test_errors_are_reported(spec: Any, line: int, code: str, message: str) -> N
     assert repositories == {}
     assert (finding.code, finding.message) == (code, message)
     assert (finding.location.file, finding.location.line) == ("0.yaml", line)
+
+
+@pytest.mark.parametrize(
+    "block", [{"registry": "registry.example.com/a"}, {"url": "oci://registry.example.com/a"}], ids=["porch", "flux"]
+)
+def test_registry_has_the_fields_of_porch_or_flux(block: dict[str, Any]) -> None:
+    assert read_only_repository({"type": "oci", "oci": block}).url == "oci://registry.example.com/a"
 
 
 def test_other_api_version_is_refused() -> None:
