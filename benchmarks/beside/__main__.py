@@ -20,6 +20,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT))
 
 from benchmarks.beside.engine import compare_engine  # noqa: E402
+from benchmarks.beside.expressions import compare_expressions  # noqa: E402
 from benchmarks.beside.fleets import compare_fleets  # noqa: E402
 from benchmarks.beside.merges import compare_merges  # noqa: E402
 from benchmarks.beside.programs import SkippedError  # noqa: E402
@@ -30,6 +31,7 @@ COMPARISONS: Mapping[str, Callable[[int, int], Iterator[Row]]] = {
     "merge": lambda rounds, clusters: compare_merges(rounds),
     "engine": lambda rounds, clusters: compare_engine(rounds),
     "publish": lambda rounds, clusters: compare_publish(rounds),
+    "cel": lambda rounds, clusters: compare_expressions(rounds),
     "fleet": lambda rounds, clusters: compare_fleets(clusters),
 }
 

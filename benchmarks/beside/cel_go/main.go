@@ -1,8 +1,8 @@
 // Command cel-go evaluates CEL expressions with cel-go, and measures the time of one evaluation.
 //
 // Standard input contains a JSON object: "milliseconds", the time of one measurement, "rounds", the number of
-// measurements, and "cases", a list of objects with "expression" and "variables". For each case, the command writes
-// a JSON line with the result and the shortest CPU time in nanoseconds.
+// measurements, and "cases", a list of objects with "expression" and "variables". The command writes a JSON list with the
+// result and the shortest CPU time in nanoseconds of each case.
 package main
 
 import (
@@ -32,7 +32,7 @@ func main() {
 	decoder := json.NewDecoder(os.Stdin)
 	decoder.UseNumber()
 	check(decoder.Decode(&work))
-	encoder := json.NewEncoder(os.Stdout)
+	outputs := []map[string]any{}
 	for _, one := range work.Cases {
 		variables := convertNumbers(one.Variables).(map[string]any)
 		program := compile(one.Expression, variables)
@@ -42,8 +42,9 @@ func main() {
 		for round := 1; round < work.Rounds; round++ {
 			shortest = min(shortest, measure(program, variables, work.Milliseconds))
 		}
-		check(encoder.Encode(map[string]any{"result": convertToData(result), "nanoseconds": shortest}))
+		outputs = append(outputs, map[string]any{"result": convertToData(result), "nanoseconds": shortest})
 	}
+	check(json.NewEncoder(os.Stdout).Encode(outputs))
 }
 
 // convertNumbers replaces the numbers of JSON by int64 or float64, because JSON does not distinguish them.
