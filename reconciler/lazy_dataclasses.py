@@ -40,8 +40,8 @@ else:
     def dataclass(cls: type | None = None, /, **options: bool) -> Any:
         """Make a class a dataclass, like `dataclasses.dataclass`.
 
-        If the class itself defines a method such as `__eq__`, or has options such as `order`, the standard library
-        generates all methods immediately.
+        The methods are generated at their first use. If the class itself defines a method such as `__eq__`, or has
+        options such as `order`, the standard library generates all methods when the class is created.
         """
         if cls is None:
             return lambda decorated: dataclass(decorated, **options)

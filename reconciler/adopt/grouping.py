@@ -131,7 +131,7 @@ def _divide(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> 
 
 
 def _build_shape(request: PackageRequest, labels: Mapping[str, str]) -> str:
-    """Return a text that is equal for requests that one template can have."""
+    """Return a text. Requests with the same text can share one template."""
     if request.helm:
         return ChartOptions.from_request(request, labels).shape
     if request.kustomize:

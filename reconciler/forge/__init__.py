@@ -1,6 +1,7 @@
 """Clients for the pull requests of GitHub, GitLab and Gitea. All clients implement the Protocol `Forge`.
 
-The code that decides which pull requests to open is in `reconciler.reconcile`.
+`drivers.py` selects the client for a repository, and describes how to add a forge. The code that decides which pull
+requests to open is in `reconciler.reconcile`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,8 @@
-"""The forges of the settings. Selects the client, the credentials and the rate limiter for a repository."""
+"""The forges of the settings. Selects the client, the credentials and the rate limiter for a repository.
+
+To add a forge, write a client that implements `Forge` in its own module, as in `gitlab.py`. Add its name to `ForgeKind`
+in `port.py`, and create it in `Hosts._build`.
+"""
 
 from __future__ import annotations
 

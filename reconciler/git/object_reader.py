@@ -130,7 +130,7 @@ class ObjectReader:
         """Create a reader. The first read starts the process.
 
         Args:
-            is_head: Returns whether a ref points to a commit. An intact mirror must contain such a commit.
+            is_head: Returns whether any ref points to this commit. If such a commit is missing, the mirror is damaged.
         """
         self._repairing = retry_after_repair
         self._is_head = is_head

@@ -248,7 +248,7 @@ def _communicate(
 
     Raises:
         SigningFailedError: The program took too long.
-        InterruptedGitError: The process must end.
+        InterruptedGitError: This daemon or command must end, e.g. after a signal.
     """
     end, data = time.monotonic() + timeout_seconds, payload
     while (remaining := end - time.monotonic()) > 0:

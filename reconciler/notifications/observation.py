@@ -23,7 +23,7 @@ class Item:
         target: The name of the target. "" if the item is about the whole fleet.
         package: The path of the package. "" if the item is about a whole target.
         message: The description of the item.
-        hold_seconds: The time that the item must exist before it is sent.
+        hold_seconds: The minimum age of the item before it is sent.
         parent: The ID of the item with which this item ends. "" if the item ends when it is not observed.
         tenant: The tenant of the package, object or file. "" for the platform team.
     """

@@ -241,7 +241,8 @@ class Tracker:
         gather = self._options.gather_seconds
         for group in self._ledger.groups.values():
             if new := self._find_new(route, group):
-                # If one item is due, also send newer items of the group, but not those that must hold longer.
+                # If one item is due, also send newer items of the group, but not items that must exist for a longer
+                # time before they are sent (`hold_seconds`).
                 held = tuple(each for each in new if now - each.first_seen >= each.item.hold_seconds)
                 if not any(now - each.first_seen >= gather for each in held):
                     continue

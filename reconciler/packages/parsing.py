@@ -1,7 +1,7 @@
 """Parsing and edits of package files. Results are cached by content, and parse errors are returned as values.
 
-The packages of two clusters often differ only in the name of the cluster. During `masked_names`, the caches also share
-the results for texts that are equal except for these names.
+The packages of two clusters often differ only in the name of the cluster. `masked_names` replaces such names by
+placeholders, so that texts that differ only in these names share one cache entry.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ class ParseFailure:
 
 
 _NO_MASK = NameMask(())
-# The mask has no effect on results. It only determines which results a cache can share.
+# The placeholders for names do not change a result. They only decide which texts share a cache entry.
 _MASK: ContextVar[NameMask] = ContextVar("name_mask", default=_NO_MASK)
 
 
 @contextmanager
 def masked_names(*names: str) -> Iterator[None]:
-    """Share the results of parses and edits with texts that have other names, such as the name of another cluster."""
+    """Replace these names by placeholders in the keys of the caches, so that the packages of clusters share results."""
     token = _MASK.set(NameMask.from_names(names))
     try:
         yield
@@ -63,7 +63,7 @@ def parse_cached(content: bytes) -> YamlFile | ParseFailure:
 
 
 def _parse_masked(content: bytes, mask: NameMask) -> YamlFile | None:
-    """Return the file, from the parse result of its masked text. Return None if the file must be parsed itself."""
+    """Parse the text with placeholders, and write the names into the result. Return None if this is impossible."""
     if not any(name.encode() in content for name, _ in mask.pairs):
         return None
     text = content.decode(errors="replace")
@@ -130,7 +130,7 @@ class _MaskedEdit:
 
 
 def _edit_masked(edit: _Edit, mask: NameMask) -> Document | None:
-    """Return the edited document, from the edit of its masked text. Return None if it must be edited itself."""
+    """Edit the text with placeholders, and write the names into the result. Return None if this is impossible."""
     document, data = edit.document, edit.data
     if is_equal_data(document.data, data):
         return document

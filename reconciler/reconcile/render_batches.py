@@ -72,9 +72,9 @@ class RenderBatches:
         Args:
             executor: The executor. If None, all packages are rendered in this process.
             create_context: Creates the context that the executor needs. This function is called before the first job.
-            record_render: Called with each render of the executor that is used. Returns the rendered package.
-            identify_function: Returns the identity of a function or program in this process, by its key in a trace. ""
-                if the identity cannot be determined now.
+            record_render: Records each result of the executor that the pass uses, and returns the rendered package.
+            identify_function: Returns the identity of a function or program on this machine, or "" if the identity is
+                unknown. The argument is the key of the function in a trace.
         """
         self._executor = executor
         self._identify_function = identify_function

@@ -95,6 +95,6 @@ class LimitedH11Protocol(H11Protocol):
 
 
 def build_protocol_class(limits: ServerLimits) -> type[LimitedH11Protocol]:
-    """Return a protocol class with these limits, because uvicorn creates the protocol objects."""
+    """Return a class and not an object, because uvicorn creates the protocol objects. The objects have these limits."""
     attributes: dict[str, Any] = {"limits": limits}
     return type("H11ProtocolWithLimits", (LimitedH11Protocol,), attributes)

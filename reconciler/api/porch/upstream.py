@@ -164,7 +164,7 @@ class UpstreamSpec(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for no reference, for several references, and for fields that do not fit to `tagMode`."""
+        """Yield an issue if there is not exactly one reference, and for each field that `tagMode` does not allow."""
         count = _count_references(data)
         if "package" not in data and not data.get("chart"):
             yield FieldIssue("missing required field {path}", ("package",), rule="missing")

@@ -162,11 +162,11 @@ class PackageOverrider:
     ) -> OverriddenPackage:
         """Apply the policies to a package, and remove the labels that name policies.
 
-        Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files. If a
-        rule has a rollout and `texts` contains its id, the version in `texts` is applied. Otherwise, the current
-        version is applied. `previous_policies` are the policies that applied to the package in an earlier pass. It is
-        an error if such a policy is missing and an unreadable file may contain the policy, because it may still select
-        a resource.
+        Policies do not apply to the Kptfile, local config, policies, Lists, ignored files and unreadable files. If
+        `texts` contains the id of a rule with a rollout, this version of the rule is applied. Otherwise, the current
+        version is applied. `previous_policies` are the policies that applied to the package in an earlier pass. If one
+        of them is missing and an unreadable file may contain it, this is an error: the policy may still select a
+        resource.
         """
         candidate_policies, policies = self._read_cached(files).candidate_policies, self._policies
         valid = [policies.valid[key] for key in candidate_policies if key in policies.valid]

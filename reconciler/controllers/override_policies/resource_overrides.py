@@ -1,4 +1,8 @@
-"""Application of override policies to one resource for one cluster. The input is the resource before any override."""
+"""Application of override policies to one resource for one cluster. The input is the resource before any override.
+
+To add an overrider, change these modules: `api/kubeadmiral.py` (its fields), `OVERRIDERS` in `model.py` (its position),
+`read_rules.py` (its items) and this module (its effect).
+"""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Placeholders for names, so that the same YAML work for many clusters is done once.
 
-The files of two clusters often differ only in the name of the cluster. A mask replaces each name by a placeholder. The
-masked texts of both clusters are equal, so that a cache contains the result of their parse or edit. Then the mask
-writes the names into this result, which is faster than another parse or edit.
+The files of two clusters often differ only in the name of the cluster. `NameMask` replaces each name by a placeholder.
+The texts of both clusters are then equal, and the second cluster uses the cached result of the first cluster. Then
+`NameMask` writes the names into this result, which is faster than another parse or edit.
 
-A placeholder has the same length as its name. Therefore, all positions in a masked text equal those in the text itself.
-A mask refuses each text for which the result could depend on the characters of a name.
+A placeholder has the same length as its name, so that the replacement moves no other character. `NameMask` returns None
+for each text for which the result could depend on the characters of a name.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, Sequen
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
-# No placeholder is shorter than this, so that it contains the mark and its number.
+# Shorter names get no placeholder, because a placeholder contains the mark and a number.
 _MIN_NAME_LENGTH = 6
 _MAX_NAMES = 10
 _MARK = "zqx"
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-# A mask refuses a text with a mark, and a text that can contain an anchor, an alias or a tag.
+# `NameMask` does not support a text with a mark, and a text that can contain an anchor, an alias or a tag.
 _UNSUPPORTED = (_MARK, "&", "*", "!")
 _MAX_CACHED_PATHS = 2048
 
@@ -56,7 +56,7 @@ class NameMask:
         return cls(tuple((name, f"{_MARK}{index}".ljust(len(name), "q")) for index, name in enumerate(selected)))
 
     def mask(self, text: str) -> str | None:
-        """Return the text with placeholders. Return None if the mask refuses the text."""
+        """Return the text with placeholders. Return None if this text is not supported."""
         if any(part in text for part in _UNSUPPORTED):
             return None
         masked = text
@@ -74,20 +74,20 @@ class NameMask:
         return self.mask(data) if isinstance(data, str) else data
 
     def unmask(self, text: str) -> str:
-        """Return a masked text with the names."""
+        """Return the text with the names instead of the placeholders."""
         for name, placeholder in self.pairs:
             text = text.replace(placeholder, name)
         return text
 
     def unmask_file(self, file: YamlFile) -> YamlFile | None:
-        """Return a masked file with the names. Return None if the file must be parsed."""
+        """Return the file with the names instead of the placeholders. Return None if the text must be parsed itself."""
         documents = [unmasked for document in file.documents if (unmasked := self.unmask_document(document))]
         if len(documents) < len(file.documents):
             return None
         return YamlFile(tuple(documents), tuple(map(self.unmask, file.gaps)), file.bom)
 
     def unmask_document(self, document: Document) -> Document | None:
-        """Return a masked document with the names. Return None if the document must be parsed."""
+        """Return the document with the names instead of the placeholders. Return None if its text must be parsed."""
         if _MARK not in document.text:
             return document
         paths = _find_placeholders(document)

@@ -1,5 +1,6 @@
 """The registry of built-in functions, which selects a function by image name and version.
 
+To add a function, add it to the table in `builtin.py`.
 The module also formats and parses the keys of functions in render traces. A render trace records the inputs of a
 render.
 """

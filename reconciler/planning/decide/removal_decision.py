@@ -263,10 +263,7 @@ def _decide_removal(
 
 
 def is_on_draft(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether a draft adds the package.
-
-    A draft with only local changes of a published package does not add the package.
-    """
+    """Return whether a draft installs or updates the package. Local changes alone do not count."""
     return record.draft_version is not None or (observed.drafted is not None and observed.published is None)
 
 

@@ -1,4 +1,7 @@
-"""Names of draft branches, and the branch names that no target may use."""
+"""Names of draft branches, and the branch names that no target may use.
+
+This module only fills in the placeholders. The template and its default are in `settings/drafts.py`.
+"""
 
 from __future__ import annotations
 

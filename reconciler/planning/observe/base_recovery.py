@@ -232,8 +232,8 @@ class _BaseRecovery:
         assert render.files is not None, "the files are those of the recorded base"
         base = self.inputs.contents.store_tree(render.files)
         has_local_changes = self.recorded.merged != base or self.recorded.rendered != self.tree
-        # The source with local changes is unknown. Use the package, because its steps have no effect if they are
-        # repeated.
+        # The source with local changes is unknown. Use the package itself as the source. The render steps run on it
+        # again, which changes nothing.
         return self._build_base(render.upstream, base, self.tree if has_local_changes else base)
 
     def _build_base(self, upstream: UpstreamPackage, base: TreeId, merged: TreeId) -> RecoveredBase:

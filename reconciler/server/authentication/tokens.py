@@ -36,7 +36,7 @@ class TokenAuthenticator:
     def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session of the program. Return None if there is no valid token."""
         text, tokens = read_access_token(request), self._file.read()
-        # The time of the search depends on the digest. It does not help to guess a token.
+        # The duration of the search depends only on the digest. An attacker cannot use it to guess the token.
         token = tokens.get(compute_digest(text)) if text and tokens else None
         if token is None or (token.expires_at is not None and token.expires_at <= self._clock()):
             return None

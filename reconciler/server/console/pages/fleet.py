@@ -19,7 +19,10 @@ _WAITING_STATES: tuple[PackageState, ...] = ("draft", "edited", "proposed", "rem
 
 @dataclass(frozen=True)
 class HealthRow:
-    """The packages of the targets with one value of a label. `ok` packages wait for nothing."""
+    """A row of the health table: the package counts of all targets with the same value of a label.
+
+    `ok` is the number of packages that wait for nothing.
+    """
 
     value: str
     targets: int

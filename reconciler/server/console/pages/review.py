@@ -141,7 +141,7 @@ def _count_targets(page: PageRequest, confirmation: Confirmation) -> dict[str, i
 def _list_earlier_stages(
     page: PageRequest, confirmation: Confirmation, changes: Iterable[ReviewChange | None]
 ) -> list[StageProgress]:
-    """Return the earlier stages on which changes that the action publishes are not published."""
+    """Return the earlier stages that do not have all changes of this action yet."""
     if confirmation.verb != "approve":
         return []
     return [
