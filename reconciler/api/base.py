@@ -5,7 +5,7 @@ and the JSON Schema come from this declaration. This module does not know any ki
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, ValidationInfo, model_validator
@@ -141,6 +141,7 @@ class ApiModel(BaseModel):
     """Names of fields for which "" means the same as an absent field."""
     field_names: ClassVar[tuple[str, ...]] = ()
     """Names of the fields in manifests, without deprecated names."""
+    _attributes: ClassVar[tuple[str, ...]] = ()
     _known: ClassVar[frozenset[str]] = frozenset()
     _positions: ClassVar[Mapping[str, int]] = {}
     _has_rules: ClassVar[bool] = False
@@ -187,6 +188,7 @@ class ApiModel(BaseModel):
         """Store the names of the fields in manifests."""
         super().__pydantic_init_subclass__(**kwargs)
         cls.field_names = tuple(info.alias or name for name, info in cls.model_fields.items())
+        cls._attributes = tuple(cls.model_fields)
         cls._known = frozenset((*cls.field_names, *cls.deprecated_names))
         cls._positions = {name: position for position, name in enumerate(cls.field_names)}
         cls._has_rules = cls.find_issues.__func__ is not ApiModel.find_issues.__func__  # type: ignore[attr-defined]
@@ -328,13 +330,25 @@ class ApiModel(BaseModel):
 
     def as_data(self) -> dict[str, Any]:
         """Return the fields in the notation of the API, without empty values. Equivalent models have equal data."""
-        return omit_empty({alias: to_data(getattr(self, name)) for name, alias in _list_aliases(type(self))})
+        values = self.__dict__
+        return omit_empty({
+            alias: to_data(values[name]) for name, alias in zip(self._attributes, self.field_names, strict=True)
+        })  # fmt: skip
 
+    @cached_property
+    def shared_data(self) -> Mapping[str, Any]:
+        """The result of `as_data`, which is computed once. Callers must not change it."""
+        return self.as_data()
 
-@cache
-def _list_aliases(model: type[ApiModel]) -> tuple[tuple[str, str], ...]:
-    """Return the name of each field of a model, with its name in the API."""
-    return tuple((name, info.alias or name) for name, info in model.model_fields.items())
+    def share_equal_values(self, other: Self) -> None:
+        """Replace the values of fields by equal values of `other`, so that both models need less memory.
+
+        Call this method only for a new model that no other code uses.
+        """
+        values, other_values = self.__dict__, other.__dict__
+        for name in self._attributes:
+            if values[name] == other_values[name]:
+                values[name] = other_values[name]
 
 
 def omit_empty(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -359,12 +373,12 @@ def _move_field(
 
 def to_data(value: object) -> Any:
     """Return a value of a field as data for YAML."""
-    # Check for strings first, because most fields are strings, and a check for an abstract class is slow.
-    if isinstance(value, str):
+    # Check the most frequent types first, because the check for `Mapping` is slow.
+    if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, ApiModel):
         return value.as_data()
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         return {key: to_data(item) for key, item in value.items()}
     return [to_data(item) for item in value] if isinstance(value, list | tuple) else value
 

@@ -1,11 +1,12 @@
 """The kind PackageVariant: one package on one target cluster."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 
-from reconciler.api.base import ApiModel, FieldIssue, issue
+from reconciler.api.base import ApiModel, FieldIssue, issue, omit_empty, to_data
 from reconciler.api.field_types import Annotations, Labels, NonEmptyText, PackagePath
 from reconciler.api.helm_options import HelmOptions
 from reconciler.api.kpt import FunctionSelector, FunctionSpec, UpdateStrategy
@@ -233,6 +234,19 @@ class PackageVariantSpec(ApiModel):
         """Return the spec in the notation of the API. The field `onRepeatedResource` requires sources."""
         data = super().as_data()
         return data if self.sources else {name: value for name, value in data.items() if name != "onRepeatedResource"}
+
+    @cached_property
+    def shared_data(self) -> Mapping[str, Any]:
+        """The result of `as_data`. Specs that share models also share the data of these models."""
+        if self.sources:
+            return self.as_data()
+        values = self.__dict__
+        fields = zip(self._attributes, self.field_names, strict=True)
+        return omit_empty({
+            alias: value.shared_data if isinstance(value := values[name], ApiModel) else to_data(value)
+            for name, alias in fields
+            if name != "on_repeated_resource"
+        })  # fmt: skip
 
 
 def _get_package(data: object) -> tuple[object, object]:

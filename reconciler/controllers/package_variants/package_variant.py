@@ -238,7 +238,7 @@ def _build_variant(
     key, target = owner.key, _get_target(owner, spec)
     deployment = inputs.repositories[key.namespace, target.repository].deployment
     dependencies = {
-        "variant": compute_digest({"name": key.name, "spec": spec.as_data()}),
+        "variant": compute_digest({"name": key.name, "spec": spec.shared_data}),
         "upstream": upstream.fingerprint,
         "repository": compute_digest({"deployment": deployment}),
         "engine": inputs.engine,

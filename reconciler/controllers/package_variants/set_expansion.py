@@ -117,7 +117,7 @@ class GeneratedVariant:
             "ownerReferences": [owner],
             "finalizers": [FINALIZER],
         }
-        spec = self.spec.as_data()
+        spec = self.spec.shared_data
         return {"apiVersion": PORCH_API_VERSION, "kind": "PackageVariant", "metadata": metadata, "spec": spec}
 
 
@@ -202,9 +202,10 @@ def expand_set(
     )
     if isinstance(contexts, UnknownTargetKind):
         return SetFailure("NoMatchingTargets", str(contexts), ("spec", "targets", contexts.index))
-    outcomes = [
+    rendered_targets = (
         _render(context, upstreams[context.upstream_index], variant_set, snapshot, cel_limits) for context in contexts
-    ]
+    )
+    outcomes = [*_share_models(rendered_targets)]
     skipped = tuple(outcome for outcome in outcomes if isinstance(outcome, SkippedTarget))
     if skipped and variant_set.spec.error_policy == "stopAll":
         return SetFailure(skipped[0].reason, join_messages(target.message for target in skipped), skipped[0].path)
@@ -269,6 +270,17 @@ def _render(
         message = f"{context}: {'; '.join(variant.error_texts)}"
         return SkippedTarget(context.index, "ValidationError", message, target.key)
     return _RenderedTarget(target.key, variant.model, context.index)
+
+
+def _share_models(outcomes: Iterable[_RenderedTarget | SkippedTarget]) -> Iterator[_RenderedTarget | SkippedTarget]:
+    """Yield the outcomes. Their specs share equal models, because each model needs a kilobyte."""
+    previous: PackageVariantSpec | None = None
+    for outcome in outcomes:
+        if isinstance(outcome, _RenderedTarget):
+            if previous:
+                outcome.spec.share_equal_values(previous)
+            previous = outcome.spec
+        yield outcome
 
 
 def _find_duplicates(rendered: Sequence[_RenderedTarget]) -> SetFailure | None:
