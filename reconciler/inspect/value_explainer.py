@@ -24,8 +24,9 @@ class ValueExplanation:
     """The result of `reconciler explain -o json`, or the reason why there is none.
 
     Attributes:
-        values: The explained values, in the form of the JSON output.
         command: The command that prints the explanation.
+        values: The explained values, in the form of the JSON output.
+        summary: The package, in the form of the JSON output.
         error: The reason why the value cannot be explained. "" if it was explained.
     """
 

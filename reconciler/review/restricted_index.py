@@ -77,6 +77,11 @@ def _hide_names_in_reasons(reasons: tuple[BlockingReason, ...], hidden: tuple[st
     )
 
 
+def list_hidden_names(index: FleetIndex, readable: FleetIndex) -> tuple[str, ...]:
+    """Return the names of the targets that a part of the index does not contain."""
+    return tuple(target.name for target in index.targets if target.name not in readable.by_target)
+
+
 def mentions_any(text: str, names: Iterable[str]) -> bool:
     """Return whether a text contains one of these names of targets."""
     return bool(text) and any(name in text and TargetNames(name).replace_cluster(text, "") != text for name in names)

@@ -10,10 +10,12 @@ import httpx
 import jsonschema
 import pytest
 
+from reconciler.inspect.value_explainer import ValueExplanation
 from reconciler.krm.selectors import LabelSelector
 from reconciler.review.permissions import Permissions, RoleRule
+from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS
-from reconciler.server.api.endpoints import ENDPOINTS, PREFIX
+from reconciler.server.api.endpoints import ENDPOINTS
 from reconciler.server.api.openapi import build_openapi_document
 from reconciler.server.console.people import Session
 from tests.support.console import ADA, ConsoleClient, open_console
@@ -37,7 +39,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
 
 
 def read(console: ConsoleClient, path: str) -> dict[str, Any]:
-    response = console.get(f"{PREFIX}{path}")
+    response = console.get(f"{API_PREFIX}{path}")
     assert response.status_code == 200, response.text
     data: dict[str, Any] = response.json()
     return data
@@ -59,7 +61,7 @@ def list_paths(console: ConsoleClient) -> dict[str, str]:
 def test_every_result_has_the_schema_of_the_openapi_document(console: ConsoleClient) -> None:
     document = read(console, "/openapi.json")
     for path, real_path in list_paths(console).items():
-        operation = document["paths"][PREFIX + path]["get"]
+        operation = document["paths"][API_PREFIX + path]["get"]
         schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
         jsonschema.validate(read(console, real_path), {**schema, "components": document["components"]})
 
@@ -120,7 +122,7 @@ def test_the_pages_of_a_list_contain_each_item_once(console: ConsoleClient) -> N
     ],
 )
 def test_a_wrong_request_has_a_problem(path: str, status: int, code: str, detail: str, console: ConsoleClient) -> None:
-    response = console.get(f"{PREFIX}{path}")
+    response = console.get(f"{API_PREFIX}{path}")
     problem = response.json()
 
     assert response.headers["content-type"] == "application/problem+json"
@@ -128,10 +130,79 @@ def test_a_wrong_request_has_a_problem(path: str, status: int, code: str, detail
     assert detail in problem["detail"]
 
 
+EXPLAIN = "/explain?target=berlin&package=gateway&resource=Deployment%2Fgateway&pointer=%2Fspec%2Freplicas"
+
+
+def test_an_explanation_has_the_layers_of_the_value(console: ConsoleClient) -> None:
+    document, result = read(console, "/openapi.json"), read(console, EXPLAIN)
+    schema = document["paths"][f"{API_PREFIX}/explain"]["get"]["responses"]["200"]["content"]["application/json"][
+        "schema"
+    ]
+    jsonschema.validate(result, {**schema, "components": document["components"]})
+    (value,) = result["items"]
+
+    assert (result["kind"], result["metadata"]["source"]) == ("Explanation", "api")
+    assert (value["pointer"], value["steps"][-1]["file"]) == ("/spec/replicas", "gateway/deployment.yaml")
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code", "detail"),
+    [
+        pytest.param(("gateway", "nothing"), 404, "UnknownPackage", "berlin/nothing", id="package"),
+        pytest.param(("replicas", "none"), 422, "NotExplained", "/spec/none", id="value"),
+        pytest.param(
+            ("&pointer=%2Fspec%2Freplicas", ""), 400, "InvalidParameter", "pointer: the parameter", id="absent"
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_explained_has_a_problem(
+    change: tuple[str, str], status: int, code: str, detail: str, console: ConsoleClient
+) -> None:
+    response = console.get(API_PREFIX + EXPLAIN.replace(*change, 1))
+
+    assert (response.status_code, response.json()["code"]) == (status, code)
+    assert detail in response.json()["detail"]
+
+
+class FixedExplainer:
+    """Returns an explanation with the name of another target."""
+
+    def __init__(self, explanation: ValueExplanation) -> None:
+        self._explanation = explanation
+
+    def explain(self, *_arguments: str) -> ValueExplanation:
+        return self._explanation
+
+
+@pytest.mark.parametrize(
+    "explanation",
+    [
+        pytest.param(ValueExplanation("", ({"steps": [{"file": "policies/berlin.yaml"}]},)), id="value"),
+        pytest.param(ValueExplanation("", error="berlin/gateway has no such field"), id="error"),
+    ],
+)
+def test_an_explanation_with_names_of_other_targets_is_refused(
+    explanation: ValueExplanation, console: ConsoleClient
+) -> None:
+    rule = RoleRule("viewer", targets=LabelSelector((("region", "south"),)))
+    context = console.context
+    console.context = replace(context, explainer=FixedExplainer(explanation))
+    path = EXPLAIN.replace("berlin", "lisbon")
+    response = request_as(console, Session(ADA, Permissions((rule,))), path)
+    page = request_as(
+        console, Session(ADA, Permissions((rule,))), "/targets/lisbon/packages/gateway?resource=a&pointer=/b", prefix=""
+    )
+    console.context = context
+
+    assert (response.status_code, response.json()["code"]) == (403, "NotPermitted")
+    assert "berlin" not in response.text + page.text
+    assert "names of targets that you may not read" in page.text
+
+
 def test_a_result_that_has_not_changed_is_not_sent_again(console: ConsoleClient) -> None:
-    first = console.get(f"{PREFIX}/changes")
-    again = console.get(f"{PREFIX}/changes", if_none_match=first.headers["etag"])
-    other = console.get(f"{PREFIX}/changes?limit=1", if_none_match=first.headers["etag"])
+    first = console.get(f"{API_PREFIX}/changes")
+    again = console.get(f"{API_PREFIX}/changes", if_none_match=first.headers["etag"])
+    other = console.get(f"{API_PREFIX}/changes?limit=1", if_none_match=first.headers["etag"])
 
     assert (again.status_code, again.content) == (304, b"")
     assert other.status_code == 200
@@ -148,11 +219,11 @@ class FixedSession:
         return self._session
 
 
-def request_as(console: ConsoleClient, session: Session | None, path: str) -> httpx.Response:
+def request_as(console: ConsoleClient, session: Session | None, path: str, prefix: str = API_PREFIX) -> httpx.Response:
     context = console.context
     console.context = replace(context, authenticator=FixedSession(session))
     try:
-        return console.get(f"{PREFIX}{path}")
+        return console.get(f"{prefix}{path}")
     finally:
         console.context = context
 
@@ -175,7 +246,7 @@ def test_a_request_without_a_session_is_refused(console: ConsoleClient) -> None:
 
 
 def test_before_the_first_pass_the_client_must_wait(tmp_path: Path) -> None:
-    response = open_console(begin(tmp_path, published)).get(f"{PREFIX}/status")
+    response = open_console(begin(tmp_path, published)).get(f"{API_PREFIX}/status")
 
     assert (response.status_code, response.json()["code"]) == (503, "NoView")
 
@@ -184,8 +255,8 @@ def test_the_number_of_requests_is_limited(tmp_path: Path) -> None:
     console = open_console(begin(tmp_path, published), 3)
     console.update()
     paths = ["/status", "/targets/nowhere", "/changes?limit=0"]
-    responses = [console.get(f"{PREFIX}{path}") for path in paths]
-    refused = [console.get(f"{PREFIX}/status"), console.post_json(f"{PREFIX}/passes", {})]
+    responses = [console.get(f"{API_PREFIX}{path}") for path in paths]
+    refused = [console.get(f"{API_PREFIX}/status"), console.post_json(f"{API_PREFIX}/passes", {})]
     console.world.now += 20
 
     assert [response.headers["ratelimit"] for response in responses] == [
@@ -196,4 +267,4 @@ def test_the_number_of_requests_is_limited(tmp_path: Path) -> None:
     assert refused[0].json()["code"] == "TooManyRequests"
     assert refused[0].headers["retry-after"] == "20"
     assert console.requested_passes == 0
-    assert console.get(f"{PREFIX}/status").status_code == 200
+    assert console.get(f"{API_PREFIX}/status").status_code == 200

@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS
-from reconciler.server.api.endpoints import ENDPOINTS, PREFIX, list_parameters
+from reconciler.server.api.endpoints import ENDPOINTS, list_parameters
 from reconciler.server.console.events import EVENTS_PATH
 from reconciler.server.console.routes import create_console_routes
 from tests.support.console import ConsoleClient, open_console
@@ -23,7 +24,7 @@ from tests.support.prepared_worlds import begin, drafted
 ROUTES = create_console_routes(lambda: None)
 PAGE_PATHS = tuple(route.path for route in ROUTES if "GET" in (route.methods or ()) and route.path != EVENTS_PATH)
 ACTION_PATHS = tuple(route.path for route in ROUTES if "POST" in (route.methods or ()))
-API_PATHS = tuple(PREFIX + endpoint.path for endpoint in ENDPOINTS)
+API_PATHS = tuple(API_PREFIX + endpoint.path for endpoint in ENDPOINTS)
 PARAMETERS = tuple(
     sorted(
         {parameter.name for endpoint in ENDPOINTS for parameter in list_parameters(endpoint)}
@@ -117,7 +118,7 @@ def encode_fields(fields: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
 
 
 @EXAMPLES
-@given(path=requested_paths([PREFIX + action.path for action in ACTIONS]), body=bodies)
+@given(path=requested_paths([API_PREFIX + action.path for action in ACTIONS]), body=bodies)
 def test_bodies_of_the_api(path: str, body: Any, console: ConsoleClient) -> None:
     before = read_refs(console.world.fleet)
     response = console.post_json(path, body)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
+from typing import Any, Protocol
 
 from starlette.datastructures import QueryParams
 
 from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.envelope import CommandResult
+from reconciler.output.envelope import API_VERSION, CommandResult
+from reconciler.output.explain.result import ExplanationResult
 from reconciler.output.findings.entries import build_finding_entries
 from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, TargetEntry
 from reconciler.output.fleet.results import (
@@ -31,6 +34,7 @@ from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.output.text import format_count
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
 from reconciler.review.job_results import ReviewJobResult, build_job_result
+from reconciler.review.restricted_index import list_hidden_names, mentions_any
 from reconciler.server.api.paging import read_page
 from reconciler.server.api.problems import ApiError
 from reconciler.server.console.context import ConsoleContext
@@ -56,6 +60,7 @@ class Parameter:
     name: str
     description: str
     choices: tuple[str, ...] = ()
+    is_required: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,27 @@ class ApiRequest:
     id: str
 
 
+class JsonResult(Protocol):
+    """A result that can be written as JSON."""
+
+    def to_json(self) -> str:
+        """Return the JSON text."""
+        ...
+
+
+@dataclass(frozen=True)
+class ExplanationText:
+    """The result of `reconciler explain -o json`, which another process has built."""
+
+    values: Sequence[Mapping[str, Any]]
+    summary: Mapping[str, Any]
+
+    def to_json(self) -> str:
+        """Return the JSON text with the envelope of all results."""
+        envelope = {"apiVersion": API_VERSION, "kind": "Explanation", "metadata": {"source": "api"}}
+        return json.dumps({**envelope, "items": self.values, "findings": [], "summary": self.summary, "next": None})
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """An endpoint that returns a result.
@@ -91,7 +117,7 @@ class Endpoint:
     path: str
     summary: str
     result: type[CommandResult]
-    build: Callable[[ApiRequest], CommandResult]
+    build: Callable[[ApiRequest], JsonResult]
     parameters: tuple[Parameter, ...] = ()
     is_list: bool = False
     depends_on_index: bool = True
@@ -155,6 +181,24 @@ def _get_job(request: ApiRequest) -> CommandResult:
     return build_job_result(job)
 
 
+def _explain(request: ApiRequest) -> JsonResult:
+    target, package, resource, pointer = (request.query[name] for name in ("target", "package", "resource", "pointer"))
+    entry = request.index.by_target.get(target)
+    if entry is None or package not in entry.by_package:
+        raise _missing("package", f"{target}/{package}")
+    explanation = request.context.explainer.explain(target, package, resource, pointer)
+    result = ExplanationText(explanation.values, explanation.summary)
+    if mentions_any(explanation.error + result.to_json(), list_hidden_names(request.whole_index, request.index)):
+        raise ApiError(
+            "NotPermitted", "the explanation contains names of targets that you may not read", HTTPStatus.FORBIDDEN
+        )
+    if explanation.error:
+        raise ApiError(
+            "NotExplained", explanation.error, HTTPStatus.UNPROCESSABLE_ENTITY, f"Run {explanation.command}"
+        )  # fmt: skip
+    return result
+
+
 def _find_target(request: ApiRequest) -> TargetEntry:
     target = request.index.by_target.get(request.path["target"])
     if target is None:
@@ -203,6 +247,8 @@ def check_parameters(endpoint: Endpoint, query: QueryParams) -> None:
         if parameter.choices and value not in parameter.choices:
             choices = ", ".join(parameter.choices)
             raise ApiError("InvalidParameter", f"{name}: must be one of {choices}, not {value[:40]!r}")
+    if missing := [name for name, parameter in allowed.items() if parameter.is_required and not query.get(name)]:
+        raise ApiError("InvalidParameter", f"{missing[0]}: the parameter is required")
 
 
 def list_parameters(endpoint: Endpoint) -> Iterable[Parameter]:
@@ -255,6 +301,16 @@ ENDPOINTS = (
             Parameter("q", "A part of the package, the message or the reason."),
         ),
         is_list=True,
+    ),
+    Endpoint(
+        "/explain", "The layers of a value of a package, from the current config", ExplanationResult, _explain,
+        (
+            Parameter("target", "The name of the target.", is_required=True),
+            Parameter("package", "The path of the package.", is_required=True),
+            Parameter("resource", "The resource as Kind/name or Kind/namespace/name.", is_required=True),
+            Parameter("pointer", "The JSON pointer of the value, for example /spec/replicas.", is_required=True),
+        ),
+        depends_on_index=False,
     ),
     Endpoint(
         "/jobs/{id}", "A review action with its results, for 7 days", ReviewJobResult, _get_job, depends_on_index=False

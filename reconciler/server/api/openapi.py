@@ -137,4 +137,7 @@ def _build_query_parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
         schema: dict[str, Any] = {"type": "string"}
         if parameter.choices:
             schema["enum"] = list(parameter.choices)
-        yield {"name": parameter.name, "in": "query", "description": parameter.description, "schema": schema}
+        required = {"required": True} if parameter.is_required else {}
+        yield {
+            "name": parameter.name, "in": "query", "description": parameter.description, **required, "schema": schema,
+        }  # fmt: skip

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
+
 from reconciler.git.errors import GitError
 from reconciler.inspect.package_content import PackageMissingError, PublishedPackage
+from reconciler.inspect.value_explainer import ValueExplanation
 from reconciler.output.report.explanations import build_explanation
 from reconciler.output.report.model import ReportTarget
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import UnknownTargetError
 from reconciler.review.confirmations import ReviewRequestError
 from reconciler.review.permissions import PackageScope
+from reconciler.review.restricted_index import list_hidden_names, mentions_any
 from reconciler.server.console.forms import Form
 from reconciler.server.console.listing import is_number, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
@@ -30,7 +34,7 @@ def build_page(page: PageRequest) -> PageContent:
     query = page.request.query_params
     resource, pointer = read_text(query, "resource"), read_text(query, "pointer")
     if resource and pointer:
-        explanation = page.context.explainer.explain(name, package, resource, pointer)
+        explanation = _explain(page, name, package, resource, pointer)
         return PageContent(
             "value.html",
             {"target": target, "row": row, "resource": resource, "pointer": pointer, "explanation": explanation},
@@ -49,6 +53,16 @@ def build_page(page: PageRequest) -> PageContent:
             "findings": [finding for finding in page.index.findings if finding.location.package == f"{name}/{package}"],
         },
     )
+
+
+def _explain(page: PageRequest, target: str, package: str, resource: str, pointer: str) -> ValueExplanation:
+    """Return the explanation of a value, or the reason why the person may not read it."""
+    explanation = page.context.explainer.explain(target, package, resource, pointer)
+    hidden = list_hidden_names(page.whole_index, page.index)
+    if mentions_any(f"{explanation.error} {json.dumps(explanation.values)}", hidden):
+        message = "The explanation contains names of targets that you may not read."
+        return ValueExplanation(explanation.command, error=message)
+    return explanation
 
 
 def _read(page: PageRequest, target: str, package: str) -> tuple[PublishedPackage, str]:
