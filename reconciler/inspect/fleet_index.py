@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from reconciler.catalog.files import CommitId
@@ -71,6 +71,7 @@ class FleetIndexer:
         self._known: Mapping[ObjectKey, _KnownTarget] = {}
         self._pool = VariantPool()
         self._number = 0
+        self._last: FleetIndex | None = None
 
     def continue_from(self, previous: FleetIndexer, *, keeps_entries: bool) -> None:
         """Continue the numbers and open the targets of another indexer, which must not be used any more.
@@ -102,12 +103,17 @@ class FleetIndexer:
                     known[target.key] = self._read_target(reader, target, observed.targets[target])
                     report_progress(len(known), len(observed.targets))
         self._known = known
+        last, entries = self._last, [target.entry for target in known.values() if _is_shown(target)]
+        if last and _is_equal(last, observed, entries):
+            # The number stays, so that open pages do not request the same data again.
+            self._last = index = replace(last, completed_at=observed.completed_at)
+            return index
         self._number += 1
-        entries = [target.entry for target in known.values() if _is_shown(target)]
         self._pool.retain({draft.variant_digest for entry in entries for draft in entry.drafts})
-        return build_fleet_index(
+        self._last = index = build_fleet_index(
             self._number, observed.completed_at, observed.config, entries, observed.findings, observed.rollouts
         )  # fmt: skip
+        return index
 
     @contextmanager
     def open_target(self, name: str) -> Iterator[tuple[DraftReader, OpenTarget] | None]:
@@ -147,6 +153,13 @@ class FleetIndexer:
             return _add_error(self._known.get(target.key), target, labels, error)
         branches = open_target.draft_branches
         return _KnownTarget(target, labels, branches, reader.read_heads(target, branches), entry)
+
+
+def _is_equal(index: FleetIndex, observed: ObservedPass, entries: Sequence[TargetEntry]) -> bool:
+    """Return whether an index contains the data of a pass, with these entries."""
+    if (index.config, index.findings, index.rollouts) != (observed.config, observed.findings, observed.rollouts):
+        return False
+    return len(entries) == len(index.targets) and all(index.by_target.get(entry.name) is entry for entry in entries)
 
 
 def _is_unchanged(known: _KnownTarget, target: Target, labels: Mapping[str, str], reader: DraftReader) -> bool:

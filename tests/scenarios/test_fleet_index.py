@@ -291,3 +291,16 @@ def test_packages_with_kafka_templates_are_one_variant(tmp_path: Path) -> None:
         "install readers v1": [["berlin", "lisbon"]],
         "install metrics v1": [["lisbon"]],
     }
+
+
+def test_a_pass_without_changes_keeps_the_number_of_the_index(world: World) -> None:
+    indexer = world.create_indexer()
+    first = update(world, indexer)
+    world.now += 60
+    second = update(world, indexer)
+    world.write({"broken.yaml": "kind: [}"})
+    third = update(world, indexer)
+
+    assert (second.number, second.completed_at) == (first.number, first.completed_at + 60)
+    assert second.targets == first.targets
+    assert third.number == first.number + 1

@@ -12,6 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from reconciler.output.fleet.model import FleetIndex
 from reconciler.server.console.events import EventFeed, EventStreams
+from reconciler.service.fleet_view import FleetView, PassRecord
 
 FIRST, SECOND = (FleetIndex(number, 1_700_000_000, "41ab") for number in (1, 2))
 
@@ -54,12 +55,34 @@ def read_events(streams: EventStreams, indexes: list[FleetIndex | None], last_ev
 def test_each_new_index_is_one_event() -> None:
     chunks = read_events(EventStreams(poll_seconds=0), [None, FIRST, FIRST, SECOND, SECOND])
 
-    assert [chunk.splitlines()[:2] for chunk in chunks] == [["id: 1", "event: view"], ["id: 2", "event: view"]]
+    assert [chunk.splitlines()[:2] for chunk in chunks] == [["id: 1.0", "event: view"], ["id: 2.0", "event: view"]]
     assert chunks[0].splitlines()[2] == 'data: {"view": 1, "changes": 0, "blocked": 0}'
 
 
 def test_a_client_that_connects_again_gets_only_newer_indexes() -> None:
-    assert read_events(EventStreams(poll_seconds=0), [FIRST, FIRST], last_event="1") == []
+    assert read_events(EventStreams(poll_seconds=0), [FIRST, FIRST], last_event="1.0") == []
+
+
+def test_a_pass_without_a_new_index_is_an_event_with_the_time_of_the_pass() -> None:
+    record = PassRecord(1_700_000_000, 60.0, "degraded")
+    views = [FleetView(1, 0.0, record, "41ab"), FleetView(2, 0.0, record, "41ab")]
+
+    async def read() -> list[str]:
+        feed = EventFeed(lambda: bool(views), lambda: 1, lambda: FIRST, lambda: views[0])
+        streams = EventStreams(poll_seconds=0)
+        chunks = []
+        response = streams.open(create_request(lambda: False), feed)
+        assert isinstance(response, StreamingResponse)
+        async for chunk in response.body_iterator:
+            chunks.append(str(chunk))
+            views.pop(0)
+        return chunks
+
+    chunks = asyncio.run(read())
+
+    assert [chunk.splitlines()[0] for chunk in chunks] == ["id: 1.1", "id: 1.2"]
+    assert '"view": 1' in chunks[1]
+    assert '"passAt": "2023-11-14T22:14:20Z", "passResult": "degraded"' in chunks[1]
 
 
 def test_the_part_that_a_person_may_read_is_built_once_for_each_index() -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from reconciler.krm.times import format_rfc3339
+from reconciler.service.fleet_view import PassRecord
 from tests.support.browser import AXE, MISSING, Tab, open_tab
 from tests.support.console_server import (
     TARGET_COUNT,
@@ -131,6 +134,19 @@ def test_new_data_replaces_the_content_of_an_open_page(tab: Tab, served: ServedC
 
     assert "Changes 4" in get_text(tab, "nav.main").replace("\n", " ")
     assert list_errors(tab) == []
+
+
+def test_a_pass_without_changes_updates_only_the_header(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/activity")
+    tab.run("document.querySelector('main h1').dataset.old = ''")
+    state, clock = served.client.context.state, served.client.context.clock
+    assert state.view is not None
+    record = PassRecord(clock() + 120, 0.0, "degraded")
+    state.record_completed_pass(replace(state.view, number=state.view.number + 1, last_pass=record))
+    tab.wait(lambda: "degraded" in get_text(tab, "#pass"))
+
+    assert tab.run("return document.querySelector('#pass time').dateTime") == format_rfc3339(int(clock()) + 120)
+    assert tab.run("return document.querySelector('main h1[data-old]') !== null")
 
 
 def test_new_data_waits_while_a_person_types(tab: Tab, served: ServedConsole) -> None:

@@ -28,12 +28,13 @@ def find_key(console: ConsoleClient, title: str) -> str:
 
 def test_a_published_change_shows_its_publications(console: ConsoleClient) -> None:
     key = find_key(console, "install gateway v1")
-    console.confirm({"verb": "approve", "change": key}, reason="reviewed with Luis")
+    job = console.confirm({"verb": "approve", "change": key}, reason="reviewed with Luis")
     console.world.sync()
     console.update()
     page, problem = console.get(f"/changes/{key}"), console.get(f"/api/v1/changes/{key}")
 
     assert page.status_code == problem.status_code == console.get(f"/changes/{key}/targets").status_code == 410
+    assert f'href="/changes/{key}">Show the change install gateway v1</a>' in console.get(str(job.url.path)).text
     assert "install gateway v1" in page.text
     assert "2 drafts published" in page.text
     assert page.text.count("published as v1") == page.text.count("by Ada Example") == 2

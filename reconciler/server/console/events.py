@@ -13,8 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import FleetIndex
+from reconciler.service.fleet_view import FleetView
 
 EVENTS_PATH = "/events"
 MAX_STREAMS = 128
@@ -32,11 +34,19 @@ class EventFeed:
             console is disabled, gets other settings, or stops.
         get_number: Returns the number of the newest index. None if no index is complete.
         get_index: Returns the part of the newest index that the person may read. It can take a long time.
+        get_view: Returns the fleet after the last pass. None if no pass is complete.
     """
 
     is_open: Callable[[], bool]
     get_number: Callable[[], int | None]
     get_index: Callable[[], FleetIndex | None]
+    get_view: Callable[[], FleetView | None] = lambda: None
+
+    @property
+    def event_id(self) -> str:
+        """The ID of the newest event, which changes with each index and each pass. "" if no index is complete."""
+        number, view = self.get_number(), self.get_view()
+        return "" if number is None else f"{number}.{view.number if view else 0}"
 
 
 class EventStreams:
@@ -70,10 +80,11 @@ class EventStreams:
         silent_seconds = 0.0
         while feed.is_open() and not await request.is_disconnected():
             # Read the index in another thread, because the part that a person may read can take a long time.
-            index = await run_in_threadpool(feed.get_index) if _is_new(feed.get_number(), known) else None
+            event_id = feed.event_id
+            index = await run_in_threadpool(feed.get_index) if event_id not in ("", known) else None
             if index is not None:
-                known, silent_seconds = str(index.number), 0.0
-                yield format_event(index)
+                known, silent_seconds = event_id, 0.0
+                yield format_event(event_id, index, feed.get_view())
             elif silent_seconds >= _HEARTBEAT_SECONDS:
                 silent_seconds = 0.0
                 yield ": heartbeat\n\n"
@@ -100,11 +111,12 @@ class _StreamResponse(StreamingResponse):
             self._release()
 
 
-def _is_new(number: int | None, known: str) -> bool:
-    return number is not None and str(number) != known
-
-
-def format_event(index: FleetIndex) -> str:
-    """Return the event that announces an index."""
-    data = {"view": index.number, "changes": len(index.changes), "blocked": index.blocked_count}
-    return f"id: {index.number}\nevent: view\ndata: {json.dumps(data)}\n\n"
+def format_event(event_id: str, index: FleetIndex, view: FleetView | None) -> str:
+    """Return the event that announces an index or a pass."""
+    data: dict[str, object] = {
+        "view": index.number, "changes": len(index.changes), "blocked": index.blocked_count,
+    }  # fmt: skip
+    if view:
+        last = view.last_pass
+        data |= {"passAt": format_rfc3339(int(last.started_at + last.duration_seconds)), "passResult": last.result}
+    return f"id: {event_id}\nevent: view\ndata: {json.dumps(data)}\n\n"

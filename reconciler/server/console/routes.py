@@ -118,6 +118,7 @@ def create_console_routes(
             is_open=is_open,
             get_number=lambda: context.index.number if context.index else None,
             get_index=lambda: context.indexes.find(session.permissions),
+            get_view=lambda: context.state.view,
         )
         return event_streams.open(request, feed)
 

@@ -73,8 +73,8 @@ def build_page(page: PageRequest) -> PageContent:
 
 def _build_gone_page(page: PageRequest) -> PageContent:
     """Build the page of a change that is not open any more: what happened to its drafts."""
-    key, find = page.request.path_params["key"], page.context.archive.find
-    past = find(key, page.index, page.session.permissions)
+    key = page.request.path_params["key"]
+    past = page.context.archive.find(key, page.index, page.session.permissions)
     successors = Counter(draft.successor for draft in past.drafts if draft.successor) if past else {}
     return PageContent(
         "change_gone.html",
@@ -86,14 +86,17 @@ def _build_gone_page(page: PageRequest) -> PageContent:
             "successors": [
                 (other, count, compare_lines(past, page.index.by_change.get(other.key)) if past else None)
                 for successor, count in successors.items()
-                if (
-                    other := page.index.by_change.get(successor)
-                    or find(successor, page.index, page.session.permissions)
-                )
+                if (other := find_change(page, successor))
             ],
         },
         HTTPStatus.GONE,
     )
+
+
+def find_change(page: PageRequest, key: str) -> ReviewChange | PastChange | None:
+    """Return an open or past change. Return None if the person may not read it, or if it is unknown."""
+    archive, permissions = page.context.archive, page.session.permissions
+    return page.index.by_change.get(key) or archive.find(key, page.index, permissions)
 
 
 def group_drafts(drafts: Iterable[PastDraft]) -> Mapping[DraftOutcome, Sequence[PastDraft]]:

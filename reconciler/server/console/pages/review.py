@@ -25,6 +25,7 @@ from reconciler.review.stages import StageProgress, find_stage, list_progress, l
 from reconciler.server.console.forms import Form
 from reconciler.server.console.listing import is_number
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
+from reconciler.server.console.pages.change import find_change
 from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
 from reconciler.server.request_ids import read_request_id
 
@@ -186,7 +187,7 @@ def build_job_page(page: PageRequest) -> PageContent:
     if job is None:
         return build_missing_page("job", identifier)
     keys = dict.fromkeys(draft.change for item in job.items for draft in item.drafts)
-    changes = [change for key in keys if (change := page.index.by_change.get(key))]
+    changes = [change for key in keys if (change := find_change(page, key))]
     return PageContent("job.html", {"job": job, "changes": changes})
 
 

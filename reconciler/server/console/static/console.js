@@ -37,6 +37,15 @@ function announce(view) {
   else refresh();
 }
 
+// A pass without changes has no new data, so only the header changes.
+function showPass({ passAt, passResult }) {
+  const time = document.querySelector("#pass time");
+  if (!time || !passAt) return;
+  time.dateTime = time.title = passAt;
+  document.querySelector("#pass [data-result]").textContent = passResult;
+  updateTimes();
+}
+
 let offlineSince = null;
 function setLive(isLive) {
   document.getElementById("offline").hidden = isLive;
@@ -46,8 +55,10 @@ function setLive(isLive) {
 function openStream() {
   stream = new EventSource("/events");
   stream.addEventListener("view", (event) => {
+    const data = JSON.parse(event.data);
     setLive(true);
-    announce(JSON.parse(event.data).view);
+    showPass(data);
+    announce(data.view);
   });
   stream.onerror = () => setLive(false);
   stream.onopen = () => setLive(true);

@@ -51,7 +51,8 @@ def test_order_of_ports(origin: str, updated: str | None, local: str | None, res
 
 
 @pytest.mark.parametrize(
-    ("rules", "port"), [pytest.param(COMPAT, "80", id="a-string-as-in-kpt"), pytest.param(UNCHANGED_KEYS, 80, id="safe")]
+    ("rules", "port"),
+    [pytest.param(COMPAT, "80", id="a-string-as-in-kpt"), pytest.param(UNCHANGED_KEYS, 80, id="safe")],
 )
 @pytest.mark.parametrize(
     ("updated", "local", "remaining"),
