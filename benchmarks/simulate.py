@@ -2,6 +2,7 @@
 
     python -m benchmarks simulate                                  10,000 and 100,000 clusters with 100 packages each
     python -m benchmarks simulate --clusters 2000 --packages 20    another fleet
+    python -m benchmarks simulate --clusters 10000                 a million packages
 
 `python -m benchmarks scale` measures the cost of one draft, ref or package. The simulation replays a year by day: the
 repositories with changes, the number of pushes, and the time of the last push.
@@ -24,14 +25,16 @@ class Costs:
     fleets.md.
     """
 
-    draft_seconds: float = 0.008
+    draft_seconds: float = 0.006
     draft_objects: float = 8.7
     draft_pack_bytes: float = 3_300
     state_pack_bytes: float = 500
     ref_bytes: float = 75
     ref_seconds: float = 12e-6
     remote_seconds: float = 0.02
-    variant_bytes: float = 22_000
+    # Memory of a daemon: after the first drafts of all packages, and after a restart.
+    drafted_bytes: float = 45_000
+    variant_bytes: float = 25_000
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,13 @@ LAYOUTS = (
 _TITLES = (
     "layout", "repositories", "branches in one", "refs", "advertised by one", "fetches of a pass",
     "pack of one, a year", "objects of one", "pushes a year", "longest wait", "over",
+)  # fmt: skip
+
+
+SHARDS = (1, 4, 8, 16)
+_SHARD_TITLES = (
+    "shards", "packages of one", "first drafts of one, one core", "memory of one, after the first drafts",
+    "memory of one, after a restart", "fetches of a pass",
 )  # fmt: skip
 
 
@@ -152,22 +162,43 @@ def format_fleet(fleet: Fleet, costs: Costs, limits: Limits) -> Iterator[str]:
     first = fleet.variants * costs.draft_seconds
     yield f"{fleet.clusters:,} clusters with {fleet.packages} packages each: {fleet.variants:,} variants\n"
     yield (
-        f"First pass: {_hours(first)} of one machine, by {costs.draft_seconds * 1000:g} ms a draft. A service holds"
-        f" {_bytes(fleet.variants * costs.variant_bytes)}; four shards a quarter each. All drafts by pull requests:"
-        f" {fleet.clusters / limits.requests_an_hour:.0f} hours at {limits.requests_an_hour} an hour.\n"
+        f"First pass: {_hours(first)} of one core, by {costs.draft_seconds * 1000:g} ms a draft. All drafts by pull"
+        f" requests: {fleet.clusters / limits.requests_an_hour:.0f} hours at {limits.requests_an_hour} an hour.\n"
     )
     yield f"| {' | '.join(_TITLES)} |"
     yield f"|---|{'---:|' * (len(_TITLES) - 2)}---|"
     for layout in LAYOUTS:
         year = replay(fleet, layout, costs, limits)
         refs_of_one = year.refs / year.repositories
-        fetches = year.repositories * costs.remote_seconds + year.refs * costs.ref_seconds
         figures = (
             f"{year.repositories:,}", f"{year.branches:,}", f"{year.refs:,}", _bytes(refs_of_one * costs.ref_bytes),
-            f"{fetches:,.1f} s", _bytes(year.pack_bytes), f"{year.objects:,.0f}", f"{year.pushes:,}",
+            _fetches(year, costs), _bytes(year.pack_bytes), f"{year.objects:,.0f}", f"{year.pushes:,}",
             f"{year.longest_hours:.1f} h", ", ".join(_over(year, limits)),
         )  # fmt: skip
         yield f"| {layout.name} | {' | '.join(figures)} |"
+
+
+def format_shards(fleet: Fleet, layout: Layout, costs: Costs, limits: Limits) -> Iterator[str]:
+    """Yield the cost of one shard as Markdown. Shards change neither the fetches nor the pushes to a repository."""
+    year = replay(fleet, layout, costs, limits)
+    yield f"{layout.name}, divided among shards\n"
+    yield f"| {' | '.join(_SHARD_TITLES)} |"
+    yield f"|{'---:|' * len(_SHARD_TITLES)}"
+    for count in SHARDS:
+        variants = fleet.variants / count
+        figures = (
+            str(count), f"{variants:,.0f}", _hours(variants * costs.draft_seconds),
+            _bytes(variants * costs.drafted_bytes), _bytes(variants * costs.variant_bytes), _fetches(year, costs),
+        )  # fmt: skip
+        yield f"| {' | '.join(figures)} |"
+    yield (
+        f"\nFirst drafts at {limits.pushes_a_minute} pushes a minute to each repository: {year.first_pushes} pushes to"
+        f" each of {year.repositories:,} repositories, {year.first_hours * 60:.1f} minutes."
+    )
+
+
+def _fetches(year: Year, costs: Costs) -> str:
+    return f"{year.repositories * costs.remote_seconds + year.refs * costs.ref_seconds:,.1f} s"
 
 
 def _over(year: Year, limits: Limits) -> Iterator[str]:
@@ -199,7 +230,10 @@ def main(clusters: int | None, packages: int, pushes: int) -> None:
     """Print the results of a year."""
     for count in (clusters,) if clusters else (10_000, 100_000):
         fleet = Fleet(count, packages)
-        click.echo("\n".join(format_fleet(fleet, Costs(), Limits(pushes_a_minute=pushes))) + "\n")
+        limits = Limits(pushes_a_minute=pushes)
+        click.echo("\n".join(format_fleet(fleet, Costs(), limits)) + "\n")
+        for layout in (LAYOUTS[1], LAYOUTS[2]):
+            click.echo("\n".join(format_shards(fleet, layout, Costs(), limits)) + "\n")
 
 
 if __name__ == "__main__":
