@@ -231,17 +231,17 @@ def test_the_job_of_another_person_is_not_shown(console: ConsoleClient) -> None:
         pytest.param({"reason": "x" * 1_001}, "reason is too long", id="long-reason"),
     ],
 )
-def test_a_wrong_body_is_refused(fields: dict[str, Any], detail: str, console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
-    response = console.post_json(f"{API_PREFIX}/changes/{change['key']}:approve", build_body(change, **fields))
+def test_a_wrong_body_is_refused(fields: dict[str, Any], detail: str, drafted_console: ConsoleClient) -> None:
+    change = find_change(drafted_console, "install gateway v1")
+    response = drafted_console.post_json(f"{API_PREFIX}/changes/{change['key']}:approve", build_body(change, **fields))
 
     assert (response.status_code, response.json()["code"]) == (400, "InvalidBody")
     assert detail in response.json()["detail"]
 
 
 @pytest.mark.parametrize("data", [pytest.param([], id="list"), pytest.param("text", id="text")])
-def test_a_body_must_be_a_mapping(data: object, console: ConsoleClient) -> None:
-    response = console.post_json(f"{API_PREFIX}/passes", data)
+def test_a_body_must_be_a_mapping(data: object, drafted_console: ConsoleClient) -> None:
+    response = drafted_console.post_json(f"{API_PREFIX}/passes", data)
 
     assert (response.status_code, response.json()["code"]) == (400, "InvalidBody")
 
@@ -257,17 +257,17 @@ def test_a_body_must_be_a_mapping(data: object, console: ConsoleClient) -> None:
     ],
 )
 def test_a_request_of_another_site_is_refused(
-    headers: dict[str, str], status: int, code: str, console: ConsoleClient
+    headers: dict[str, str], status: int, code: str, drafted_console: ConsoleClient
 ) -> None:
-    change = find_change(console, "install gateway v1")
-    before = read_refs(console.world.fleet)
+    change = find_change(drafted_console, "install gateway v1")
+    before = read_refs(drafted_console.world.fleet)
     for path, body in ((f"/changes/{change['key']}:approve", build_body(change)), ("/passes", {})):
-        response = console.post_json(f"{API_PREFIX}{path}", body, **headers)
+        response = drafted_console.post_json(f"{API_PREFIX}{path}", body, **headers)
         assert (response.status_code, response.json()["code"]) == (status, code)
-    console.context.jobs.apply_waiting()
+    drafted_console.context.jobs.apply_waiting()
 
-    assert read_refs(console.world.fleet) == before
-    assert console.requested_passes == 0
+    assert read_refs(drafted_console.world.fleet) == before
+    assert drafted_console.requested_passes == 0
 
 
 def test_a_page_of_the_console_can_use_the_api(console: ConsoleClient) -> None:

@@ -25,8 +25,8 @@ def console(world: World) -> ConsoleClient:
     return client
 
 
-def test_the_first_page_lists_the_changes_that_wait(console: ConsoleClient) -> None:
-    response = console.get("/")
+def test_the_first_page_lists_the_changes_that_wait(drafted_console: ConsoleClient) -> None:
+    response = drafted_console.get("/")
 
     assert response.status_code == 200
     assert "2 targets · 3 packages" in response.text
@@ -41,17 +41,17 @@ def test_before_the_first_pass_a_page_shows_the_progress(world: World) -> None:
     assert "The first pass is not complete" in response.text
 
 
-def test_every_response_has_the_security_headers(console: ConsoleClient) -> None:
+def test_every_response_has_the_security_headers(drafted_console: ConsoleClient) -> None:
     for path in ("/", "/static/console.css", "/static/missing.css"):
-        headers = console.get(path).headers
+        headers = drafted_console.get(path).headers
 
         assert "default-src 'none'" in headers["content-security-policy"], path
         assert headers["x-content-type-options"] == "nosniff", path
 
 
 @pytest.mark.parametrize("path", ["/static/..%2fpage.py", "/static/console.py", "/static/%2e%2e", "/static/a/b.css"])
-def test_files_outside_the_static_folder_are_not_sent(path: str, console: ConsoleClient) -> None:
-    assert console.get(path).status_code == 404
+def test_files_outside_the_static_folder_are_not_sent(path: str, drafted_console: ConsoleClient) -> None:
+    assert drafted_console.get(path).status_code == 404
 
 
 def find_change(console: ConsoleClient, title: str) -> ReviewChange:
@@ -72,22 +72,22 @@ def find_change(console: ConsoleClient, title: str) -> ReviewChange:
         pytest.param("?state=unknown&page=x", {"install gateway v1", "install metrics v1"}, id="invalid-values"),
     ],
 )
-def test_the_inbox_has_filters(query: str, titles: set[str], console: ConsoleClient) -> None:
-    text = console.get(f"/changes{query}").text
+def test_the_inbox_has_filters(query: str, titles: set[str], drafted_console: ConsoleClient) -> None:
+    text = drafted_console.get(f"/changes{query}").text
 
     assert {title for title in ("install gateway v1", "install metrics v1") if title in text} == titles
 
 
-def test_an_invalid_selector_is_reported(console: ConsoleClient) -> None:
-    response = console.get("/changes?target=region+in+(")
+def test_an_invalid_selector_is_reported(drafted_console: ConsoleClient) -> None:
+    response = drafted_console.get("/changes?target=region+in+(")
 
     assert response.status_code == 200
     assert "Labels of targets:" in response.text
 
 
-def test_a_change_shows_its_resources_and_targets(console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
-    text = console.get(f"/changes/{change.key}").text
+def test_a_change_shows_its_resources_and_targets(drafted_console: ConsoleClient) -> None:
+    change = find_change(drafted_console, "install gateway v1")
+    text = drafted_console.get(f"/changes/{change.key}").text
 
     assert "Deployment gateway" in text
     assert "PackageVariantSet default/gateway" in text
@@ -95,22 +95,22 @@ def test_a_change_shows_its_resources_and_targets(console: ConsoleClient) -> Non
     assert [name for name in ("drafts/berlin", "drafts/lisbon") if name in text] == ["drafts/berlin", "drafts/lisbon"]
 
 
-def test_a_change_shows_the_variant_of_a_target(console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
+def test_a_change_shows_the_variant_of_a_target(drafted_console: ConsoleClient) -> None:
+    change = find_change(drafted_console, "install gateway v1")
 
-    assert "api.north" in console.get(f"/changes/{change.key}?target=berlin").text
-    assert "api.south" in console.get(f"/changes/{change.key}?target=lisbon&view=split").text
-
-
-def test_a_change_describes_its_other_variants(console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
-
-    assert "other values in the same resources" in console.get(f"/changes/{change.key}").text
+    assert "api.north" in drafted_console.get(f"/changes/{change.key}?target=berlin").text
+    assert "api.south" in drafted_console.get(f"/changes/{change.key}?target=lisbon&view=split").text
 
 
-def test_a_change_shows_the_draft_of_a_target_and_its_neighbors(console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
-    text = console.get(f"/changes/{change.key}?target=lisbon").text
+def test_a_change_describes_its_other_variants(drafted_console: ConsoleClient) -> None:
+    change = find_change(drafted_console, "install gateway v1")
+
+    assert "other values in the same resources" in drafted_console.get(f"/changes/{change.key}").text
+
+
+def test_a_change_shows_the_draft_of_a_target_and_its_neighbors(drafted_console: ConsoleClient) -> None:
+    change = find_change(drafted_console, "install gateway v1")
+    text = drafted_console.get(f"/changes/{change.key}?target=lisbon").text
 
     assert "Differences on lisbon" in text
     assert "Previous target: berlin" in text
@@ -127,8 +127,8 @@ def test_a_read_only_standby_shows_no_actions(console: ConsoleClient) -> None:
     assert "Approve" not in text
 
 
-def test_a_change_that_is_not_open_has_a_page(console: ConsoleClient) -> None:
-    response = console.get("/changes/0123456789ab")
+def test_a_change_that_is_not_open_has_a_page(drafted_console: ConsoleClient) -> None:
+    response = drafted_console.get("/changes/0123456789ab")
 
     assert response.status_code == 410
     assert "0123456789ab is not open" in response.text
@@ -142,9 +142,9 @@ def test_a_draft_that_moved_after_the_pass_is_reported(world: World, console: Co
     assert "The draft has changed since the last pass" in console.get(f"/changes/{change.key}").text
 
 
-def test_all_targets_of_a_change_have_a_page(console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
-    text = console.get(f"/changes/{change.key}/targets").text
+def test_all_targets_of_a_change_have_a_page(drafted_console: ConsoleClient) -> None:
+    change = find_change(drafted_console, "install gateway v1")
+    text = drafted_console.get(f"/changes/{change.key}/targets").text
 
     assert "1 to 2 of 2 targets" in text
 

@@ -182,21 +182,21 @@ FORMS = ["/changes/confirm", "/confirmations/x/submit", "/jobs/x/retry", "/syste
     ],
 )
 def test_a_form_of_another_site_is_refused(
-    path: str, fields: dict[str, str], headers: dict[str, str], console: ConsoleClient
+    path: str, fields: dict[str, str], headers: dict[str, str], drafted_console: ConsoleClient
 ) -> None:
-    key = find_change(console, "install gateway v1").key
-    before = read_refs(console.world.fleet)
-    response = console.post(path, {"verb": "approve", "change": key, **fields}, **headers)
+    key = find_change(drafted_console, "install gateway v1").key
+    before = read_refs(drafted_console.world.fleet)
+    response = drafted_console.post(path, {"verb": "approve", "change": key, **fields}, **headers)
 
     assert response.status_code == 403
-    assert read_refs(console.world.fleet) == before
-    assert console.requested_passes == 0
+    assert read_refs(drafted_console.world.fleet) == before
+    assert drafted_console.requested_passes == 0
 
 
 @pytest.mark.parametrize("path", FORMS)
-def test_a_link_changes_nothing(path: str, console: ConsoleClient) -> None:
-    assert console.get(path).status_code in (404, 405, 410)
-    assert console.requested_passes == 0
+def test_a_link_changes_nothing(path: str, drafted_console: ConsoleClient) -> None:
+    assert drafted_console.get(path).status_code in (404, 405, 410)
+    assert drafted_console.requested_passes == 0
 
 
 def test_an_admin_can_start_a_pass(console: ConsoleClient) -> None:

@@ -1,0 +1,16 @@
+"""A console that several modules share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.console import ConsoleClient, open_console
+from tests.support.prepared_worlds import begin, drafted
+
+
+@pytest.fixture(scope="session")
+def drafted_console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
+    """The console of a fleet that no test changes. All packages are drafted, and no package is published."""
+    client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
+    client.update()
+    return client
