@@ -368,7 +368,9 @@ def _iterate_recorded_commits(states: Mapping[Target, TargetState]) -> Iterator[
     for state in states.values():
         for _, record in state.list_active_packages():
             upstream = record.outcome.get("upstream", {})
-            yield from (entry.get("commit", "") for entry in (upstream, *upstream.get("sources", ())))
+            for entry in (upstream, *upstream.get("sources", ())):
+                yield entry.get("commit", "")
+                yield from (chart["digest"] for chart in entry.get("dependencies", ()))
             for version in (record.published_version, record.draft_version):
                 if version:
                     yield from list_summary_commits(version.upstream)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from reconciler.catalog.files import FileTree
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, field
 
 UPSTREAM_NOT_FOUND = "UpstreamNotFound"
 """The finding code for a chart, package, version or tag that does not exist. Package variants define the code."""
@@ -159,12 +159,14 @@ class ChartDependencySource:
 
     Attributes:
         folder: The folder of the source that receives the files of the chart.
+        other_digest: The digest that the repository has for the version now, if it is not the digest of `version`.
     """
 
     name: str
     version: ArtifactVersion
     repository: ArtifactRepository
     folder: str
+    other_digest: str = field(default="", compare=False)
 
     def as_data(self) -> dict[str, str]:
         """Return the dependency in the format of status files."""

@@ -377,21 +377,26 @@ def test_cache_keeps_the_archives_of_published_packages(tmp_path: Path, registry
     assert digests <= {file.name for file in folder.iterdir()}
 
 
-def test_missing_dependency_is_downloaded_at_its_locked_version(
-    world: World, server: ArtifactServer, helm: FakeHelm
-) -> None:
+def request_app(world: World, server: ArtifactServer) -> None:
+    """Request a chart in Git that requires the chart common 2.0.0 of the server."""
     lock = f"dependencies:\n- name: common\n  version: 2.0.0\n  repository: {server.url}/charts\n"
     files = {**chart("1.0.0"), "Chart.lock": lock}
     files["Chart.yaml"] += lock.replace("2.0.0", "2.x.x")
     world.release("app", "v1", files)
     upstream = "repo: catalog, package: app, revision: v1"
-    world.write(
-        {
-            "charts.yaml": None,
-            "berlin.yaml": request("").replace("{repo: charts, }", f"{{{upstream}}}"),
-            "lisbon.yaml": None,
-        }
-    )
+    berlin = request("").replace("{repo: charts, }", f"{{{upstream}}}")
+    world.write({"berlin.yaml": berlin, "lisbon.yaml": None})
+
+
+def pack_common(text: str = "") -> bytes:
+    return pack_files({"common/Chart.yaml": f"apiVersion: v2\nname: common\nversion: 2.0.0\n{text}"})
+
+
+def test_missing_dependency_is_downloaded_at_its_locked_version(
+    world: World, server: ArtifactServer, helm: FakeHelm
+) -> None:
+    request_app(world, server)
+    world.write({"charts.yaml": None})
 
     result = world.sync()
 
@@ -399,7 +404,7 @@ def test_missing_dependency_is_downloaded_at_its_locked_version(
     assert f'url: "{server.url}/charts"' in finding.message
     world.write({"charts.yaml": describe_repository("helm", f"{{url: {server.url}/charts}}")})
     assert "UpstreamNotFound" in world.sync().codes
-    subchart = pack_files({"common/Chart.yaml": "apiVersion: v2\nname: common\nversion: 2.0.0\n"})
+    subchart = pack_common()
     server.add_chart("common", "2.0.0", subchart)
     server.add_chart("common", "2.1.0", b"not used")
     result = world.sync()
@@ -408,6 +413,35 @@ def test_missing_dependency_is_downloaded_at_its_locked_version(
     (dependency,) = world.package_status("drafts/berlin", "web")["upstream"]["to"]["dependencies"]
     assert dependency == {"name": "common", "version": "2.0.0", "digest": compute_digest(subchart)}
     assert world.sync_until_unchanged().report.render_count == 0
+
+
+def test_dependency_must_not_get_other_content(world: World, server: ArtifactServer, helm: FakeHelm) -> None:
+    """`Chart.lock` locks versions. The package keeps the content that it uses, or is blocked if this content is gone."""
+    server.add_chart("common", "2.0.0", pack_common())
+    request_app(world, server)
+    world.sync()
+    world.merge("berlin", delete=True)
+    world.sync_until_unchanged()
+    other = pack_common("description: other\n")
+    server.add_chart("common", "2.0.0", other)
+
+    result = world.sync()
+
+    (message,) = (finding.message for finding in result.findings if finding.code == "DigestMismatch")
+    assert f"must have the digest {compute_digest(pack_common())}, but it has {compute_digest(other)};" in message
+    assert (result.outcomes["berlin/web"], result.changed_branches) == ("published", set())
+    text = (world.config / "berlin.yaml").read_text()
+    world.write({"berlin.yaml": text.replace("namespace: shop", "namespace: shop, values: {a: 1}")})
+    calls = len(helm.calls())
+    assert world.sync().outcomes["berlin/web"] == "published"
+    assert len(helm.calls()) == calls + 1
+    assert "other" not in helm.inputs()["files"]["chart/charts/common/Chart.yaml"]
+    shutil.rmtree(world.folder / "cache")
+    world.write({"berlin.yaml": text.replace("namespace: shop", "namespace: shop, values: {a: 2}")})
+    for _ in range(2):
+        result = world.sync()
+        assert (result.outcomes["berlin/web"], result.changed_branches) == ("DigestMismatch", set())
+        world.now += 600
 
 
 def test_set_uses_a_chart_for_all_clusters(world: World, server: ArtifactServer, helm: FakeHelm) -> None:

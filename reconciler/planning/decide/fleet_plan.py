@@ -25,6 +25,7 @@ from reconciler.controllers.results import ControllerResult
 from reconciler.krm.findings import Finding
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
+from reconciler.planning.decide.locked_charts import find_changed_charts
 from reconciler.planning.decide.package_decision import list_settling_findings
 from reconciler.planning.decide.renamed_releases import find_renamed_releases
 from reconciler.planning.decide.repeated_definitions import find_repeated_definitions
@@ -94,7 +95,12 @@ class TargetPlan:
             for outcome in self.outcomes
             for finding in (*_list_outcome_findings(outcome), *list_settling_findings(outcome.variant))
         )
-        return (*findings, *find_repeated_definitions(self.outcomes), *find_renamed_releases(self.outcomes))
+        return (
+            *findings,
+            *find_repeated_definitions(self.outcomes),
+            *find_renamed_releases(self.outcomes),
+            *find_changed_charts(self.outcomes),
+        )
 
     @cached_property
     def outcome_counts(self) -> tuple[int, int, int]:

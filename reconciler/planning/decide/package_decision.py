@@ -39,6 +39,7 @@ from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.packages.functions.registry import is_function_trace_key
 from reconciler.packages.source_codes import SourceCodes
+from reconciler.planning.decide.locked_charts import lock_required_charts
 from reconciler.planning.decide.repeated_definitions import list_definitions
 from reconciler.planning.model.cluster_overrides import ROLLOUT_DEPENDENCY
 from reconciler.planning.model.codes import PlanningCodes
@@ -187,7 +188,8 @@ def decide_package(
     """Return the outcome of one package. The package is rendered only if a dependency or a branch has changed."""
     try:
         with isolation_boundary(f"package {inputs.variant.target}"):
-            return _decide(_keep_recorded_commit(inputs), reader, contents, render)
+            inputs = _keep_recorded_commit(inputs)
+            return _decide(inputs, reader, contents, render)
     except ScopeFailedError as error:
         return block_unexpected_failure(inputs, _add_package_scope(error.failure, inputs))
     except PackageMalformedError as error:
@@ -277,13 +279,21 @@ def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents:
 
 
 def _keep_recorded_commit(inputs: DecisionInput) -> DecisionInput:
-    """Keep the recorded upstream commits if only the commits have changed, and not the refs or the content."""
-    upstream, record = inputs.variant.upstream, inputs.record
+    """Keep the recorded upstream commits if only the commits have changed, and not the refs or the content.
+
+    The digests of required charts are kept too.
+    """
+    record = inputs.record
     known = record.outcome.get("upstream", {}) if record else {}
-    if upstream is None:
+    if (upstream := inputs.variant.upstream) is None:
         return inputs
-    kept = _keep_source_commits(upstream, known) if upstream.sources else _keep_commit(upstream, known)
-    return inputs if kept is upstream else replace(inputs, variant=replace(inputs.variant, source=kept))
+    locked = lock_required_charts(upstream, known)
+    kept = _keep_source_commits(locked, known) if upstream.sources else _keep_commit(locked, known)
+    if kept is upstream:
+        return inputs
+    dependencies = {**inputs.variant.dependencies, "upstream": locked.fingerprint}
+    changed = {"source": kept} if locked is upstream else {"source": kept, "dependencies": dependencies}
+    return replace(inputs, variant=replace(inputs.variant, **changed))
 
 
 def _keep_source_commits(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:

@@ -13,6 +13,7 @@ from reconciler.krm.objects import Condition, ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.planning.decide.drafts import DraftTexts, list_closed_draft_heads, plan_draft_branches
 from reconciler.planning.decide.fleet_plan import TargetPlan
+from reconciler.planning.decide.locked_charts import serialize_required_charts
 from reconciler.planning.decide.package_decision import (
     READY_CONDITION,
     VALID_CONDITION,
@@ -368,7 +369,7 @@ def _serialize_source(variant: Variant) -> dict[str, Any]:
 
 def _serialize_upstream(source: PackageSource) -> dict[str, Any]:
     upstream = source.upstream
-    data = {**upstream.as_data(), "seconds": upstream.committer_seconds}
+    data = {**upstream.as_data(), "seconds": upstream.committer_seconds, **serialize_required_charts(upstream)}
     # Charts and artifacts can disappear, so that their kind is unknown later. The tree of a source without resources
     # contains only its values files, so that it does not describe the artifact.
     return {**data, "kind": upstream.kind} if upstream.artifacts and source.has_resources else data

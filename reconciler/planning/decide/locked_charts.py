@@ -1,0 +1,78 @@
+"""Locks of the charts that a chart requires: a version must not get other content.
+
+The file `Chart.lock` contains versions without digests. The state contains the digest that a package uses for each
+version. Charts of overlays and functions are not locked: their new content is a draft, as for an upstream.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from reconciler.controllers.results import UpstreamPackage, Variant
+from reconciler.krm.findings import Finding, SourceLocation
+from reconciler.lazy_dataclasses import replace
+from reconciler.packages.artifacts import ChartDependencySource
+from reconciler.packages.source_codes import SourceCodes
+from reconciler.planning.model.outcomes import PackageOutcome
+
+_Digests = Mapping[tuple[str, str, str], str]
+
+
+def serialize_required_charts(upstream: UpstreamPackage) -> dict[str, Any]:
+    """Return the field of the recorded upstream with the charts that a chart requires. Return {} if there are none."""
+    charts = upstream.chart_dependencies if upstream.chart else ()
+    fields = [{**chart.as_data(), "repo": chart.repository.url} for chart in charts]
+    return {"dependencies": fields} if fields else {}
+
+
+def lock_required_charts(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
+    """Return the upstream with the recorded digests of required charts. Return the same object if nothing changes.
+
+    Args:
+        known: The recorded upstream of the package, or {}.
+    """
+    by_name = {entry["name"]: entry for entry in known.get("sources", ())}
+    sources = tuple(
+        replace(source, upstream=_lock(source.upstream, by_name.get(source.name, {}))) for source in upstream.sources
+    )
+    locked = replace(upstream, sources=sources) if sources else _lock(upstream, known)
+    return locked if locked != upstream else upstream
+
+
+def find_changed_charts(outcomes: Iterable[PackageOutcome]) -> Iterator[Finding]:
+    """Yield an error for each required chart whose version has other content than the content that a package uses."""
+    for outcome in outcomes:
+        variant = outcome.variant
+        packages = variant.upstream.packages if variant.upstream else ()
+        charts = (chart for package in packages for chart in package.chart_dependencies if chart.other_digest)
+        yield from dict.fromkeys(_create_finding(variant, chart) for chart in charts)
+
+
+def _lock(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
+    digests = {
+        (entry["name"], entry["version"], entry["repo"]): entry["digest"] for entry in known.get("dependencies", ())
+    }
+    if not digests:
+        return upstream
+    return replace(
+        upstream, chart_dependencies=tuple(_lock_chart(chart, digests) for chart in upstream.chart_dependencies)
+    )
+
+
+def _lock_chart(chart: ChartDependencySource, digests: _Digests) -> ChartDependencySource:
+    version = chart.version
+    digest = digests.get((chart.name, version.version, chart.repository.url), version.digest)
+    if digest == version.digest:
+        return chart
+    return replace(chart, version=replace(version, digest=digest), other_digest=version.digest)
+
+
+def _create_finding(variant: Variant, chart: ChartDependencySource) -> Finding:
+    version, owner, package = chart.version, str(variant.owner.key), str(variant.target)
+    message = (
+        f"{package}: version {version.version} of the required chart {chart.name} at {chart.repository.url} must have"
+        f" the digest {version.digest}, but it has {chart.other_digest}; the package keeps its content (next step:"
+        " require another version, or copy the chart into the folder charts)"
+    )
+    return SourceCodes.DIGEST_MISMATCH.finding(message, SourceLocation(object=owner, package=package, owner=owner))
