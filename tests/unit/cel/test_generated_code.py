@@ -177,7 +177,7 @@ FORMS = (
         "§[§]",
         "§[?§]",
     ),
-    *("[§, §, [§]]", "{'k': §, §: §}", "§ in [§, §, §]", "cel.bind(v, § + §, [v, v])", "(§)['a']", "(§).a + §"),
+    *("[§, §, [§]]", "{'k': §, §: §}", "§ in [§, §]", "cel.bind(v, § + §, [v, v])", "(§)['a']", "(§).a + §"),
     *(f"{name}(§)" for name in ("size", "string", "int", "uint", "double", "bool", "bytes", "dyn", "type", "duration")),
     *(f"(§).{name}(§)" for name in ("contains", "startsWith", "endsWith", "indexOf", "split", "charAt", "orValue")),
     *("(§).substring(§, §)", "(§).replace(§, §)", "(§).size() + §", "(§).trim() + (§).upperAscii()", "(§).hasValue()"),
@@ -209,9 +209,10 @@ def _fill_forms(draw: st.DrawFn) -> FilledForm:
         form = form.replace("§", f"({draw(st.sampled_from(FORMS))})", 1)
     with_literals = with_variables = form
     bindings = {}
+    has_only_literals = draw(st.booleans())
     for index in range(form.count("§")):
         name = f"x{index}"
-        if draw(st.booleans()):
+        if has_only_literals or draw(st.booleans()):
             literal = draw(st.sampled_from(sorted(LITERALS)))
             bindings[name] = LITERALS[literal]
         else:
