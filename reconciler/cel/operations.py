@@ -27,6 +27,9 @@ MAX_EXACT_INT: Final = 2**53
 _FOLDED_TYPES: Final = frozenset({type(None), bool, int, Uint, float, str, bytes, CelType, Timestamp, Duration})
 """The types of results that several evaluations can share."""
 
+_NO_BUDGET: Final = ExpressionLimits(steps=0, bytes=0)
+"""The limits of a folded operation. An operation that needs steps or bytes fails, and is not folded."""
+
 _ORDER_OPERATORS: Final = frozenset({"<", "<=", ">", ">="})
 _COMPARISONS: Final = frozenset({"==", "!=", "in", *_ORDER_OPERATORS})
 
@@ -38,15 +41,11 @@ def _fold(writer: CodeWriter, apply: Callable[[ExpressionBudget], Any], operands
     """
     if not all(operand.is_constant for operand in operands):
         return None
-    budget = ExpressionBudget(ExpressionLimits())
-    unused = budget.steps, budget.bytes
     try:
-        result = apply(budget)
+        result = apply(ExpressionBudget(_NO_BUDGET))
     except EvaluationError:
         return None
-    if (budget.steps, budget.bytes) != unused or type(result) not in _FOLDED_TYPES:
-        return None
-    return writer.add_constant(result)
+    return writer.add_constant(result) if type(result) in _FOLDED_TYPES else None
 
 
 def write_unary(writer: CodeWriter, operator: str, count: int, operand: Operand, offset: int) -> Operand:
