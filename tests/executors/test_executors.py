@@ -59,7 +59,7 @@ def scheduler() -> Iterator[str]:
         yield cluster.scheduler_address
 
 
-@pytest.fixture(params=["processes", "dask"])
+@pytest.fixture(params=["processes", pytest.param("dask", marks=pytest.mark.slow)])
 def make(request: pytest.FixtureRequest) -> Make:
     if request.param == "processes":
         return build_process_executor

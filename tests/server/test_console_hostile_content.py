@@ -135,6 +135,7 @@ def crawl(tab: Tab, served: ServedConsole, paths: list[str]) -> dict[str, list[s
     return problems
 
 
+@pytest.mark.slow
 def test_no_page_runs_a_script_or_sends_an_unexpected_request(tab: Tab, served: ServedConsole) -> None:
     pages = crawl(tab, served, ["/", f"/search?q={SHORT}", f"/changes?q={SHORT}&target={SHORT}"])
     opened = {"/events", *(urlsplit(path).path for path in pages)}

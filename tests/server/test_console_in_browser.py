@@ -84,9 +84,9 @@ def test_every_page_is_accessible_and_logs_no_error(tab: Tab, served: ServedCons
 @pytest.mark.parametrize(
     ("width", "height"),
     [
-        pytest.param(320, 256, id="zoom-of-400-percent"),
+        pytest.param(320, 256, id="zoom-of-400-percent", marks=pytest.mark.slow),
         pytest.param(360, 740, id="phone"),
-        pytest.param(1280, 900, id="desktop"),
+        pytest.param(1280, 900, id="desktop", marks=pytest.mark.slow),
     ],
 )
 def test_no_page_is_wider_than_the_window(tab: Tab, served: ServedConsole, width: int, height: int) -> None:

@@ -38,8 +38,8 @@ STAGES = {"canary": "south", "production": "north"}
 CREATE = {"updated": create_updated_world, "conflicting": create_conflicting_world}
 WINDOWS = [
     pytest.param(1280, True, id="desktop"),
-    pytest.param(360, True, id="phone"),
-    pytest.param(1280, False, id="without-scripts"),
+    pytest.param(360, True, id="phone", marks=pytest.mark.slow),
+    pytest.param(1280, False, id="without-scripts", marks=pytest.mark.slow),
 ]
 
 
