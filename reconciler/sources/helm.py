@@ -10,7 +10,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.krm.findings import Finding, select_errors
 from reconciler.krm.json_text import compute_hash
 from reconciler.lazy_dataclasses import asdict, dataclass
-from reconciler.packages.charts.dependencies import find_missing_dependencies
+from reconciler.packages.charts.dependencies import add_local_charts, find_missing_dependencies
 from reconciler.packages.charts.determinism import TrialRenders, render_deterministically
 from reconciler.packages.charts.documents import split_output
 from reconciler.packages.charts.helm_errors import convert_helm_error
@@ -146,7 +146,7 @@ def _prepare_chart(job: _Job, limits: SourceLimits) -> FileTree:
     if finding := check_chart_manifest(job.manifest, job.request.kube_version):
         raise RenderFailedError((finding,))
     try:
-        chart = unpack_subcharts(job.chart, limits)
+        chart = add_local_charts(unpack_subcharts(job.chart, limits), job.manifest)
     except SourceError as error:
         finding = SourceCodes.by_name[error.code].finding(f"{job.label}: {error.message}")
         raise RenderFailedError((finding,)) from error

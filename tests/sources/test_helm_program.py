@@ -116,6 +116,25 @@ def test_only_rendered_resources_are_files(tmp_path: Path) -> None:
     assert (list_errors(source), sorted(source.files)) == ([], ["configmap-a.yaml"])
 
 
+def test_local_dependency_is_rendered(tmp_path: Path) -> None:
+    """Helm requires the subchart in the folder `charts`, and the dependency names another folder of the chart."""
+    dependency = b"dependencies: [{name: db, version: 1.x, repository: 'file://parts/db'}]\n"
+    chart = build_chart({})
+    chart = chart.with_files(
+        {
+            "Chart.yaml": chart["Chart.yaml"].data + dependency,
+            "parts/db/Chart.yaml": b"apiVersion: v2\nname: db\nversion: 1.4.0\n",
+            "parts/db/templates/a.yaml": format_config_map("db", "{{ .Values.size }}").encode(),
+            "parts/db/values.yaml": b"size: small\n",
+        }
+    )
+
+    source = render(tmp_path, chart)
+
+    assert list_errors(source) == []
+    assert b"key: small" in source.files["configmap-db.yaml"].data
+
+
 REFERENCES = (
     "vault:secret/data/db#password", "vault+kvv2:///secret/db#password", "ref+awsssm://db/password", "<path:db#password>"
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,9 +11,9 @@ from reconciler.api.base import read_model
 from reconciler.api.helm import ChartDependency, ChartLock, ChartManifest
 from reconciler.api.messages import MessageTemplates
 from reconciler.api.porch.manifest import PORCH_API_VERSION
-from reconciler.catalog.files import FileTree
+from reconciler.catalog.files import File, FileTree
 from reconciler.krm.findings import Finding
-from reconciler.krm.version_ranges import is_exact_version
+from reconciler.krm.version_ranges import is_exact_version, parse_range, parse_version
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.charts.metadata import format_chart, read_chart_manifest
 from reconciler.packages.parsing import ParseFailure, parse_cached
@@ -20,6 +21,7 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.packages.source_kinds import CHART_FILE
 
 _SUBCHART = re.compile(rf"charts/[^/._][^/]*/{re.escape(CHART_FILE)}")
+_LOCAL = "file://"
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]+")
 
 
@@ -65,8 +67,33 @@ class RequiredChart:
         return f"{{apiVersion: {PORCH_API_VERSION}, kind: Repository, metadata: {metadata}, spec: {spec}}}"
 
 
+def add_local_charts(chart: FileTree, manifest: ChartManifest) -> FileTree:
+    """Return a chart with copies of the subcharts that are in its other folders (`file://`) in its folder `charts`.
+
+    A folder outside of the chart, or with another name or version, is not copied.
+    """
+    present = _read_subchart_names(chart)
+    copies: dict[str, File] = {}
+    for dependency in _read_dependencies(chart, manifest):
+        folder = posixpath.normpath(dependency.repository.removeprefix(_LOCAL))
+        is_local = dependency.repository.startswith(_LOCAL) and not folder.startswith((".", "/"))
+        subchart = chart.subtree(folder) if is_local and dependency.name not in present else FileTree()
+        if _is_required_chart(subchart, dependency):
+            copies |= {f"charts/{dependency.name}/{path}": file for path, file in subchart.items()}
+    return chart.with_files(copies) if copies else chart
+
+
+def _is_required_chart(chart: FileTree, dependency: ChartDependency) -> bool:
+    manifest = read_chart_manifest(chart)
+    if isinstance(manifest, Finding) or manifest.name != dependency.name:
+        return False
+    required, version = parse_range(dependency.version), parse_version(manifest.version)
+    return required is not None and version is not None and required.matches(version)
+
+
 def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple[RequiredChart, ...] | Finding:
     """Return the required subcharts that the chart does not contain. If a version is not fixed, return the finding."""
+    chart = add_local_charts(chart, manifest)
     label, locked = format_chart(manifest), _read_locked_versions(chart)
     missing: list[RequiredChart] = []
     for dependency, lock_key in _list_missing(chart, manifest):

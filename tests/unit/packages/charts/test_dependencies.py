@@ -14,6 +14,7 @@ from reconciler.packages.charts.metadata import read_chart_manifest
 
 URL = "https://example.com/charts"
 DB = "dependencies: [{name: db, version: %s, repository: %s}]\n"
+LOCAL = {"parts/db/Chart.yaml": "name: db\nversion: 1.4.0\n", "parts/other/Chart.yaml": "name: other\nversion: 1.4.0\n"}
 
 
 def find_missing(files: Mapping[str, str]) -> tuple[RequiredChart, ...] | Finding:
@@ -39,6 +40,8 @@ def find_missing(files: Mapping[str, str]) -> tuple[RequiredChart, ...] | Findin
         pytest.param(
             {"Chart.yaml": DB % ("^1.2", URL), "charts/x/Chart.yaml": "name: db\nversion: 0.1.0\n"}, [], id="present"
         ),
+        pytest.param({"Chart.yaml": DB % ("1.x", "file://parts/db"), **LOCAL}, [], id="local"),
+        pytest.param({"Chart.yaml": DB % ("1.x", "file://./parts/../parts/db"), **LOCAL}, [], id="local-path"),
         pytest.param(
             {"Chart.yaml": DB % ("1.2.3", URL), "charts/db/templates/Chart.yaml": "name: db\n"}, ["1.2.3"], id="nested"
         ),
@@ -117,3 +120,19 @@ def test_repository_finding(repository: str, text: str) -> None:
         "chart web 1.0.0 requires the chart my_DB 1.2.3, which is not in its folder charts"
     )
     assert text in finding.message
+
+
+@pytest.mark.parametrize(
+    ("version", "repository"),
+    [
+        pytest.param("1.4.0", "file://../parts/db", id="outside-of-the-chart"),
+        pytest.param("1.4.0", "file:///parts/db", id="absolute"),
+        pytest.param("1.4.0", "file://.", id="the-chart-itself"),
+        pytest.param("1.4.0", "file://parts/other", id="another-name"),
+        pytest.param("2.0.0", "file://parts/db", id="another-version"),
+        pytest.param("1.4.0", "parts/db", id="no-file-url"),
+    ],
+)
+def test_folders_that_are_no_local_charts(version: str, repository: str) -> None:
+    missing = find_missing({"Chart.yaml": DB % (version, repository), **LOCAL})
+    assert missing == (RequiredChart("db", version, repository, "charts/db", "chart web 1.0.0"),)
