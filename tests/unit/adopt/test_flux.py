@@ -228,6 +228,8 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
          "spec.path", "contains Flux objects and other resources"),
         ([kustomization("./apps/web", postBuild={"substitute": {"a": "b"}})],
          {"apps/web/app.yaml": MANIFEST.replace(b"web", b'"${a}"')}, "spec.postBuild", "variables that Flux replaces"),
+        ([kustomization("./apps/web", postBuild={"substituteFrom": [{"kind": "Secret", "name": "x"}]})],
+         {"apps/web/app.yaml": MANIFEST.replace(b"web", b'"${a}"')}, "spec.postBuild", "variables that Flux replaces"),
         ([kustomization("./", "root")], {}, "spec.url", "must be in a folder"),
         ([kustomization("./x", sourceRef={"kind": "GitRepository", "name": "x"})], {}, "spec.sourceRef",
          "GitRepository x is not in the source"),
