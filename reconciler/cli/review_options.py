@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from reconciler import credential_files
 from reconciler.bootstrap import options
 from reconciler.bootstrap import services as bootstrap_services
 from reconciler.cli.errors import report_errors
@@ -35,15 +36,20 @@ from reconciler.output.explain import model as explain_model
 from reconciler.output.review import action_results
 from reconciler.reconcile.remotes import targets as remotes_targets
 from reconciler.review import actions, drafts
+from reconciler.server import api_client, health_client, remote_review
 
 if TYPE_CHECKING:
-    from reconciler.settings import Settings
+    from collections.abc import Sequence
 
-if TYPE_CHECKING:
     from reconciler.inspect.package_history import PastReader
+    from reconciler.output.review.action_results import ReviewActionResult
+    from reconciler.output.review.models import ReviewVerb
     from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
     from reconciler.reconcile.review_actions import PersonSource, ReviewAction
     from reconciler.review.drafts import DraftReview
+    from reconciler.server.api_client import ApiClient
+    from reconciler.server.remote_review import RemoteReview, RemoteVerb
+    from reconciler.settings import Settings
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -214,13 +220,95 @@ class DraftSelection:
             raise click.UsageError("select drafts in exactly one way: CLUSTER[/PACKAGE]..., --selector or --all")
         return remotes_targets.ReviewSelection(self.targets, self.selector or "", self.removals)
 
+    def build_remote_review(self, verb: RemoteVerb, reason: str = "", **more: bool) -> RemoteReview:
+        """Return the action for a service. A wrong selection is a usage error."""
+        self.build_review_selection()
+        references = frozenset((reference.cluster, reference.package) for reference in self.targets)
+        return remote_review.RemoteReview(
+            verb, references, self.selector or "", reason, includes_removals=self.removals, **more
+        )
+
 
 def run_review_action(setup: CommandSetup, selection: DraftSelection, action: ReviewAction) -> int:
     """Run a review action, and print the results. Return exit status 1 if the action failed for a draft, or 0."""
     review_selection = selection.build_review_selection()
     with open_review(setup, should_sign=True) as review:
         results = actions.apply_review_action(review, review_selection, action)
-        result = action_results.build_review_result(results, action.verb, review.config_id, action.person)
+    return _print_results(results, selection, action.verb, review.config_id, action.person)
+
+
+def add_server_options(command: Command) -> Command:
+    """Add the options for an action through the API of a running service."""
+    server = click.option(
+        "--server", metavar="URL",
+        help="Let the daemon with this URL apply the action, for example https://reconciler.example.com. It needs no"
+        " access to the repositories.",
+    )  # fmt: skip
+    token_file = click.option(
+        "--token-file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+        help="The file with an access token for --server. The owner of the token is the author of the action.",
+    )  # fmt: skip
+    return server(token_file(command))
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """The service that applies an action. `url` is None if the command itself applies the action."""
+
+    url: str | None
+    token_file: Path | None
+
+    def check(self, setup: CommandSetup, author: tuple[str, str] | None) -> bool:
+        """Return whether a service applies the action. Options that have no effect then are a usage error."""
+        if self.url is None:
+            if self.token_file:
+                raise click.UsageError("--token-file requires --server")
+            return False
+        if author or any((setup.config, setup.settings_file, setup.fleet, setup.cache)):
+            raise click.UsageError("--server cannot be used with --author, --config, --settings, --fleet or --cache")
+        return True
+
+    def create_client(self) -> ApiClient:
+        """Return the client with the token.
+
+        Raises:
+            CannotRunError: The URL or the file cannot be used.
+        """
+        try:
+            token = credential_files.read_secrets(self.token_file)[0].decode() if self.token_file else ""
+            return api_client.ApiClient(self.url or "", token)
+        except credential_files.SecretFileError as error:
+            raise CannotRunError(str(error)) from None
+        except ValueError as error:
+            raise CannotRunError(f"--server: {error}") from None
+
+
+def run_remote_action(server: ServerOptions, selection: DraftSelection, review: RemoteReview) -> int:
+    """Let a service apply a review action, and print the results. Return exit status 1 if it failed for a draft, or 0.
+
+    Raises:
+        CannotRunError: The service has refused the request, or does not respond.
+    """
+    client = server.create_client()
+    try:
+        results = remote_review.apply_remote_action(client, review)
+    except (health_client.NoResponseError, api_client.ApiRefusedError) as error:
+        raise CannotRunError(str(error)) from None
+    except LookupError as error:
+        raise CannotRunError(f"{client.url}: the service must return the field {error}; update the command") from None
+    except ValueError as error:
+        raise CannotRunError(f"--server: {error}") from None
+    return _print_results(results, selection, review.verb, "", None)
+
+
+def _print_results(
+    results: Sequence[ReviewActionResult],
+    selection: DraftSelection,
+    verb: ReviewVerb,
+    config: str,
+    person: tuple[str, str] | None,
+) -> int:
+    result = action_results.build_review_result(results, verb, config, person)
     click.echo(result.to_json() if selection.output == "json" else action_results.format_review_text(result))
     return SUCCESS if all(result.is_successful for result in results) else ERROR_FINDING
 

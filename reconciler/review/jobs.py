@@ -16,6 +16,7 @@ from reconciler.git.errors import GitError
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.commit_messages import ConsoleRequest
+from reconciler.output.review.action_results import APPROVAL_RECORDED
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import ReviewSelection
@@ -372,8 +373,10 @@ def _create_action(job: ReviewJob) -> ReviewAction:
 
 def _apply_result(item: JobItem, result: ReviewActionResult) -> JobItem:
     match result.outcome:
-        case "done" | "recorded":
+        case "done":
             return replace(item, state="done", message=result.message, commit=result.commit)
+        case "recorded":
+            return replace(item, state="done", code=APPROVAL_RECORDED, message=result.message)
         case "refused":
             return _skip(item, result.reasons[0])
         case "unchanged":

@@ -20,7 +20,8 @@ class JobItem:
 
     Attributes:
         drafts: The drafts as the person confirmed them.
-        code: The reason why the drafts were skipped, such as `DraftMoved`. "" if they were not skipped.
+        code: The reason why the drafts were skipped, such as `DraftMoved`, or `ApprovalRecorded` if more people must
+            approve the drafts. "" for other results.
         commit: The commit that was published or proposed.
     """
 

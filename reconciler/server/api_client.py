@@ -17,7 +17,15 @@ _MAX_BYTES = 64 << 20
 
 
 class ApiRefusedError(Exception):
-    """The service has refused a request. The message contains the URL, the reason and the next step."""
+    """The service has refused a request. The message contains the URL, the reason and the next step.
+
+    Attributes:
+        problem: The problem (RFC 9457) in the response.
+    """
+
+    def __init__(self, message: str, problem: Mapping[str, Any]) -> None:
+        super().__init__(message)
+        self.problem = problem
 
 
 @dataclass(frozen=True)
@@ -48,15 +56,30 @@ class ApiClient:
             NoResponseError: There is no valid response.
             ApiRefusedError: The service has refused the request.
         """
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        response, text = send_request(self.url, API_PREFIX + path, _MAX_BYTES, headers=headers)
+        return self._send(path, None, {})
+
+    def post(self, path: str, body: object) -> Mapping[str, Any]:
+        """Send an action to a path below `/api/v1`, and return the result.
+
+        Raises:
+            ValueError: The URL is not valid.
+            NoResponseError: There is no valid response.
+            ApiRefusedError: The service has refused the request.
+        """
+        return self._send(path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+
+    def _send(self, path: str, body: bytes | None, headers: Mapping[str, str]) -> Mapping[str, Any]:
+        authorization = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        response, text = send_request(
+            self.url, API_PREFIX + path, _MAX_BYTES, headers={**headers, **authorization}, body=body
+        )
         try:
             data = json.loads(text)
         except ValueError:
             data = None
         if not isinstance(data, dict):
             raise NoResponseError(f"{self.url}: the service must respond with JSON (status {response.status})")
-        if response.status != HTTPStatus.OK:
+        if response.status not in (HTTPStatus.OK, HTTPStatus.ACCEPTED):
             parts = [to_one_line(str(data[name])) for name in ("detail", "nextStep") if data.get(name)]
-            raise ApiRefusedError(f"{self.url}: {'. '.join(parts) or 'refused'} (status {response.status})")
+            raise ApiRefusedError(f"{self.url}: {'. '.join(parts) or 'refused'} (status {response.status})", data)
         return data

@@ -101,9 +101,18 @@ def request_details(url: str) -> dict[str, Any]:
 
 
 def send_request(
-    url: str, path: str, max_bytes: int, *, should_verify: bool = True, headers: Mapping[str, str] | None = None
+    url: str,
+    path: str,
+    max_bytes: int,
+    *,
+    should_verify: bool = True,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    """Send a GET request to a path of the service with this URL, and return the response with its body.
+    """Send a request to a path of the service with this URL, and return the response with its body.
+
+    Args:
+        body: The body of a POST request. If None, the request is a GET request.
 
     Raises:
         ValueError: The URL is not valid.
@@ -114,7 +123,8 @@ def send_request(
         raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
     connection = _connect(parts, should_verify=should_verify)
     try:
-        connection.request("GET", f"{parts.path.rstrip('/')}{path}", headers=headers or {})
+        method = "GET" if body is None else "POST"
+        connection.request(method, f"{parts.path.rstrip('/')}{path}", body, headers or {})
         response = connection.getresponse()
         return response, response.read(max_bytes)
     except (OSError, http.client.HTTPException) as error:

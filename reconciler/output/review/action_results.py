@@ -16,6 +16,8 @@ from reconciler.output.text import format_count, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage
 
 ActionOutcome = Literal["done", "recorded", "unchanged", "refused", "failed", "lost"]
+APPROVAL_RECORDED = "ApprovalRecorded"
+"""The code of a result of the console or the API with the outcome "recorded"."""
 _LABELS = {"propose": "proposed", "approve": "published", "reject": "rejected", "drop": "dropped"}
 _COMMIT_CHARACTERS = 12
 PersonIdentity = tuple[str, str]
