@@ -9,7 +9,7 @@ its modules can be imported lazily:
 Other modules then choose for each import:
 
     from reconciler.planning.decide import drafts               # imports `drafts` when `drafts.name` is read
-    from reconciler.planning.decide.drafts import DraftTexts    # imports `drafts` immediately
+    from reconciler.planning.decide.drafts import DraftTexts    # imports `drafts` now
 
 Type checkers and import contracts handle both forms in the same way.
 """

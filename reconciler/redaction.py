@@ -71,7 +71,9 @@ class SplitUrl:
 
     @property
     def redacted_rest(self) -> str:
-        """The text after the user information, for messages. It is masked if the last "@" may belong to a query."""
+        """The text after the user information, for messages. If the last "@" may belong to a query, this text is
+        masked.
+        """
         return MASK if _QUERY.search(self.user_information) else self.rest
 
 

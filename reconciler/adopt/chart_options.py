@@ -201,7 +201,7 @@ def _find_expression(values: Mapping[str, str | None], labels: Labels) -> str:
 
 
 def _format_choice(values: Mapping[str, str | None]) -> str:
-    """Return a CEL expression that returns the value of each cluster.
+    """Return a CEL expression for the values of all clusters.
 
     Return "" if a cluster has no value, or if there are too many values or values that CEL does not support.
     """

@@ -1,6 +1,6 @@
 """Options of plugins: their declarations in plugin definitions, and their values in presets, Plugins and overrides.
 
-Values of options can be secrets. Therefore, messages about the value of an option do not quote it.
+Option values can be secrets. Therefore, messages about an option value do not quote the value.
 """
 
 import math
@@ -49,7 +49,7 @@ def check_type(option_type: OptionType, value: Any) -> str:
         return ""
     if option_type == "secret":
         return f"must come from a secret, or be a string that contains {VAULT_PREFIX}, not {MASK}"
-    hint = ": put the value in quotes" if option_type == "string" and isinstance(value, bool | int | float) else ""
+    hint = "; put the value in quotes" if option_type == "string" and isinstance(value, bool | int | float) else ""
     return f"must be {_TYPE_NOUNS[option_type]}, not {quote_value(value)}{hint}"
 
 
@@ -227,7 +227,7 @@ class LiteralValue:
 
 @dataclass(frozen=True)
 class OptionExpression:
-    """An expression as the value of an option: a text with CEL placeholders, which is evaluated for each Plugin."""
+    """An option value in the form of a text with CEL placeholders. The text is evaluated for each Plugin."""
 
     text: str
 

@@ -20,7 +20,7 @@ _TEMPLATES = {
     "api_version": "apiVersion must be {allowed}, not {value}",
     "missing": "{path} must be set",
     "string_too_short": "{path} must be a string that is not empty",
-    "string_type": "{path} must be a string{found}: put the value in quotes",
+    "string_type": "{path} must be a string{found}; put the value in quotes",
     "bool_type": "{path} must be true or false{found}",
     "int_type": "{path} must be a whole number{found}",
     "greater_than_equal": "{path} must be at least {limit}{found}",

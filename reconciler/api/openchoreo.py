@@ -81,7 +81,7 @@ def is_template_text(value: object) -> bool:
 
 
 def list_duplicates(entries: object, name: str) -> Iterator[tuple[int, str]]:
-    """Yield the index and the value of each item whose field `name` has the same value as an earlier item."""
+    """Yield each item with the same `name` as an earlier item, with its index."""
     values = set()
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         value = entry.get(name) if isinstance(entry, Mapping) else None

@@ -45,12 +45,12 @@ _SETTINGS_WITHOUT_EFFECT = frozenset({
 
 
 class Console:
-    """The console of the service. It is the same object while the settings do not change.
+    """The console of the service. A reload with unchanged settings keeps this object.
 
     Args:
         config: The URL or path of the config.
         sign_ins: The sessions of people. It must be the same object after a reload of the settings.
-        previous: The console before a reload. Its index is shown until the next one is complete.
+        previous: The console before a reload. Its index is shown until the new index is complete.
 
     Raises:
         SettingsError: The settings of the console are not safe.

@@ -50,8 +50,8 @@ def build_functions(
     """Build the provider of functions: built-in functions, and the programs and containers that the settings list.
 
     Args:
-        get_helm: Function that returns the engine for charts. It is called if a pipeline renders charts.
-        programs: Functions that return the identity of a program that renders sources, by the key in traces.
+        get_helm: Returns the engine for charts. It is called only if a pipeline renders charts.
+        programs: Functions that return the identity of a rendering program, by the key of the program in traces.
     """
     options = settings.functions
     process_limits = ProcessLimits(options.timeout_seconds, options.memory_bytes, options.output_bytes)

@@ -121,8 +121,7 @@ def build_fleet_config(
 def list_fleet_objects(catalog: Catalog) -> tuple[object, ...]:
     """Return the objects that determine the fleet config. If they are identical, the fleet config is equal."""
     if catalog.unreadable or catalog.findings or catalog.duplicates:
-        # Return the catalog itself, so that no other catalog counts as identical, because its findings affect the
-        # result too.
+        # Return the catalog itself, because its findings affect the result too. Two catalogs are then never equal.
         return (catalog,)
     return tuple(config_object for kind in _FLEET_KINDS for config_object in catalog.objects_of_kind(*kind))
 

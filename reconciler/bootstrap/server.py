@@ -34,7 +34,7 @@ class ServiceServer:
     """The HTTP server with all its routes. A `with` block closes the server at its end.
 
     Args:
-        notify: Called for each accepted webhook, in a thread of the server.
+        notify: Handles an accepted webhook, in a thread of the server.
 
     Raises:
         SettingsError: systemd passes a socket that the server cannot use.
@@ -113,7 +113,7 @@ class ServiceServer:
         return self
 
     def __exit__(self, *_: object) -> None:
-        # Without a console, its streams of events end. Otherwise, the server would wait for them.
+        # Remove the console, which ends its event streams. Otherwise, the server would wait for these streams.
         self._console = None
         self._http_server.close()
 

@@ -78,7 +78,7 @@ def build_kustomize_engine(
     """Build the engine that builds overlays.
 
     Args:
-        find_helm: Function that returns the program helm. It is called if an overlay contains charts.
+        find_helm: Returns the program helm. It is called only if an overlay contains charts.
     """
     # Import the engine here, because most fleets have no overlays.
     from reconciler.packages.charts.package_files import OutputRules

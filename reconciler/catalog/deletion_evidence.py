@@ -29,7 +29,7 @@ class InconclusiveFile:
 def find_inconclusive_file(documents: Sequence[Document], missing: Collection[ObjectKey]) -> InconclusiveFile | None:
     """Return the reason why a file does not prove that the missing objects were deleted.
 
-    Return None if the file proves their deletion. This requires that:
+    Return None if the file proves their deletion. The file proves it if:
 
     - the file has at least one manifest,
     - each manifest has `apiVersion`, `kind` and `metadata.name`,

@@ -53,9 +53,9 @@ class FaultyObjectSearch(Generic[_T]):
         """Return the result of `work` on the catalog without the objects that cause an exception.
 
         Args:
-            work: Function that computes the result from a catalog. It may reuse results of earlier passes.
-            work_without_reuse: Function that computes the same result and reuses nothing. It is called after a failure
-                of `work`, because this failure may have left incomplete results.
+            work: Computes the result from a catalog. It may reuse results of earlier passes.
+            work_without_reuse: Computes the same result and reuses nothing. It is called after a failure of `work`,
+                which may have left incomplete results.
 
         Raises:
             ScopeFailedError: The function still fails, because the search did not find the faulty objects.

@@ -89,7 +89,7 @@ class ProvenanceStep:
 
 
 def compute_steps(before: Any, after: Any, policy: str, item: str) -> tuple[ProvenanceStep, ...]:
-    """Return the changes that one item of a policy made, from the resource before and after these changes."""
+    """Return the changes that one item of a policy made: the differences between `before` and `after`."""
     return tuple(
         ProvenanceStep(
             path, policy, item, get_operation(old, new), *redact_both_values(old, new, path, (before, after))

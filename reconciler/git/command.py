@@ -101,7 +101,7 @@ class GitCommand:
         If the remote refuses the credentials, they are read again, and git runs a second time.
 
         Args:
-            lock_descriptor: The file descriptor of a lock that the caller holds and that the git process inherits.
+            lock_descriptor: The file descriptor of a lock of the caller. The git process inherits the descriptor.
             accepted_exit_codes: Exit codes that are not errors.
 
         Raises:

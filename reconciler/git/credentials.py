@@ -1,7 +1,7 @@
 """The credential helper with which git reads user names and passwords for HTTP remotes.
 
-Git reads the credentials through a credential helper that is limited to the URL of the remote, from a file descriptor.
-No argument, URL or environment variable of a process contains credentials.
+The credential helper reads the credentials from a file descriptor, and is limited to the URL of the remote. No
+argument, URL or environment variable of a process contains credentials.
 """
 
 from __future__ import annotations

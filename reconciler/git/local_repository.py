@@ -23,10 +23,10 @@ _IDENTITY = re.compile(r"(?P<name>[^<>\n]*[^<>\s]) <(?P<mail>[^<>\s]+)>")
 
 
 def find_uncommitted_files(folder: Path, files: FileTree, options: GitOptions) -> tuple[str, ...]:
-    """Return the files of a folder whose current content is not in the last commit, so that Git cannot restore it.
+    """Return the files of a folder that differ from the last commit, so that Git cannot restore them.
 
-    Return an empty tuple if no work tree contains the folder. Git filters are not applied: if a filter changes the
-    content of a file on commit, the file counts as uncommitted.
+    Return an empty tuple if no work tree contains the folder. Git filters are not applied: the result contains each
+    file that a filter changes on commit.
 
     Raises:
         GitError: The repository cannot be read.

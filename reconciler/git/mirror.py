@@ -477,9 +477,9 @@ class Mirror:
         return self._import(commits, self._options.author)
 
     def write_root_commit(self) -> CommitId:
-        """Write the commit with which every created branch starts, and return its ID. The commit is always the same.
+        """Write the first commit of each created branch, and return its ID.
 
-        Its signature, and therefore its ID, depends on the signing key.
+        The content of the commit is always the same. Its signature, and therefore its ID, depends on the signing key.
         """
         if self._root is None:
             self._root = self._import([_ROOT], _ROOT_AUTHOR)[0]

@@ -87,7 +87,7 @@ def check_signature(mirror: Mirror, object_id: ObjectId, commit: CommitId, signe
 
 
 def _build_settings(signers: AllowedSigners) -> tuple[tuple[str, str], ...]:
-    # Without a folder of gpg, do not let git use the keys of the user.
+    # If the settings name no folder of gpg, git must not use the keys of the user.
     gpg = () if signers.gnupg_home else (("gpg.program", "false"),)
     return (("gpg.ssh.allowedSignersFile", str(Path(signers.file or "/dev/null").absolute())), *gpg)
 

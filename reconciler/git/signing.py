@@ -41,7 +41,7 @@ ShouldStop = Callable[[], bool]
 
 
 def never_stop() -> bool:
-    """Return False. Commands that a signal ends immediately need no other implementation of `ShouldStop`."""
+    """Return False: the default of `ShouldStop`, for commands that do not handle signals."""
     return False
 
 

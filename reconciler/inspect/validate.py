@@ -285,7 +285,7 @@ def _find_owner_sets(result: ControllerResult) -> Mapping[str, str]:
 
 
 class _RenderedChecker:
-    """Checks the rendered packages of each target against API schemas, immediately after the render.
+    """Checks the rendered packages of each target against API schemas. The check follows the render of the target.
 
     Attributes:
         checked: The packages that have violations or resources without a schema.

@@ -99,10 +99,10 @@ class ValueHistory:
 
 
 def find_change_point(old: int, new: int, is_new: Callable[[int], bool | None]) -> tuple[int, int]:
-    """Return the last version before a change, and the first version after the change.
+    """Return the last version before a change, and the first version after it.
 
-    Versions that cannot be compared can be between the two results. If there are several changes, the result describes
-    one of the changes.
+    There can be versions between the two that cannot be compared. If there are several changes, the result is about one
+    of them.
 
     Args:
         old: A version before the change. This version is not checked.

@@ -30,8 +30,8 @@ class Delivery:
     """Sends messages. A message whose attempts all failed is dropped.
 
     Args:
-        finish: Called after a message was sent, or dropped, with the data that the channel stores. The data is None if
-            the message was dropped.
+        finish: Records that a message was sent or dropped. The argument is the data that the channel stores, or None
+            for a dropped message.
         findings: Receives the findings about the settings of channels.
     """
 

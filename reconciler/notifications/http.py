@@ -41,7 +41,8 @@ class HostPolicy:
             )
 
     def resolve(self, host: str, port: int) -> str:
-        """Return an address of a host. The connection must use this address, because a name can change its address.
+        """Return an address of a host. The connection must use this address, because the next look-up can return
+        another address.
 
         Raises:
             ChannelError: The host is not allowed, has a private address, or is unknown.

@@ -1,6 +1,6 @@
-"""The ledger: a cache file with the conditions that hold, and the routes that have sent a message about them.
+"""The ledger: a cache file with the current conditions, and the routes that have sent a message about them.
 
-If the file is lost, each route sends the conditions that still hold once again, as one message.
+If the file is lost, each route sends one message that lists all current conditions again.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TrackedGroup:
         condition: The last observed condition of the group. Its items are in `items`.
         sent: The IDs of the items that each route has sent. A route without items in it has sent an earlier item.
         posted: The data that the channel of each route stored about the first message.
-        is_action: Whether the group reports actions, which happen once, instead of conditions, which hold and end.
+        is_action: Whether the group reports actions, which happen once, instead of conditions, which begin and end.
         only_routes: The routes that can send the group. None if the filters of the routes decide.
     """
 

@@ -1,4 +1,6 @@
-"""An observation of the fleet: the conditions that hold after one pass. `observe_pass` builds it."""
+"""An observation of the fleet: the conditions after one pass, such as open drafts. `observe_pass` builds the
+observation.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Observation:
-    """The conditions that hold after one pass.
+    """The conditions after one pass.
 
     Attributes:
         config: The ID of the config.

@@ -1,4 +1,4 @@
-"""Secrets of channels. A file is read for each message, so that a changed file has an effect immediately."""
+"""Secrets of channels. A file is read for each message, so that the next message uses a changed secret."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class TrackerOptions:
     """The settings of the tracker.
 
     Attributes:
-        gather_seconds: The time that a condition must hold before it is sent.
+        gather_seconds: The minimum age of a condition before it is sent.
         overdue_seconds: The time after which the review of a draft is overdue.
         link: The URL of the console, for messages. "" if there is no console.
     """
@@ -210,7 +210,7 @@ class Tracker:
         )  # fmt: skip
 
     def _find_new(self, route: Route, group: TrackedGroup) -> tuple[TrackedItem, ...]:
-        """Return the items of a group that hold, and that the route selects and has not sent."""
+        """Return the current items of a group that the route selects and has not sent yet."""
         sent = group.sent.get(route.id, set())
         if len(sent) >= len(group.items) or group.condition.event not in route.selected_events:
             return ()

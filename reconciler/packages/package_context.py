@@ -122,7 +122,7 @@ def _find_context(files: FileTree) -> _ContextDocument | Finding:
         return _create_finding(f'"{PACKAGE_CONTEXT_FILE}" not found')
     parsed = parse_cached(files[PACKAGE_CONTEXT_FILE].data)
     if isinstance(parsed, ParseFailure):
-        return _create_finding(f'"{PACKAGE_CONTEXT_FILE}" must be YAML: {parsed.message}', parsed.line)
+        return _create_finding(f'"{PACKAGE_CONTEXT_FILE}" cannot be parsed: {parsed.message}', parsed.line)
     for index, document in enumerate(parsed.documents):
         if is_package_context(document.data):
             return index, document, parsed

@@ -322,12 +322,12 @@ class _RenderRun:
         if match and match.identity:
             self.function_identities[format_function_trace_key(spec)] = match.identity
         if not isinstance(match, FunctionMatch):
-            message = f'the function "{spec.display_name}" of package "{path or "."}" is not available'
-            self._stop_render("unavailable", path, message + (f": {match.reason}" if match else ""), call)
+            self._stop_render("unavailable", path, match.reason if match else "the function is not available", call)
         context = FunctionContext(self._profile, match.version, path, self._budget, self._package.files, self._charts)
         try:
             self._budget.charge_steps(_CALL_STEPS + len(items))
-            with isolation_boundary(f'the function "{spec.display_name}" of package "{path or "."}"'):
+            package = f'package "{path}"' if path else "the root package"
+            with isolation_boundary(f'the function "{spec.display_name}" of {package}'):
                 output = match.function(items, config, context)
         except LimitError as error:
             output = create_failure(items, str(error))

@@ -19,7 +19,7 @@ from reconciler.lazy_dataclasses import dataclass
 
 # The maximal time to wait for the end of a killed process.
 _GRACE_SECONDS = 10.0
-# The interval at which a process without output is checked for its end. Output is read immediately.
+# The time between two checks whether a process without output has ended. Output is read without this delay.
 _POLL_SECONDS = 0.05
 _CHUNK_BYTES = 65_536
 _MAX_STDERR_BYTES = 16_384

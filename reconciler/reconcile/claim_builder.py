@@ -1,4 +1,4 @@
-"""Construction of the claims of each target: the requested packages, and the owners that can hold a deletion.
+"""Construction of the claims of each target: the requested packages, and the owners that can block a deletion.
 
 Decisions about claims belong to `planning/decide`.
 """
@@ -60,7 +60,7 @@ class ClaimBuilder:
         )  # fmt: skip
 
     def _select(self, target: Target, tenants: frozenset[str]) -> TargetClaims:
-        """Return the claims of a target in which only owners of some tenants and the platform team hold deletions."""
+        """Return the claims of a target in which only owners of some tenants and the platform team block deletions."""
         key = (target.key, tenants)
         if key not in self._selected:
             self._selected[key] = self._build_selected(target, tenants)
@@ -86,7 +86,7 @@ class ClaimBuilder:
 
 @dataclass(frozen=True)
 class _FleetClaims:
-    """The owners of the whole fleet that can hold a deletion.
+    """The owners of the whole fleet that can block a deletion.
 
     Attributes:
         tenants: The tenants whose owners are included. None means all tenants. The platform team is always included.

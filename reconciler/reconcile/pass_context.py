@@ -113,7 +113,7 @@ class PassContext:
     """The data, services and results of one pass, and the methods that plan targets.
 
     Attributes:
-        source_files: The files of all upstream trees that the pass read, and of the trees that new states refer to.
+        source_files: The files of the upstream trees that the pass has read or that new states contain.
         failures: Unexpected exceptions after which the planning of the target continued.
     """
 
@@ -234,8 +234,8 @@ class PassContext:
         cached = {target.key: plan for target in targets if (plan := self._find_cached_plan(target))}
         changed = [target for target in targets if target.key not in cached]
         if cached:
-            # Prefetch the branches of targets without a cached plan. They were not prefetched with the states, because
-            # the states of these targets were in the cache.
+            # Prefetch the branches of targets without a cached plan. The prefetch of the states did not include them,
+            # because the states of these targets were in the cache.
             prefetch_branches(changed, self._remotes, self._services.state_ref)
         prepared = [self._prepare(target) for target in changed]
         if self._renderer.cluster_overrides.rollouts:

@@ -165,8 +165,8 @@ def digest_proposal_refs(mirror: Mirror, branch: str, state_ref: str) -> str:
 def digest_heads(remotes: Remotes, services: InputServices, config_findings: Iterable[Finding]) -> str:
     """Return a digest of all inputs of a pass except the config: refs, functions, proposals and pull requests.
 
-    The digest contains the findings about the config commit, because they change when the head of the config branch has
-    no valid signature, although the config does not change.
+    The digest also contains the findings about the config commit: a new head without a valid signature changes them,
+    but not the config.
     """
     return compute_digest(
         [

@@ -314,8 +314,7 @@ class DryRunPublisher(_LocalPublisher):
 class FolderPublisher(_LocalPublisher):
     """Writes the drafts of each target as files to `OUT/<target>/`, and the status to `OUT/status/`.
 
-    Existing content of the folder is deleted immediately before the first file is written. A pass that fails earlier
-    deletes nothing.
+    Existing content of the folder is deleted when the first file is written. A pass that fails earlier deletes nothing.
     """
 
     def __init__(self, out: Path, status_files: StatusFiles) -> None:

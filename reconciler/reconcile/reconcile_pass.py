@@ -163,7 +163,7 @@ class PassReport:
 
     @property
     def is_final(self) -> bool:
-        """Whether another pass with the same refs would change nothing. A refused push counts as final."""
+        """Whether another pass with the same refs would change nothing. A refused push is not repeated."""
         return PassCodes.PUSH_FAILED.name not in self._codes and not isinstance(self.proposal_outcome, PushStale)
 
     @property

@@ -17,7 +17,7 @@ def require_approvals(
     """Return the effect of an approval, and the action with the other people who have approved the draft.
 
     Args:
-        decision: The effect if the approval is the last one.
+        decision: The effect of the last necessary approval.
         required: The number of people who must approve a draft.
     """
     if required == 1:

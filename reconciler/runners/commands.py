@@ -68,8 +68,8 @@ class CommandFunctions:
             return FunctionUnavailable(f"the command cannot be split into shell words: {error}")
         if not command or not self._is_allowed(command[0]):
             return FunctionUnavailable(
-                f'the setting `functions.exec` does not allow the program "{"".join(command[:1])}":'
-                " add its absolute path"
+                f'the program "{"".join(command[:1])}" is not allowed; add its absolute path to the setting'
+                " `functions.exec`"
             )
         if not (Path(command[0]).is_file() and os.access(command[0], os.X_OK)):
             return FunctionUnavailable(f"{command[0]} is not an executable file", ABSENT_FINGERPRINT)

@@ -182,11 +182,11 @@ class ContainerFunctions:
         reference = resolve_image_reference(spec, self._prefix)
         if reference is None:
             return FunctionUnavailable(
-                f'the tag "{spec.tag}" is a version range, which is not supported: set an exact tag'
+                f'the tag "{spec.tag}" is a version range, which is not supported; set an exact tag'
             )
         if not self.is_allowed(spec):
             return FunctionUnavailable(
-                f"the setting `functions.containers` does not allow the image {reference}: add it"
+                f"the image {reference} is not allowed; add it to the setting `functions.containers`"
             )
         container = _Container(reference, self._engine, self._limits, self._interrupted_calls)
         identity = f"{container.image_id()} {self._limits.memory_bytes} {self._limits.output_bytes}"

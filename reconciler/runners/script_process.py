@@ -43,8 +43,8 @@ def main() -> None:
 def _exit_with_parent(life_pipe: int) -> None:
     """Configure the kernel to end this process when the parent process ends, which closes its end of `life_pipe`.
 
-    A thread that waits for the pipe could not do this, because the interpreter holds the global interpreter lock during
-    a call. On systems that ignore the signal SIGIO by default, this process ends after its current call.
+    A thread that waits for the pipe could not end the process, because Starlark does not release the global interpreter
+    lock during a call. On systems that ignore the signal SIGIO by default, this process ends after its current call.
     """
     signal.signal(signal.SIGIO, signal.SIG_DFL)
     fcntl.fcntl(life_pipe, fcntl.F_SETOWN, os.getpid())

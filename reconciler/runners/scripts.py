@@ -76,7 +76,7 @@ class _ScriptWorker:
         return code
 
     def kill(self) -> None:
-        """Kill the process immediately, and close its pipes."""
+        """Kill the process, and close its pipes."""
         if os.getpid() != self.owner:
             return
         if self.process.poll() is None:

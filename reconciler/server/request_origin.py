@@ -38,8 +38,8 @@ class OriginRules:
     trusted_proxies: tuple[IpNetwork, ...] = ()
 
     def allows_host(self, host: str) -> bool:
-        """Return whether a header `Host` is allowed. This prevents DNS rebinding, because the host name of an attacker
-        is not allowed.
+        """Return whether a header `Host` is allowed. This check prevents DNS rebinding, because the host name of an
+        attacker is not allowed.
         """
         try:
             name = (urlsplit(f"//{host}").hostname or "").lower()

@@ -37,7 +37,7 @@ class FleetView:
     """The fleet after a completed pass. A pass is completed if it has read the config, even if remotes failed.
 
     Attributes:
-        number: The number of the pass in this process. It changes with each view.
+        number: The number of the pass in this process. Two views have different numbers.
         completed_at: The end of the pass, in seconds of the monotonic clock.
         config: The ID of the config, such as a commit ID.
         targets: The number of targets of this shard.

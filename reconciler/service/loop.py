@@ -142,7 +142,7 @@ class ServiceWork:
     Attributes:
         run_pass: Runs one pass. The argument contains the reasons of the wake-up. Returns False if the pass should be
             repeated soon. Raises GitError.
-        retry_now: Ends the back-off of all remotes.
+        retry_now: Ends the back-off of all remotes, so that the next pass fetches them.
         folders: The folders in which a change starts a pass.
         seconds_until_due: Returns the seconds until a pass is due although no ref has moved.
         debounce_seconds: The delay after a webhook, or after the end of a late fetch or push, so that one pass handles
@@ -225,8 +225,8 @@ def _run_passes(
             delay = max(min(delay, next_poll - clock()), 0.0)
         else:
             next_poll = clock() + delay
-        # After a failed pass, always wait for the whole delay, even if a pass is due, because this pass would fail
-        # again immediately.
+        # After a failed pass, always wait for the whole delay, even if a pass is due. Without the delay, this pass
+        # would probably fail for the same reason.
         reasons = wakeups.wait(delay if failures else min(delay, max(work.seconds_until_due(), 0.0)))
         if reasons <= {Wakeup.WEBHOOK, Wakeup.REMOTE}:
             reasons |= wakeups.wait_for_more(work.debounce_seconds)

@@ -111,7 +111,10 @@ class FailureTimes:
         self._since: dict[str, float] = {}
 
     def update(self, failing: Mapping[str, str]) -> tuple[Failure, ...]:
-        """Return the current failures. `failing` contains the error message by name. All other names are working."""
+        """Return the current failures. `failing` contains error messages by name, e.g. by the URL of a remote.
+
+        A name that is not in `failing` has no failure any more.
+        """
         now = self._clock()
         self._since = {name: self._since.get(name, now) for name in sorted(failing)}
         return tuple(Failure(since, failing[name], name) for name, since in self._since.items())

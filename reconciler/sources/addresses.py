@@ -13,7 +13,7 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import has_credentials, redact_url
 from reconciler.sources.errors import SourceError
 
-# The URLs of artifacts contain the name, and the API has the other host.
+# `docker.io` is the name in the URLs of artifacts. The API of Docker Hub is on the other host.
 DOCKER_HUB_NAME, DOCKER_HUB_HOST = "docker.io", "registry-1.docker.io"
 _PORTS = {"https": 443, "http": 80}
 # Services at these addresses return the credentials of the machine to each process. The last network contains the

@@ -62,7 +62,7 @@ class TlsFiles:
         return TlsFiles(self.authority, version=self.version) if self.authority else TlsFiles()
 
     def replaces(self, other: TlsFiles) -> bool:
-        """Return whether the other object has the same files with another content."""
+        """Return whether the two objects have the same file names, but other contents of the files."""
         return self != other and replace(self, version=other.version) == other
 
 
@@ -202,7 +202,7 @@ class HttpClient:
         body = request.body if url == request.url else b""
         if body:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
-        # The certificate of the client is a credential too.
+        # Do not send the certificate of the client to other hosts, because it is a credential too.
         tls = request.tls if has_same_origin(request.url, url) else request.tls.without_certificate()
         try:
             with (

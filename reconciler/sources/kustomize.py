@@ -63,7 +63,7 @@ class KustomizeEngine:
         """Create the engine.
 
         Args:
-            find_helm: Function that returns the program helm. It is called if an overlay contains charts.
+            find_helm: Returns the program helm. It is called only if an overlay contains charts.
         """
         self._options = options
         self._program = program

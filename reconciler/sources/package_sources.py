@@ -213,7 +213,7 @@ class PackageSources:
         charts: list[tuple[FileTree, ChartRequest]] = []
         overlays: list[tuple[FileTree, KustomizeRequest]] = []
         for upstream, files in sources:
-            # `render` reports the error again.
+            # Ignore the error here, because `render` reports it.
             with suppress(SourceFailedError):
                 shared = _list_values_sources(upstream, files)
                 for package, package_files in _list_packages(upstream, files, shared):

@@ -1,6 +1,6 @@
 """Stored lists of versions, which are requested again only after some time.
 
-While a repository cannot be reached, or has lost its versions, the last list counts. Its age has no limit.
+While a repository cannot be reached, or has lost its versions, the last list is used, even if it is old.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class VersionRecords:
         self._failures: RecordedFailures[SourceProblem] = RecordedFailures(backoff)
 
     def read(self, key: str, request: Callable[[Record], Record], *, is_permanent: bool = False) -> CurrentRecord:
-        """Return a record, and request it before if its time has come.
+        """Return a record. If its time has come, request it again first.
 
         Args:
             key: Identifies the record: the URL and the credentials of its repository.

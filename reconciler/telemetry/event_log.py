@@ -71,7 +71,7 @@ log = EventLog()
 
 
 def log_signing_failure(url: str, reason: str) -> None:
-    """Log that a commit or tag of a repository could not be signed, so that it was not pushed."""
+    """Log that a commit or tag was not pushed, because it could not be signed."""
     log.error("signing_failed", remote=url, message=reason)
 
 

@@ -1,6 +1,6 @@
 """Metrics of single targets, which the setting `metrics.per_target` turns on.
 
-All series come from one immutable snapshot, so that a target that is gone has no series any more.
+All series come from one immutable snapshot. A removed target therefore has no series.
 """
 
 from __future__ import annotations

@@ -61,12 +61,12 @@ def test_only_listed_commands_run(tmp_path: Path, pattern: str, written: str, *,
     [
         pytest.param(
             "touch pwned",
-            'the setting `functions.exec` does not allow the program "touch": add its absolute path',
+            'the program "touch" is not allowed; add its absolute path to the setting `functions.exec`',
             id="unlisted",
         ),
         pytest.param("'open", "the command cannot be split into shell words: No closing quotation", id="quotes"),
         pytest.param(
-            "''", 'the setting `functions.exec` does not allow the program "": add its absolute path', id="nothing"
+            "''", 'the program "" is not allowed; add its absolute path to the setting `functions.exec`', id="nothing"
         ),
         pytest.param("{}/none", "{}/none is not an executable file", id="not-there"),
         pytest.param("{}/plain", "{}/plain is not an executable file", id="not-executable"),

@@ -97,10 +97,10 @@ def test_program_that_is_not_allowed_does_not_run(program_world: ProgramWorld) -
     first = program_world.world.sync()
 
     assert first.codes == {"FunctionUnavailable"}
-    assert [
-        str(program_world.program) in finding.message and "`functions.exec` does not allow" in finding.message
+    assert all(
+        str(program_world.program) in finding.message and "to the setting `functions.exec`" in finding.message
         for finding in first.findings
-    ]
+    )
     assert "replicas: 2" in program_world.read_draft()
 
 

@@ -131,7 +131,7 @@ def _render_application(
     document: SourceDocument, generator: Mapping[str, Any], parameters: Parameters, context: GeneratorContext
 ) -> _Application:
     template: Any = get_mapping(document.spec, "template")
-    # A template of a generator overrides the template of the ApplicationSet. It is in the generator itself.
+    # A generator can contain its own template, which overrides the template of the ApplicationSet.
     for name, content in generator.items():
         override = content if name == "template" else get_mapping(content, "template")
         template = _override(template, override)

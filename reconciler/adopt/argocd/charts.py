@@ -70,7 +70,7 @@ def _read_values(helm: Mapping[str, Any]) -> Mapping[str, Any]:
     if isinstance(text, ParseFailure):
         raise ParameterError(f"helm.values cannot be parsed: {text.message}")
     data = text.documents[0].data if text.documents else None
-    # valuesObject replaces values in Argo CD.
+    # In Argo CD, the field `valuesObject` replaces the field `values`.
     base = get_mapping(helm, "valuesObject") or (data if isinstance(data, Mapping) else {})
     merged = merge_layers([ValuesLayer("values", "helm.values", dict(base)), *build_parameter_layers(_iterate(helm))])
     if merged.problems:

@@ -87,7 +87,7 @@ class ClusterObjects:
                 yield document.report((), f"{title} is in a folder with objects of Flux", suggestion)
 
     def list_verifications(self) -> Iterator[NotImported]:
-        """Yield an entry for each source in use whose signatures Flux verifies. Its keys are in a Secret."""
+        """Yield an entry for each used source with signatures that Flux verifies with keys from a Secret."""
         for key in sorted(self.used):
             document = self.sources.get(key)
             if document and document.spec.get("verify"):

@@ -72,13 +72,11 @@ def read_components(catalog: Catalog, kinds: Collection[str], cache: ComponentCa
     for name, objects in sorted(objects_by_name.items()):
         if len(objects) > 1:
             keys = format_list([str(manifest.key) for manifest in objects], " and ")
-            unusable[name] = f"the name is not unique: {keys} have this name"
+            unusable[name] = f"{keys} have the same name"
             rejected += (
                 (
                     manifest,
-                    ComponentCodes.COMPONENT_NAME_CONFLICT.finding(
-                        f"{manifest.key}: {unusable[name]}", manifest.location
-                    ),
+                    ComponentCodes.COMPONENT_NAME_CONFLICT.finding(unusable[name], manifest.location),
                 )
                 for manifest in objects
             )
@@ -306,7 +304,7 @@ def _resolve_binding(
     binding: EnvBinding, name: ComponentName, components: Components, environments: Environments
 ) -> ResolvedBinding | UnresolvedBinding:
     if name in components.unusable_reasons:
-        message = f"the component of {binding.key} is not usable: {components.unusable_reasons[name]}"
+        message = f"the component of {binding.key} is not usable, because {components.unusable_reasons[name]}"
         return UnresolvedBinding(
             binding.manifest,
             (ComponentCodes.ENV_BINDING_OWNER_UNRESOLVED.finding(message, binding.manifest.location_of(_OWNER)),),

@@ -130,8 +130,8 @@ class _TypeCompiler:
             )
         elif version and version != definition.version:
             message = (
-                "spec.componentDefinitionRef.version must be the version of the component definition, "
-                f"{quote_value(definition.version)}, not {quote_value(version)}"
+                f"spec.componentDefinitionRef.version must be {quote_value(definition.version)}, the version of the "
+                f"component definition, not {quote_value(version)}"
             )
             self._add(
                 ComponentCodes.DEFINITION_VERSION_MISMATCH.finding(

@@ -260,7 +260,7 @@ class _ComponentPass:
     def _explain_uncertainty(self, resolved: ResolvedBinding, build: Build | None) -> str:
         """Return the reason why the Build of the component is unknown. Return "" if the Build is known.
 
-        The component can have a Build that is invalid, declared more than once, or in a file that cannot be read.
+        A Build is unknown if it is invalid, declared more than once, or in a file that cannot be read.
         """
         namespace, name = resolved.component.key.namespace, resolved.component.key.name
         names = [(namespace, f"{name}.{resolved.binding.environment}"), (namespace, name)]

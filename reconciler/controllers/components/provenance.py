@@ -388,7 +388,7 @@ def _describe_location(change: ResourceChange, path: DataPath) -> ProvenanceStep
 
 
 def _get_path_in_value(write: Write, path: DataPath) -> DataPath | None:
-    """Return the path in the value of the patch operation that corresponds to `path` in the resource.
+    """Convert `path` in the resource to a path in the value of the patch operation.
 
     Return None if the value does not contain `path`, because the write created `path` as a parent of the value.
     """

@@ -214,7 +214,8 @@ class ResourceRenderer:
                 for operation in patch.operations:
                     self._write(operation, patch, resource, loop_bindings, manifest, instance)
         if iterations and not has_match:
-            message = f"{instance} patches no resource: no resource matches {format_path(patch.target.path)}"
+            target_path = format_path(patch.target.path)
+            message = f"the patch of {instance} has no effect, because {target_path} matches no resource"
             self.findings.append(
                 ComponentCodes.PATCH_TARGET_NOT_FOUND.finding(message, manifest.location_of((*patch.path, "target")))
             )

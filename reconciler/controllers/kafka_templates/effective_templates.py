@@ -183,8 +183,8 @@ def _check_properties(
         shadowed = find_settings_hidden_by(template_property).shadowed if template_property.source == "child" else ()
         if shadowed:
             message = (
-                f"{format_path(path)} replaces the whole value of {parent}; these inherited settings have no effect:"
-                f" {', '.join(shadowed)}"
+                f"{format_path(path)} completely replaces the value inherited from {parent}, so that these inherited "
+                f"settings have no effect: {', '.join(shadowed)}"
             )
             yield ResourceIssue(TemplateCodes.SHADOWED_TEMPLATE_FIELDS, message, path)
 

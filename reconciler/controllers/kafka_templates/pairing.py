@@ -218,28 +218,25 @@ def _check_unpaired(
         wanted_key, label = build_parent_key(child), child.rule.parent_label
         path = ("metadata", "labels", label)
         if wanted_key is None:
-            value = child.resource.labels.get(label, ABSENT)
-            quoted_value = "" if value is ABSENT else f", not {quote_value(value)}"
-            yield (
-                key,
-                ResourceIssue(
-                    TemplateCodes.POOL_WITHOUT_CLUSTER,
-                    f"{label} must name a {child.rule.parent.kind}{quoted_value}",
-                    path,
-                ),
+            value, kind = child.resource.labels.get(label, ABSENT), child.rule.parent.kind
+            message = (
+                f"the label {label} is missing; set it to the name of a {kind}"
+                if value is ABSENT
+                else f"the label {label} must be the name of a {kind}, not {quote_value(value)}"
             )
+            yield key, ResourceIssue(TemplateCodes.POOL_WITHOUT_CLUSTER, message, path)
         elif len(members_by_key.get(wanted_key, ())) > 1:
             yield (
                 key,
                 ResourceIssue(
                     CatalogCodes.DUPLICATE_OBJECT,
-                    f"{label} names {wanted_key}, which exists twice on this cluster",
+                    f"the label {label} names {wanted_key}, which exists twice on this cluster",
                     path,
                 ),
             )
         elif wanted_key not in parents:
             hint = _describe_other_parents(wanted_key, parents)
-            message = f"{label} names {wanted_key}, which does not exist on this cluster{hint}"
+            message = f"the label {label} names {wanted_key}, which does not exist on this cluster{hint}"
             yield key, ResourceIssue(TemplateCodes.ORPHAN_POOL, message, path)
 
 

@@ -53,8 +53,8 @@ def load_built_in_rule() -> TemplateMergeRule:
 def read_merge_rules(catalog: Catalog) -> TemplateMergeRules:
     """Return the built-in rule and the rules in the config.
 
-    A rule in the config that contradicts the built-in rule is not used. If two rules in the config contradict each
-    other, only the rule whose name is first in alphabetical order is used.
+    The built-in rule takes precedence over a contradicting rule in the config. If two rules in the config contradict
+    each other, the rule with the alphabetically first name takes precedence.
     """
     rules = {load_built_in_rule().name: load_built_in_rule()}
     findings: list[Finding] = []

@@ -86,7 +86,7 @@ class OptionSource:
         return self.manifest.location_of(self.find_path(option))
 
     def get_expression(self, option: DataPath) -> str:
-        """Return the CEL expression that returned the value of a parameter. Return "" for a literal value."""
+        """Return the CEL expression of a parameter. Return "" for a literal value."""
         text = get_value(self.manifest.data, (*self.find_path(option), "valueExpr"))
         return text if isinstance(text, str) else ""
 
@@ -317,7 +317,7 @@ def _read_key(found: ConfigObject, reference: ValuesReference) -> tuple[Any, Doc
         hint = suggest_name(reference.values_key, names)
         raise _ValuesError(f"has no key {reference.values_key} in data{hint}", is_missing=True)
     if not isinstance(text, str):
-        raise _ValuesError(f"must have a text at {format_path(path)}: put the value in quotes", path)
+        raise _ValuesError(f"must have a text at {format_path(path)}; put the value in quotes", path)
     whole_path = (*found.path, *path)
     if reference.target_path:
         try:

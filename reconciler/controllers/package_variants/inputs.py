@@ -72,7 +72,7 @@ class PackageVariantInputs:
         now_seconds: Current time in seconds since 1970. This time determines whether the `settle` duration of a moved
             reference has passed. The time is not written to any output.
         blocked_counts: PackageVariants whose deletion was blocked in earlier passes, by the key of their set. The value
-            of a PackageVariant is the number of PackageVariants that existed when the deletion was blocked.
+            is the number of PackageVariants at the time when the deletion was blocked.
         list_recorded_artifacts: Returns the versions of a chart or artifact that existing packages use. The arguments
             are the URL of the Repository and the name of the chart or artifact.
         max_sources: The largest number of sources of one package.

@@ -79,9 +79,9 @@ class SetContextStep:
 
 
 def _find_kept_keys(files: FileTree, earlier: PreviousRender) -> dict[str, Any]:
-    """Return the keys and values that an earlier render set in the package context and that this render must keep.
+    """Return the keys and values of the package context that this render must keep from an earlier render.
 
-    A key is not returned if the value of the key in the upstream has changed since that render.
+    A key is omitted if its value in the upstream has changed since then.
     """
     previous_context, base_context = (
         read_package_context(earlier.rendered) or {},

@@ -77,8 +77,8 @@ class RetentionDecider:
         files: dict[str, Mapping[ObjectKey, File]] = {}
         unreadable_clusters: set[str] = set()
         current_clusters = self._list_clusters(namespace)
-        # Include clusters that the resources request and that have no current package in the state. Such a cluster may
-        # still have files of a package whose removal is not published yet.
+        # Include requested clusters without a current package in the state. Such a cluster may still have the files of
+        # a package with an unpublished removal.
         new_clusters = {cluster for clusters in requested.values() for cluster in clusters}.difference(current_clusters)
         for cluster in sorted({*current_clusters, *new_clusters}):
             is_known = self._state.is_config_complete(cluster, build_package_path(namespace))

@@ -33,7 +33,7 @@ ResourceFiles = Mapping[ObjectKey, File]
 
 @dataclass(frozen=True)
 class RecordDependencies:
-    """Mutation that changes no files. It reads the objects of a package, so that they are recorded as dependencies."""
+    """Mutation that only records the objects of a package as dependencies. It changes no files."""
 
     objects: tuple[NamedObject, ...]
 

@@ -152,8 +152,8 @@ def _read_cluster_options(spec: PluginPresetSpec, lists: _OptionLists) -> Mappin
         layer = lists.create_layer(PRESET_CLUSTER_OPTIONS, (*path, "overrides"), override.overrides)
         if name in options_by_cluster:
             message = (
-                f"{format_path(path)} must not name cluster {quote_value(name)} again, which"
-                f" {format_path(first_paths[name])} already names"
+                f"{format_path(first_paths[name])} and {format_path(path)} both name the cluster"
+                f" {quote_value(name)}; name each cluster only once"
             )
             error = lists.add_finding(PluginCodes.DUPLICATE_CLUSTER_OVERRIDE, message, path)
             first = options_by_cluster[name]

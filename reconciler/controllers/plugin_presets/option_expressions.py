@@ -225,8 +225,8 @@ def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str
         if marker in placeholders and not isinstance(item, str)
     }
     return tuple(
-        f"{quote_value('${' + name + '}')} is the string {quote_value(strings[name])}, which YAML reads as"
-        f" {quote_value(item)}: put the placeholder in quotes"
+        f"contains {quote_value(item)} instead of the string {quote_value(strings[name])}, because the placeholder"
+        f" {quote_value('${' + name + '}')} is not in quotes; to keep a string, write quotes around the placeholder"
         for name, item in retyped.items()
     )
 

@@ -71,7 +71,7 @@ NON_OVERRIDE_LAYERS: Final = frozenset({DEFAULTS_LAYER, PRESET_OPTIONS, PLUGIN_O
 
 @dataclass(frozen=True, eq=False)
 class OptionAssignment:
-    """An entry of a layer that sets the value of an option. `path` is the path of the entry in its manifest."""
+    """An entry of a layer. It sets one option. `path` is the path of the entry in its manifest."""
 
     layer: str
     manifest: ConfigObject

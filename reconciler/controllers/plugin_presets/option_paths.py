@@ -32,8 +32,8 @@ class _SharedList:
 class _PathRelations:
     """Relations between the paths of option names.
 
-    `pairs` are pairs of names whose paths are equal, or in which the first path is a parent of the second path. `lists`
-    contains one entry for each list in the Helm values that several options write to, with the names of these options.
+    `pairs` are pairs of names: the paths are equal, or the first path is a parent of the second path. `lists` has an
+    entry for each list in the Helm values to which several options write: the names of these options.
     """
 
     pairs: tuple[tuple[str, str], ...] = ()
@@ -84,8 +84,11 @@ def create_conflict_findings(options: Iterable[ResolvedOption], conflicts: Itera
     options_by_name = {option.name: option for option in options}
     for conflict in conflicts:
         option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
-        suffix = f", and {other.winner} sets {other.name}" if other else ""
-        message = f"{option.winner} sets {option.name}{suffix}: {option.name} {conflict.message}"
+        other_source = f"; {other.winner} sets {other.name}" if other else ""
+        message = (
+            f"the option {option.name} cannot be set, because it {conflict.message} ({option.winner} sets"
+            f" {option.name}{other_source})"
+        )
         yield PluginCodes.CONFLICTING_OPTION_PATHS.finding(message, option.winner.location)
 
 

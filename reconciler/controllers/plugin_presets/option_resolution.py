@@ -216,10 +216,10 @@ class _Resolution:
             reason = (
                 "the error is not shown, because it may contain a secret" if is_secret else "; ".join(result.errors)
             )
-            message = f"the expression in {winner.field} fails for {option}: {reason}"
+            message = f"the expression in {winner.field} failed for {option}: {reason}"
             return None, (PluginCodes.EXPRESSION_FAILED.finding(message, winner.location),)
         retyped = () if is_secret else result.retyped
-        messages = (f"{winner.field} sets {option}: {message}" for message in retyped)
+        messages = (f"the option {option} {message} ({winner.field})" for message in retyped)
         return LiteralValue(result.value), tuple(
             PluginCodes.EXPRESSION_RETYPED.finding(message, winner.location) for message in messages
         )

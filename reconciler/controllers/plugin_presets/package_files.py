@@ -135,9 +135,12 @@ def _check_secret_overlaps(secrets: Iterable[ResolvedOption]) -> Iterator[Findin
     options_by_name = {option.name: option for option in secrets}
     for conflict in build_values((name, "") for name in options_by_name).conflicts:
         option, other = options_by_name[conflict.name], options_by_name.get(conflict.conflicting_name)
-        suffix = f", and {other.winner} sets {quote_value(other.name)} from a secret" if other else ""
+        other_source = f"; {other.winner} sets {quote_value(other.name)} from a secret" if other else ""
         name = quote_value(option.name)
-        message = f"{option.winner} sets {name} from a secret{suffix}: {name} {conflict.message}"
+        message = (
+            f"the option {name} cannot come from a secret, because it {conflict.message} ({option.winner} sets"
+            f" {name}{other_source})"
+        )
         yield PluginCodes.HELM_RELEASE_INVALID.finding(message, option.winner.location)
 
 

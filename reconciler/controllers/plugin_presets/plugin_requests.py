@@ -213,15 +213,16 @@ def _get_own_annotations(request: PluginRequest) -> Mapping[str, str]:
 
 def _skip_unmanaged(request: PluginRequest, owner: str) -> SkippedPlugin:
     message = (
-        f"{request.key} on {request.target.repository} is not changed: {owner} has this name, but not the label"
-        f" {PRESET_LABEL}: {request.manifest.key.name}"
+        f"{request.key} on {request.target.repository} is not changed, because {owner} has this name, but not the"
+        f' label {PRESET_LABEL} with the value "{request.manifest.key.name}"; add the label to let the preset manage'
+        " the Plugin"
     )
     return SkippedPlugin(request, PluginCodes.PLUGIN_NOT_MANAGED.finding(message, request.manifest.location))
 
 
 def _skip_collision(request: PluginRequest, winner: PluginRequest) -> SkippedPlugin:
     message = (
-        f"{request.key} on {request.target.repository} is skipped:"
-        f" {winner.manifest.key} requests a Plugin with the same name"
+        f"{request.key} on {request.target.repository} is skipped, because {winner.manifest.key} requests a Plugin"
+        " with the same name"
     )
     return SkippedPlugin(request, PluginCodes.NAME_COLLISION.finding(message, request.manifest.location))

@@ -68,7 +68,7 @@ class PluginProvenance:
 
     @property
     def _secret_object_keys(self) -> frozenset[ObjectKey]:
-        """The identities of objects whose hash would reveal the value of a secret option.
+        """The identities of the objects with a secret option. A hash of such an object would reveal the secret.
 
         Definitions are not included, because their default values are never secret.
         """

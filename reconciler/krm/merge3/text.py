@@ -320,7 +320,7 @@ class _FormattingCollector:
             self.line_comments[path], self.leading_comments[path] = theirs if is_part else ours, ours_above
 
     def _describes_upstream_value(self, base: Any, theirs: Any, data: Any, sides: _Sides) -> bool:
-        """Return whether the merge used the value of upstream, and upstream also changed the comment of the value.
+        """Return whether the merge used the upstream value, and upstream also changed the comment of this value.
 
         In this case, the local comment describes a value that is not used any more. In all other cases, a changed local
         comment is kept, because the merge does not report removed comments.

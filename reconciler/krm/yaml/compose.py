@@ -67,8 +67,8 @@ def compose(
     Args:
         budget: The remaining limits of the file.
         resolve: Function that converts a scalar without quotes and tag to its value.
-        use_last_duplicate: Whether the last value of a key counts if a mapping contains the key twice. Such a key is
-            otherwise an error.
+        use_last_duplicate: Whether to use the last value of a key that a mapping contains twice. By default, such a key
+            is an error.
 
     Raises:
         YamlError: The text is invalid or exceeds a limit. The line number is relative to the start of `text`.

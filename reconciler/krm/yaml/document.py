@@ -149,11 +149,10 @@ class Document:
         }
 
     def reuse_formatting(self, sources: Mapping[DataPath, FormattingSource]) -> ReusedFormatting:
-        """Return the formatting of values in this document, which `with_data` of another document can copy.
+        """Return the formatting of values in this document. `with_data` of another document can copy it.
 
         Args:
-            sources: The value in this document whose formatting is copied, by the path of the new value in the other
-                document.
+            sources: The values in this document, by the paths of the new values in the other document.
         """
         return ReusedFormatting(self._layout, self.root, self.comments() if sources else {}, sources)
 
@@ -231,8 +230,7 @@ class Document:
         Args:
             line_comments: Line comments by path, with the leading "#". None removes a line comment.
             above: Comment lines above the entry or item at each path. () removes the comment lines.
-            before_parse: Function that is called with the text length before each parse. It can raise an exception to
-                stop.
+            before_parse: Receives the text length before each parse. It can raise an exception to stop.
         """
         if not line_comments and not above:
             return self

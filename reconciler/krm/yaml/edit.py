@@ -233,8 +233,8 @@ class _Editor:
     def _can_keep_entry(self, name: str | None, value: YamlNode, new: dict[str, Any]) -> bool:
         if name is not None:
             return name in new
-        # Keep a merge key `<<` only if the new data contains all entries that it adds. Their values can differ, because
-        # an entry of the mapping takes precedence over the merge key.
+        # Keep a merge key `<<` only if the new data contains all keys that the merge key adds. The values of these keys
+        # can differ, because an entry of the mapping takes precedence over the merge key.
         return all(
             isinstance(source, dict) and source.keys() <= new.keys() for source in self._read_merge_sources(value)
         )

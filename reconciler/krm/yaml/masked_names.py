@@ -47,7 +47,7 @@ class NameMask:
 
     @classmethod
     def from_names(cls, names: Iterable[str]) -> NameMask:
-        """Return the mask for the names of objects. A name is omitted if it is short, or contains another name."""
+        """Create placeholders for the names of objects. Omit a name that is short, or that contains another name."""
         selected: list[str] = []
         for name in sorted({*names}, key=len):
             is_supported = len(name) >= _MIN_NAME_LENGTH and _NAME.fullmatch(name) and _MARK not in name

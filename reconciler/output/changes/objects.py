@@ -231,8 +231,8 @@ def _is_secret_change(change: FieldChange, before: FileObject, after: FileObject
         return True
     is_secret_field = (after.group, after.kind) == ("", "Secret") and is_secret_path(change.path)
     is_sealed_field = (after.group, after.kind) == ("bitnami.com", "SealedSecret") and is_sealed_path(change.path)
-    # A List can contain Secrets. A field path does not show whether a list item is a Secret, so a field is secret if
-    # the end of its path is a secret field of a Secret.
+    # A List can contain Secrets. A field path does not show whether a list item is a Secret. Therefore, treat a field
+    # as secret if its path ends like the path of a secret value, e.g. `data.password`.
     nested_paths = (change.path[start:] for start in range(1, len(change.path))) if after.has_secret else ()
     is_nested_field = any(is_secret_path(path) or is_sealed_path(path) for path in nested_paths)
     return is_secret_field or is_sealed_field or is_nested_field or contains_secret([change.before, change.after])

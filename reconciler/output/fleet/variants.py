@@ -167,7 +167,8 @@ def count_resources(files: FileTree) -> int:
 def list_noise(changes: PackageChanges) -> tuple[str, ...]:
     """Return the paths of changed files that have no effect on a cluster, or that only have another format.
 
-    Kptfiles without a change of functions or gates have no effect on a cluster. Objects of local config have none.
+    Kptfiles without a change of functions or gates have no effect on a cluster. Objects of local config have no effect
+    either.
     """
     kptfiles = [kptfile.path for kptfile in changes.kptfiles if not _select_kptfile_effects(kptfile)]
     reformatted = [file.path for file in changes.files if file.change_type == "reformatted"]

@@ -161,7 +161,7 @@ class AffectedPackage:
     def _names(self) -> re.Pattern[str] | None:
         owner, package = self.effect.owner, self.effect.package.rpartition("/")[2]
         names = {self.cluster, package, owner.key.name if owner else ""}
-        # Do not mask short names and numbers, because these also occur in other texts. Mask longer names first.
+        # Do not replace short names and numbers, because they also occur in other texts. Replace longer names first.
         masked = [name for name in names if len(name) >= _MIN_MASKED_CHARACTERS and not name.isdigit()]
         alternatives = "|".join(map(re.escape, sorted(masked, key=len, reverse=True)))
         return re.compile(rf"(?<![0-9A-Za-z])(?:{alternatives})(?![0-9A-Za-z])") if masked else None

@@ -90,7 +90,7 @@ def format_plan_markdown(result: PlanResult) -> str:
 
 
 def format_plan_headline(result: PlanResult) -> str:
-    """Return the counts of a plan on one line."""
+    """Return the numbers of changed packages of a plan on one line."""
     is_complete = could_read_all(result.findings)
     headline = format_change_counts("Plan", result.summary, is_complete=is_complete)
     return headline if is_complete else f"{headline}; some files or repositories could not be read"

@@ -62,7 +62,7 @@ class SyncResult(CommandResult):
 
 
 def format_sync_text(result: SyncResult) -> str:
-    """Return the result of a pass as text: the counts, the findings, and one line per draft branch."""
+    """Return the result of a pass as text: the numbers of packages, the findings, and one line per draft branch."""
     summary = result.summary
     extra = ((summary.approved, "approved package"), (summary.pull_requests, "new pull request"))
     headline = format_change_counts("Sync", summary, is_complete=could_read_all(result.findings))

@@ -229,7 +229,8 @@ def _build_unavailable(plan: FleetPlan) -> Iterator[ObjectStatus]:
 def _build_parent(config: ConfigStatus, file: str, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
     """Return the status of a parent. For an object without children, return the status that its controller reports.
 
-    The status contains the config file, because no package records it. It decides conflicts with later definitions.
+    The status contains the config file, because no package records the file. A later pass uses it to decide which of
+    two definitions was first.
     """
     own_fields = {**config.fields, **({"source": {"file": file}} if file else {})}
     status = ObjectStatus(config.key, config.api_version, config.conditions, own_fields, config.spec, config.metadata)

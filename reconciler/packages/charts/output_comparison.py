@@ -47,7 +47,7 @@ class OutputComparison:
 
 
 def compare_outputs(outputs: Sequence[tuple[OutputText, ...]], request: ChartRequest) -> OutputComparison:
-    """Compare the first output with the other outputs. Resources that are not part of the package do not count."""
+    """Compare the first output with the other outputs. Resources that are not part of the package are ignored."""
     indexed = [{(text.template, text.index): text for text in output} for output in outputs]
     texts = dict(indexed[0])
     differences: list[FieldDifference] = []

@@ -38,7 +38,7 @@ class ValuesLayer:
         field_path: Path of the field of the object that contains the values. "" for a whole file.
         revision: Commit or digest of the file. "" for a file of the config, whose commit is the config commit.
         expression: CEL expression that returned the value.
-        find_line: Function that returns the line of a path in `values` in the file. It returns 0 for an unknown line.
+        find_line: Returns the line in the file for a path in `values`. Returns 0 for an unknown line.
     """
 
     kind: LayerKind
@@ -102,7 +102,7 @@ def merge_layers(layers: Iterable[ValuesLayer]) -> MergedValues:
 
 
 def _merge_into(values: dict[str, Any], layer: ValuesLayer) -> Any:
-    """Return the value of a layer with a target, merged with the lower value if both are maps."""
+    """Return the value of a layer with a target. If this value and the lower value are maps, merge the two maps."""
     if layer.kind == "parameter" or not isinstance(layer.values, dict):
         return layer.values
     try:

@@ -44,8 +44,8 @@ from reconciler.packages.functions.replacement_fields import (
 # In this version and later, a missing target field is an error, the default target is `metadata.name`, and a target
 # field keeps its type.
 _STRICT = (0, 1, 2)
-# In this version and later, fields of target selectors such as `name` are regular expressions, `sourceValue` exists,
-# and a path can continue in a string that contains JSON or YAML.
+# Since this version: fields of target selectors, such as `name`, are regular expressions; `sourceValue` exists; and a
+# path can continue inside a string with JSON or YAML.
 _PATTERNS = (0, 1, 3)
 # Maximum number of cached pattern matches. This number is sufficient for all packages that are rendered at the same
 # time.

@@ -61,7 +61,7 @@ class ChartFunctions:
     """Provides the function `render-helm-chart`.
 
     Args:
-        get_renderer: Function that returns the renderer of charts. It is called when a pipeline uses the function.
+        get_renderer: Returns the renderer of charts. It is called only if a pipeline uses the function.
         kube_version: The Kubernetes version for charts, e.g. "1.34.0".
     """
 

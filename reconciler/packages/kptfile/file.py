@@ -43,7 +43,9 @@ class Kptfile:
 
     @cached_property
     def model(self) -> kpt.Kptfile:
-        """The typed content. It is read at the first use, because some edits follow another edit immediately."""
+        """The typed content. It is created at the first use, because a chain of edits needs it only for the last
+        result.
+        """
         model = _read_model(self.document).model
         assert model, "`read_kptfile` returns only valid Kptfiles, and an edit keeps the types of all fields"
         return model
@@ -182,7 +184,7 @@ def read_kptfile(content: bytes, file: str = KPTFILE) -> Kptfile | tuple[Finding
     if not isinstance(parsed, YamlFile):
         return (
             PackageCodes.KPTFILE_SYNTAX.finding(
-                f"the Kptfile must be YAML: {parsed.message}", SourceLocation(file, parsed.line)
+                f"the Kptfile cannot be parsed: {parsed.message}", SourceLocation(file, parsed.line)
             ),
         )
     identity_error = _find_identity_error(parsed)

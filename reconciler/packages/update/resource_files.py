@@ -166,7 +166,9 @@ class ResourceFiles:
             )
         result = merge_whole_file(self.sides, path, self._choose_winner(path), "D17")
         text = (
-            f"{message}; the file was not merged: the upstream or local file was used" if result.conflicts else message
+            f"{message}; the file was not merged, and the upstream or local file was used unchanged"
+            if result.conflicts
+            else message
         )
         return result.with_details((), [downgrade_to_warning(code.finding(text, SourceLocation(path, line)))])
 
@@ -183,7 +185,7 @@ def _find_file_error(path: str, content: bytes) -> _FileError | None:
     """Return the reason why a file cannot be merged resource by resource. Return None if the file can be merged."""
     parsed = parse_cached(content)
     if isinstance(parsed, ParseFailure):
-        return CommonCodes.YAML_SYNTAX, f"the file must be YAML: {parsed.message}", parsed.line
+        return CommonCodes.YAML_SYNTAX, f"the file cannot be parsed: {parsed.message}", parsed.line
     for first, second in find_duplicate_entries(parse_entries(path, content)):
         lines = f"{first.document.line} and {second.document.line}"
         text = f"a file must contain each resource once, but {first.key} occurs on lines {lines}"

@@ -264,8 +264,8 @@ def _project_target(
 ) -> Iterator[tuple[str, str, ProjectedPackage]]:
     """Yield each package with its owner and its result.
 
-    If several owners request the package, the first result has the owner "", and each of the other results has the
-    owner that it belongs to. In all other cases, the owner is "".
+    If several owners request the package, each result after the first result contains its owner. In all other results,
+    the owner is "".
     """
     listed: set[str] = set()
     for outcome in plan.outcomes:

@@ -170,7 +170,7 @@ def _remove_added_value(after: Any, before: Any, path: DataPath) -> Any:
 
 
 def _restore_value(before: Any, after: Any, path: DataPath) -> Any:
-    """Restore a removed value at its previous position among the other values."""
+    """Insert a removed value again at its previous position."""
     step: Any = path[0]
     if isinstance(after, dict):
         value = _restore_value(before[step], after[step], path[1:]) if path[1:] and step in after else before[step]

@@ -26,7 +26,7 @@ _DERIVED_FIELDS = ("mutation", "provenance")
 
 
 def has_same_result(decided: DecidedTarget, claims: TargetClaims, dependency_reader: DependencyReader) -> bool:
-    """Return whether a target that was decided with one config has the same outcomes with another config.
+    """Return whether the decisions about a target with one config are also valid for another config.
 
     Args:
         claims: The requested packages in the other config.
@@ -157,9 +157,9 @@ def create_checkpoint(
         state: The state after the plan.
 
     Returns:
-        The checkpoint, or None if the next pass must plan the target again. This is necessary if the target has Kafka
-            templates, a removal, a conflict of owners, or an error. It is also necessary if this pass did anything
-            other than add commits to drafts.
+        The checkpoint, or None if the next pass must plan the target again. The reason can be that the target has Kafka
+        templates, a removal, a conflict of owners, or an error. Another reason is that this pass did anything other
+        than add commits to drafts.
     """
     if not (_has_only_independent_packages(decided, plan, state) and _is_complete(plan, state)):
         return None

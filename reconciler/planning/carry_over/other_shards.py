@@ -53,8 +53,7 @@ def _refuse_render(variant: Variant, inputs: RenderInputs) -> PackageRender:
 
 
 def _is_awaited(outcome: PackageOutcome) -> bool:
-    # Here, `should_retry` is True only if `_refuse_render` was called, which means that the other shard must render the
-    # package.
+    # Here, `should_retry` is True only after a call of `_refuse_render`. The other shard must then render the package.
     return isinstance(outcome, Blocked) and outcome.should_retry
 
 

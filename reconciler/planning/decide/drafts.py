@@ -1,4 +1,4 @@
-"""Plans for the draft branches of a target. They are computed from the outcomes of its packages.
+"""Plans for the draft branches of a target, computed from the outcomes of the packages of the target.
 
 The module `removals` plans the removal drafts.
 """

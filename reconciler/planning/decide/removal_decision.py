@@ -1,7 +1,7 @@
-"""Removals of packages that are no longer requested: the decision which removals are held, and the removal drafts.
+"""Removals of packages that are no longer requested: the decision which removals must wait, and the removal drafts.
 
-This module decides whether a package is deleted. Controllers compute only the guards that can hold a removal
-(`controllers/deletion_guards.py`), and `deletion_safety.py` finds out whether the evidence for removals is complete.
+This module decides whether a package is deleted. Controllers compute only the guards that can block a removal
+(`controllers/deletion_guards.py`), and `deletion_safety.py` checks whether the evidence for removals is complete.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _apply_target_limit(
     snapshot: TargetSnapshot,
     claims: TargetClaims,
 ) -> RemovalDecisions:
-    """Hold all new removals if their number exceeds the deletion limit of the target.
+    """Block all new removals if their number exceeds the deletion limit of the target.
 
     Only published packages are counted, because the deletion of a draft loses no published content. A removal that was
     confirmed on the owner's set needs no second confirmation. Old records do not contain the config file of the owner,

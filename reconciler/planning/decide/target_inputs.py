@@ -158,7 +158,7 @@ class TargetClaims:
         acknowledged_hashes: The hashes of removals that an annotation of the target confirms.
         max_delete_percent: The percentage of the target's published packages that one pass removes without a
             confirmation.
-        select_tenants: Returns the claims in which only owners of some tenants and of the platform team can hold a
+        select_tenants: Returns the claims in which only owners of some tenants and of the platform team can block a
             deletion. None if the claims are not divided by tenant.
     """
 
@@ -179,7 +179,7 @@ class TargetClaims:
     select_tenants: Callable[[frozenset[str]], TargetClaims] | None = field(default=None, compare=False)
 
     def select_for(self, record: PackageRecord) -> TargetClaims:
-        """Return the claims without the owners of other tenants, because these owners must not hold a deletion."""
+        """Return the claims without the owners of other tenants, because these owners must not block a deletion."""
         if self.select_tenants is None:
             return self
         tenants = self.completeness.find_tenants(record)
@@ -372,8 +372,8 @@ class ConfigOrigin:
 
     Attributes:
         directory: The folder in the repository that contains the config files.
-        root_commit: The first commit of the config branch, or "" for a plain folder. It is also "" if the history was
-            replaced and no person has acknowledged this. Then the state keeps the recorded commit.
+        root_commit: The first commit of the config branch, or "" for a plain folder. Also "" after a replacement of the
+            history that no person has acknowledged. Then the state keeps the recorded commit.
     """
 
     directory: str = ""

@@ -156,8 +156,8 @@ def plan_manual_proposal(
     before, after = _edit_files(edits, files, parse_file)
     findings = tuple(
         PlanningCodes.PROPOSAL_NOT_POSSIBLE.finding(
-            f"{format_tag_move(edit)}; the config is a plain folder, so that a person must write "
-            f"{_format_field(edit)} to this field",
+            f"{format_tag_move(edit)}. The daemon cannot propose the change, because the config is a plain folder. "
+            f"Next step: write {_format_field(edit)}",
             edit.pin.location,
         )
         for edit in edits
@@ -224,7 +224,7 @@ def _compute_next_revision(
 def _keep_written_revisions(
     revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
 ) -> dict[str, ProposedRevision]:
-    """Return the revisions, in which recorded revisions replace newly proposed revisions.
+    """Return the revisions with the recorded revisions instead of the newly proposed ones.
 
     This is necessary while the proposal branch has local changes, because no new revision is written to such a branch.
     """

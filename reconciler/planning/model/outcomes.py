@@ -271,10 +271,10 @@ class HeldRemoval:
     """A package that is no longer requested, and that is kept for the reason in its finding.
 
     Attributes:
-        set_package_count: The size of the owner's set at the time when the deletion limit of the set first held this
-            package. 0 if this limit did not hold the package.
-        target_package_count: The number of published packages of the target at the time when the deletion limit of the
-            target first held this package. 0 if this limit did not hold the package.
+        set_package_count: The size of the owner's set when the deletion limit of the set first blocked the deletion. 0
+            if this limit did not block the deletion.
+        target_package_count: The number of published packages of the target when the deletion limit of the target first
+            blocked the deletion. 0 if this limit did not block the deletion.
     """
 
     package: str

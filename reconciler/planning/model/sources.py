@@ -133,7 +133,8 @@ def _mask_sides(conflict: Conflict, sides: Mapping[str, Any]) -> Mapping[str, An
 
 @dataclass(frozen=True)
 class BranchPackage:
-    """A package on a branch, and the rendered version that it started from. Their difference is the local changes.
+    """A package on a branch, and the rendered version that it started from. The differences between the two are the
+    local changes.
 
     If the reconciler did not render the package, all versions contain the package's own files. Then `base` is the
     upstream that the `upstreamLock` names.
@@ -142,7 +143,7 @@ class BranchPackage:
         files: The files on the branch.
         rendered: The files of the rendered version.
         merged: The source of the rendered version with all local changes. The source is the input of the pipeline.
-        plain: The source like `merged`, but without the local changes of the draft.
+        plain: As `merged`, but without the local changes of the draft.
         base: The source of the rendered version without local changes.
         conflicts: The conflicts that were recorded for the rendered version.
         is_foreign: Whether the reconciler did not render the package, and the package has no Kptfile. The renderer then

@@ -197,8 +197,8 @@ class PackageRecord:
         deletion_policy: The deletion policy of the last valid variant.
         declined_source: The source tree of a version that was just rejected, without local changes of the draft. This
             value is set only if the draft had local changes.
-        policy_usage: The resources that name each override policy in the last render, and the rules that select the
-            cluster.
+        policy_usage: For each override policy in the last render, the resources that name the policy, and the rules
+            that select the cluster.
         rule_texts: The content of the override rules that the last render applied.
         definitions: The names of the CustomResourceDefinitions in the last render.
         config_sources: The config files that define the package, with the IDs of its objects in each file. The paths
@@ -292,8 +292,8 @@ class PullRequestRecord:
         change_digest: The digest of the change. It is equal on all clusters that receive the same change.
         status_digest: The digest of the commit status that was last sent to the forge.
         is_marked_ready: Whether the pull request was marked as ready for review, because the draft was proposed.
-        unlabeled_head: The draft head at which the pull request had no label that accepts the conflicts. If the label
-            is found later, a reviewer added it for this head.
+        unlabeled_head: The last draft head without a label that accepts the conflicts. If a later pass finds the label
+            at this head, a reviewer has accepted the conflicts of this head.
     """
 
     number: int = 0

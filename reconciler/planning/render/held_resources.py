@@ -27,7 +27,7 @@ _MAX_LISTED = 5
 def hold_removed_resources(
     variant: Variant, inputs: RenderInputs, hold_kinds: Collection[str]
 ) -> tuple[RenderInputs, tuple[Finding, ...]]:
-    """Add the resources to the source of a chart that the published version has and whose deletion is not confirmed.
+    """Add the resources of the published version with an unconfirmed deletion to the source of a chart.
 
     A resource that a person deleted on the target branch is not added.
 
@@ -50,7 +50,7 @@ def hold_removed_resources(
 
 
 def restore_held_resources(source: FileTree, package: FileTree, hold_kinds: Collection[str]) -> FileTree:
-    """Return the source of a chart with each resource that can be held and that only the package has.
+    """Return the source of a chart, with each resource of a held kind that only the package contains.
 
     If no rule and no person changed these resources, the result is the source from which the package was rendered.
     """

@@ -274,7 +274,7 @@ def _has_part(part: str, files: FileTree) -> bool:
 
 
 def _iterate_lost_parts(rendered: File, local: File, result: File, recorded: Collection[Conflict]) -> Iterator[str]:
-    """Yield the parts of lines that a local change added to a file, and that are missing in the result."""
+    """Yield the missing parts of lines: a local change added them to a file, and the result does not contain them."""
     values = [str(conflict.local) for conflict in recorded if not isinstance(conflict.local, dict | list)]
     added, removed = _count_parts(local) - _count_parts(rendered), _count_parts(rendered) - _count_parts(local)
     missing = added - _count_parts(result)

@@ -30,8 +30,8 @@ class RenderStep(Generic[Result]):
     clusters have packages with equal files.
 
     Attributes:
-        depends_on_cluster: Whether the result depends on data of the cluster, such as its override policies, or on
-            other data that is not in the arguments, such as config objects.
+        depends_on_cluster: Whether the result depends on data that is not in the arguments, such as the override
+            policies of the cluster or config objects.
     """
 
     def __init__(

@@ -306,8 +306,8 @@ class PullRequestUpdater:
             request = forge.create(self._options.build_request(task, text))
             result.is_opened = True
         except ForgeRefusedError as error:
-            # Find a pull request that another writer has opened, or that an earlier call opened without receiving a
-            # response.
+            # Find an existing pull request: another writer has opened it, or an earlier call has opened it without
+            # receiving a response.
             existing = forge.find(task.branch, task.target.branch)
             if existing is None or existing.state != "open":
                 raise

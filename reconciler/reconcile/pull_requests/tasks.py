@@ -84,10 +84,10 @@ def list_request_tasks(target: Target, remotes: Remotes, state_ref: str) -> Iter
 
 
 def add_acceptance(task: PullRequestTask, request: PullRequest | None) -> PullRequestTask:
-    """Return the task with the information whether a label of the open pull request accepts the conflicts.
+    """Return the task, and store in it whether a label of the open pull request accepts the conflicts.
 
-    The label counts only if an earlier pass has read the pull request at the same head without the label. The state of
-    the target contains this head, so that all replicas ignore a label that was added for an earlier head.
+    The label is valid only if an earlier pass has read the pull request at the same head without the label. The state
+    of the target contains this head, so that all replicas ignore a label that was added for an earlier head.
     """
     is_current = request is not None and request.commit == task.head == task.recorded.unlabeled_head
     if not is_current or request is None or not request.accepts_conflicts:
@@ -125,7 +125,7 @@ def write_request_texts(
 
 
 def add_other_clusters(tasks: Sequence[PullRequestTask]) -> list[PullRequestTask]:
-    """Return the tasks, and add to each task the other clusters whose drafts make the same change."""
+    """Return the tasks, each with the other clusters that have a draft with the same change."""
     names_by_change: dict[str, list[str]] = {}
     for task in tasks:
         names_by_change.setdefault(task.change_digest, []).append(task.target.name)

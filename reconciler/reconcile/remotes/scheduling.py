@@ -107,8 +107,8 @@ class WorkerResult(Generic[_T]):
 class WorkerPool(Generic[_T]):
     """Runs up to `max_jobs` jobs at the same time, and waits a limited time for each of them.
 
-    A job that takes longer is late. A late job continues, but it does not count for `max_jobs`. Its name cannot be used
-    again until its result is taken. When a late job ends, `limits.notify` is called. An exception in a job is raised
+    A job that takes longer is late. A late job continues, but it is not included in `max_jobs`. No other job can have
+    its name until its result is taken. When a late job ends, `limits.notify` is called. An exception in a job is raised
     when the result of the job is taken. `queue` is the name of the pool in metrics.
     """
 

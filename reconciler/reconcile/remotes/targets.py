@@ -378,7 +378,9 @@ class OpenTarget:
 
 
 class DraftReader:
-    """Reads the open drafts of targets from their refs. `remotes` must stay open while the reader is used."""
+    """Reads the open drafts of targets from their refs. The caller must close `remotes` after the last use of the
+    reader.
+    """
 
     def __init__(self, remotes: Remotes, templates: RefTemplates) -> None:
         self._remotes = remotes

@@ -95,8 +95,8 @@ def read(data: Any) -> list[str]:
         pytest.param({"hostName": None}, ["spec.hostName must be set"], id="null-is-missing"),
         pytest.param({"hostName": ""}, ["spec.hostName must be a string that is not empty"], id="empty"),
         pytest.param([], ["spec must be a mapping, not []"], id="list-instead-of-a-mapping"),
-        pytest.param({"hostName": 5}, ["spec.hostName must be a string, not 5: put the value in quotes"], id="number"),
-        pytest.param({"hostName": {"a": 1}}, ["spec.hostName must be a string, not a mapping: put the value in quotes"], id="mapping"),
+        pytest.param({"hostName": 5}, ["spec.hostName must be a string, not 5; put the value in quotes"], id="number"),
+        pytest.param({"hostName": {"a": 1}}, ["spec.hostName must be a string, not a mapping; put the value in quotes"], id="mapping"),
         pytest.param(
             {"hostName": "a", "mode": "slow"}, ['spec.mode must be one of fast, safe, not "slow"'], id="choice"
         ),
@@ -108,7 +108,7 @@ def read(data: Any) -> list[str]:
             id="items",
         ),
         pytest.param(
-            {"hostName": "a", "labels": {"x": 1}}, ["spec.labels.x must be a string, not 1: put the value in quotes"], id="map-value"
+            {"hostName": "a", "labels": {"x": 1}}, ["spec.labels.x must be a string, not 1; put the value in quotes"], id="map-value"
         ),
         pytest.param(
             {"hostNmae": "a", "labels": 3},
@@ -171,7 +171,7 @@ def test_model_is_written_without_empty_values() -> None:
 @pytest.mark.parametrize(
     ("data", "error"),
     [
-        pytest.param({"user": 4711}, "user must be a string: put the value in quotes", id="value"),
+        pytest.param({"user": 4711}, "user must be a string; put the value in quotes", id="value"),
         pytest.param({"s3cret": 1}, "the object must have no other fields than user, port", id="unknown-name"),
         pytest.param({"usr": 1}, "usr is unknown; allowed are user, port; did you mean user?", id="similar-name"),
         pytest.param({"port": {"number": "4711"}}, "port.number must be a whole number", id="nested-value"),
@@ -194,7 +194,7 @@ def test_confidential_values_are_not_quoted(data: Any, error: str) -> None:
         pytest.param({"tokens": [{"name": "a b"}]}, "tokens[0].name has spaces: b", "Spaces", id="code-of-a-text"),
         pytest.param({"login": "s3cret"}, "login must be a mapping", "LoginInvalid", id="code-of-the-subtree"),
         pytest.param(
-            {"login": {"hostName": 5}}, "login.hostName must be a string, not 5: put the value in quotes", "LoginInvalid",
+            {"login": {"hostName": 5}}, "login.hostName must be a string, not 5; put the value in quotes", "LoginInvalid",
             id="nested-mapping-is-quoted",
         ),
         pytest.param(

@@ -129,7 +129,7 @@ def test_deprecated_names_of_the_namespace(name: str) -> None:
         ({"namespace": "a.b"}, 'spec.helm.namespace is invalid: "a.b" must be lower-case letters, digits and "-", and'),
         ({"namespace": ""}, "missing required field spec.helm.namespace"),
         ({"hooks": "all"}, 'spec.helm.hooks can only be one of keep, drop, argocd, not "all"'),
-        ({"kubeVersion": 1.34}, "spec.helm.kubeVersion must be a string, not 1.34: put the value in quotes"),
+        ({"kubeVersion": 1.34}, "spec.helm.kubeVersion must be a string, not 1.34; put the value in quotes"),
         ({"kubeVersion": "new"}, 'spec.helm.kubeVersion is invalid: "new" is not a version such as "1.34.0"'),
         ({"includeCRDs": "yes"}, 'spec.helm.includeCRDs must be true or false, not "yes"'),
         ({"skipCrds": "yes"}, 'spec.helm.skipCrds must be true or false, not "yes"'),

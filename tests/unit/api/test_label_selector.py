@@ -67,7 +67,7 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
         ),
         pytest.param({"matchLabels": []}, ["matchLabels must be a mapping, not []"], id="labels-not-a-mapping"),
         pytest.param(
-            {"matchLabels": {"a": 1}}, ["matchLabels.a must be a string, not 1: put the value in quotes"], id="number"
+            {"matchLabels": {"a": 1}}, ["matchLabels.a must be a string, not 1; put the value in quotes"], id="number"
         ),
         pytest.param({"matchExpressions": {}}, ["matchExpressions must be a list, not {}"], id="empty-mapping"),
         pytest.param(
@@ -94,14 +94,14 @@ def test_matches(data: Any, labels: dict[str, str], expected: bool) -> None:
         pytest.param(
             {"matchExpressions": [{"key": 5, "operator": "Exists", "more": 1}]},
             [
-                "matchExpressions[0].key must be a string, not 5: put the value in quotes",
+                "matchExpressions[0].key must be a string, not 5; put the value in quotes",
                 "matchExpressions[0].more is unknown; allowed are key, operator, values",
             ],
             id="all-faults-of-an-entry",
         ),
         pytest.param(
             {"matchExpressions": [{"key": "a", "operator": "In", "values": [1]}]},
-            ["matchExpressions[0].values[0] must be a string, not 1: put the value in quotes"],
+            ["matchExpressions[0].values[0] must be a string, not 1; put the value in quotes"],
             id="value-not-a-string",
         ),
     ],

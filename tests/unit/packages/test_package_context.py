@@ -63,7 +63,7 @@ def test_update_package_context(data: dict[str, str], remove: list[str], expecte
     ("files", "message"),
     [
         pytest.param({}, '"package-context.yaml" not found in app', id="missing"),
-        pytest.param({"package-context.yaml": "a: ["}, '"package-context.yaml" must be YAML', id="not-yaml"),
+        pytest.param({"package-context.yaml": "a: ["}, '"package-context.yaml" cannot be parsed', id="not-yaml"),
         pytest.param(
             {"package-context.yaml": CONTEXT.replace("ConfigMap", "Secret")},
             '"package-context.yaml" must contain',

@@ -125,7 +125,9 @@ class WriteTracker:
             yield from self._build_issue(ComponentCodes.OVERWRITTEN_WRITE, message, location, instance, setter)
 
     def _find_lost_writes(self, write: Write, instance: AddonInstance) -> dict[AddonInstance, Location]:
-        """Return the other addons whose values a write replaces or removes, with the first location for each addon."""
+        """Return the other addons whose values a write replaces or removes, each with the first location of such a
+        value.
+        """
         lost_writes: dict[AddonInstance, Location] = {}
         for location, setter in self._root.list_set_locations(write.location):
             inside = location[len(write.location) :]

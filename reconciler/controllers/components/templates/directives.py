@@ -228,12 +228,12 @@ class CompiledRule:
 
     def _build_failure(self, bindings: Mapping[str, Any], budget: ExpressionBudget, details: str) -> FieldFinding:
         assert self.program is not None
-        name = f" {self.name}" if self.name else ""
+        name = f" {quote_value(self.name)}" if self.name else ""
         message = self._render_message(bindings, budget) or f"{quote_value(self.program.text)} must be true"
         return FieldFinding(
             ComponentCodes.VALIDATION_RULE_FAILED,
             self.path,
-            f"{format_path(self.path)}: the rule{name} is not met: {message}{details}",
+            f"the rule{name} at {format_path(self.path)} is not met: {message}{details}",
         )
 
     def _render_message(self, bindings: Mapping[str, Any], budget: ExpressionBudget) -> str:

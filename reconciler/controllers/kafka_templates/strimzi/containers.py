@@ -158,7 +158,7 @@ def _check_env(variable: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     if value is not None and not isinstance(value, str):
         yield (
             TemplateCodes.INVALID_TEMPLATE_TYPE,
-            f"the value of {quoted_name} must be a string, not {type(value).__name__}: put the value in quotes",
+            f"the value of {quoted_name} must be a string, not {type(value).__name__}; put the value in quotes",
         )
     if value is not None and source is not None:
         yield TemplateCodes.INVALID_ENV_SOURCE, f"{quoted_name} must have a value or a valueFrom, not both"

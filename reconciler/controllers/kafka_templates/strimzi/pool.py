@@ -1,4 +1,4 @@
-"""The fields of a KafkaNodePool and of its Kafka that affect the objects which the operator creates from templates.
+"""The fields of a KafkaNodePool and its Kafka that determine which objects the operator creates from templates.
 
 A value with a wrong type is treated as absent.
 """

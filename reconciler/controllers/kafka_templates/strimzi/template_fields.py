@@ -101,7 +101,7 @@ def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
             )
         for key, value in as_mapping(entries).items():
             if not isinstance(value, str):
-                message = f"must be a string, not {quote_value(value)}: put the value in quotes"
+                message = f"must be a string, not {quote_value(value)}; put the value in quotes"
                 yield TemplateRemark(TemplateCodes.INVALID_TEMPLATE_TYPE, message, name, ("metadata", field, key))
 
 

@@ -108,7 +108,7 @@ def group_drafts(drafts: Iterable[PastDraft]) -> Mapping[DraftOutcome, Sequence[
 
 
 def compare_lines(past: PastChange, newer: ReviewChange | None) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the lines about the effects that only the past change has, and those that only the newer change has."""
+    """Return two lists of lines: the effects of only the past change, and the effects of only the newer change."""
     if newer is None or not past.lines:
         return (), ()
     lines = newer.variants[0].content.changes.format_summary_lines(MAX_LINES)
@@ -142,7 +142,7 @@ def read_diffs(context: ConsoleContext, member: DraftMember, resource: str = "")
     """Return the diffs of a draft.
 
     Args:
-        resource: The title of a resource whose lines are shown in each case.
+        resource: The title of a resource. Its lines are always shown.
     """
     try:
         with repository_boundary("the content of a draft"):

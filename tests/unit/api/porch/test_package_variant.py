@@ -120,7 +120,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_valid_spec(packageContext={"data": {"k": 5}}),
-            ["spec.packageContext.data.k must be a string, not 5: put the value in quotes"],
+            ["spec.packageContext.data.k must be a string, not 5; put the value in quotes"],
             id="context-value-is-a-number",
         ),
         pytest.param(
@@ -198,12 +198,12 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(revision=1.4),
-            ["spec.upstream.revision must be a string or an integer, not 1.4: put the value in quotes"],
+            ["spec.upstream.revision must be a string or an integer, not 1.4; put the value in quotes"],
             id="revision-is-a-float",
         ),
         pytest.param(
             build_spec_with_upstream(revision=True),
-            ["spec.upstream.revision must be a string or an integer, not true: put the value in quotes"],
+            ["spec.upstream.revision must be a string or an integer, not true; put the value in quotes"],
             id="revision-is-a-boolean",
         ),
         pytest.param(
@@ -237,7 +237,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(tag="stable", tagPolicy={"settle": 10}),
-            ["spec.upstream.tagPolicy.settle must be a string, not 10: put the value in quotes"],
+            ["spec.upstream.tagPolicy.settle must be a string, not 10; put the value in quotes"],
             id="settle-is-a-number",
         ),
         pytest.param(

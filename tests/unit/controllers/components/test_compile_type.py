@@ -89,7 +89,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [type_with_addons(componentDefinitionRef={"name": "stall", "version": "2"})],
             "DefinitionVersionMismatch",
-            'must be the version of the component definition, "", not "2"',
+            'must be "", the version of the component definition, not "2"',
             8,
             id="1-no-version",
         ),

@@ -225,7 +225,7 @@ def test_components_of_two_kinds_cannot_share_a_name() -> None:
     assert list_codes(result) == ["ComponentNameConflict", "EnvBindingOwnerUnresolved"]
     assert result.variants == ()
     assert find_stalled(result).conditions[0].reason == "EnvBindingOwnerUnresolved"
-    assert "the name is not unique: MarketStall/square/bread and OtherStall/square/bread" in (
+    assert "MarketStall/square/bread and OtherStall/square/bread have the same name" in (
         find_stalled(result).conditions[0].message
     )
 

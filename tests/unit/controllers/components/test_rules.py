@@ -40,11 +40,11 @@ def type_with_rules(*rules: Any) -> str:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        pytest.param(LOW, "the rule low is not met: size is 5", id="false"),
+        pytest.param(LOW, 'the rule "low" at spec.validation.rules[0] is not met: size is 5', id="false"),
         pytest.param({"expression": "spec.size"}, 'it returns 5, neither true nor false', id="no-boolean"),
         pytest.param({"expression": "1 / 0 > 0"}, "division by zero", id="cannot-be-evaluated"),
         pytest.param({"expression": "spec.size < 3"}, '"spec.size < 3" must be true', id="no-message"),
-        pytest.param({**LOW, "message": "${spec.size / 0}"}, "the rule low is not met", id="message-that-fails"),
+        pytest.param({**LOW, "message": "${spec.size / 0}"}, 'rule "low" at spec', id="message-that-fails"),
         pytest.param({**LOW, "expression": "env.name != 'fair'"}, "is not met", id="of-the-environment"),
     ],
 )  # fmt: skip
@@ -52,7 +52,8 @@ def test_rules_of_a_type(rule: Any, message: str) -> None:
     result = reconcile(full_config(SIZED, type_with_rules(rule), of=component({"size": 5})))
 
     output = find_finding(result, "ValidationRuleFailed")
-    assert output.message.startswith("MarketStall/square/bread in fair: spec.validation.rules[0]: the rule")
+    assert output.message.startswith("MarketStall/square/bread in fair: the rule ")
+    assert "at spec.validation.rules[0] is not met: " in output.message
     assert message in output.message
     assert result.variants == ()
 
@@ -61,7 +62,7 @@ def test_all_unmet_rules_are_reported() -> None:
     rules = [LOW, {"expression": "spec.size != 5"}, {"expression": "true"}]
     result = reconcile(full_config(SIZED, type_with_rules(*rules), of=component({"size": 5})))
 
-    assert [item.message.partition(": the rule")[0][-8:] for item in list_findings(result)] == ["rules[0]", "rules[1]"]
+    assert [item.message.partition(" is not met")[0][-8:] for item in list_findings(result)] == ["rules[0]", "rules[1]"]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_addon_rules_are_checked_before_its_condition(rule: Any, codes: list[str
 
     assert list_codes(result) == codes
     if codes:
-        assert "in fair: lamp/x: spec.validation.rules[0]" in find_finding(result, codes[0]).message
+        assert "in fair: lamp/x: the rule at spec.validation.rules[0]" in find_finding(result, codes[0]).message
 
 
 def test_component_without_binding_is_validated_and_not_rendered() -> None:

@@ -62,7 +62,7 @@ def test_rule_without_rollout_has_none() -> None:
 @pytest.mark.parametrize(
     ("rules", "field", "text"),
     [
-        pytest.param([{"name": 5}], "[0].name", "must be a string, not 5: put the value in quotes", id="number"),
+        pytest.param([{"name": 5}], "[0].name", "must be a string, not 5; put the value in quotes", id="number"),
         pytest.param([{"name": ""}], "[0].name", "must be a string that is not empty", id="empty"),
         pytest.param([{"name": "New"}], "[0].name", 'must be a DNS label: "New" must be', id="upper-case"),
         pytest.param([{"name": "a.b"}], "[0].name", 'must be a DNS label: "a.b" must be', id="dot"),
@@ -111,7 +111,7 @@ def test_rule_without_rollout_has_none() -> None:
         pytest.param(
             [{"rollout": {"waves": WAVES, "soak": 30}}],
             "[0].rollout.soak",
-            "must be a string, not 30: put the value in quotes",
+            "must be a string, not 30; put the value in quotes",
             id="soak-as-number",
         ),
     ],

@@ -251,7 +251,7 @@ NOT_FOUND, INVALID = "ValuesNotFound", "ValuesInvalid"
         pytest.param(
             "valuesFrom: [{kind: ConfigMap, name: defaults, valuesKey: number, targetPath: a}]",
             INVALID,
-            f"{REFERENCE}{MAP} must have a text at data.number: put the value in quotes",
+            f"{REFERENCE}{MAP} must have a text at data.number; put the value in quotes",
             "maps.yaml:18",
             id="key-without-quotes",
         ),

@@ -83,7 +83,7 @@ def remove_allowed_fields(error: str) -> str:
         ),
         pytest.param(
             build_spec_with_upstream(repo="a", package="p", revision=2.0),
-            ["spec.upstream.revision must be a string or an integer, not 2.0: put the value in quotes"],
+            ["spec.upstream.revision must be a string or an integer, not 2.0; put the value in quotes"],
             id="float-revision",
         ),
         pytest.param(

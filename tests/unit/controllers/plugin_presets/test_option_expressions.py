@@ -153,7 +153,8 @@ def test_text_that_yaml_reads_as_another_type_is_reported(
 
     assert (evaluated_expression.value, evaluated_expression.errors) == (expected, ())
     assert list(evaluated_expression.retyped) == [
-        f'"${{{M}.{key}}}" is the string "{was}", which YAML reads as {now}: put the placeholder in quotes'
+        f'contains {now} instead of the string "{was}", because the placeholder "${{{M}.{key}}}" is not in quotes; '
+        "to keep a string, write quotes around the placeholder"
         for key, was, now in retyped
     ]
 

@@ -54,7 +54,7 @@ def test_type_accepts_its_values(expected: OptionType, value: str) -> None:
 @pytest.mark.parametrize(
     ("text", "value", "expected"),
     [
-        pytest.param("string", 8080, "must be a string, not 8080: put the value in quotes", id="number-for-a-string"),
+        pytest.param("string", 8080, "must be a string, not 8080; put the value in quotes", id="number-for-a-string"),
         pytest.param("string", ["a"], 'must be a string, not ["a"]', id="list-for-a-string"),
         pytest.param("int", "8080", 'must be a whole number, not "8080"', id="string-for-a-number"),
         pytest.param("int", True, "must be a whole number, not true", id="boolean-for-a-number"),

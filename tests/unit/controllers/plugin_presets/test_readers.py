@@ -72,7 +72,7 @@ SIZE = build_definition([build_option("size", "int", 1)])
             {"plugin": {"displayName": 5}},
             "PluginPresetInvalid",
             "/spec/plugin/displayName",
-            "must be a string, not 5: put the value in quotes",
+            "must be a string, not 5; put the value in quotes",
             id="a-number-for-a-text",
         ),
         pytest.param(

@@ -271,8 +271,8 @@ def test_plain_folder_requires_the_quoted_version() -> None:
     proposal = plan_manual_proposal([pin], build_snapshot(content=text).files, parse_yaml)
 
     (finding,) = proposal.findings
-    assert finding.message.startswith("version range ~1.0 of charts/web selects 1.10; spec.upstream.version is ~1.0; ")
-    assert finding.message.endswith('must write version: "1.10" to this field')
+    assert finding.message.startswith("version range ~1.0 of charts/web selects 1.10; spec.upstream.version is ~1.0. ")
+    assert finding.message.endswith('Next step: write version: "1.10"')
     assert proposal.files_after["gw.yaml"].data == text.replace(b"~1.0", b'"1.10"')
 
 

@@ -705,7 +705,7 @@ OTHERS = [
             ),
             config={"a": "c"},
         ),
-        [("NotBakeable", "the rule is not met: must be b")],
+        [("NotBakeable", "the rule at spec.validation.rules[0] is not met: must be b")],
         id="rule-that-does-not-hold",
     ),
     pytest.param(

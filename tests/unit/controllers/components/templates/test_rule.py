@@ -32,7 +32,7 @@ def test_rule_that_is_met(expression: str) -> None:
     assert check_rule(expression, "whatever ${spec.count / 0}") is None
 
 
-RULE = "spec.validation.rules[1]: the rule enough is not met: "
+RULE = 'the rule "enough" at spec.validation.rules[1] is not met: '
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_rule_without_a_name() -> None:
     finding = check_rule("false", "say", name="")
 
     assert finding is not None
-    assert finding.message == "spec.validation.rules[1]: the rule is not met: say"
+    assert finding.message == "the rule at spec.validation.rules[1] is not met: say"
 
 
 @pytest.mark.parametrize(
