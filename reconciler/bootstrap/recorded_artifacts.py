@@ -32,7 +32,8 @@ class RecordedArtifacts:
                 for entry in known.get("sources") or (known,):
                     if entry.get("kind") and entry.get("tree"):
                         artifact = RecordedArtifact(
-                            entry["ref"], entry["commit"], entry["tree"], entry["kind"], entry.get("seconds", 0)
-                        )
+                            entry["ref"], entry["commit"], entry["tree"], entry["kind"], entry.get("seconds", 0),
+                            has_whole_tree=not entry.get("hasOnlyValues"),
+                        )  # fmt: skip
                         versions.setdefault((entry["repo"], entry["directory"]), {})[artifact] = None
         return {key: tuple(artifacts) for key, artifacts in versions.items()}

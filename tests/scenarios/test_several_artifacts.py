@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.scenarios.test_artifacts import OUTPUT, describe_repository, describe_sources, pack_web
+from tests.scenarios.test_charts import chart
 from tests.scenarios.test_several_sources import ALERT, EXTRAS, VALUES, request
 from tests.support.archives import pack_files
 from tests.support.artifact_servers import Answer, ArtifactServer, RegistryServer, compute_digest, serve
@@ -191,6 +192,40 @@ def test_withdrawn_version_of_one_source_stays_published(fleet: SeveralArtifacts
     assert result.outcomes["berlin/web"] == "published"
     assert "VersionWithdrawn" in result.codes
     assert result.changed_branches == set()
+
+
+def test_withdrawn_version_of_values_stays_published(fleet: SeveralArtifacts, registry: RegistryServer) -> None:
+    """The lock of a source with values files has its digest, with which the files are read."""
+    registry.push("team/values", "1.0.0", pack_files({"web.yaml": "replicas: 1\n"}))
+    registry.push("team/values", "2.0.0", pack_files({"web.yaml": "replicas: 2\n"}))
+    url = f"{{registry: {registry.host}/team, insecure: true}}"
+    values = '{name: values, repo: oci, package: values, version: "1.0.0", ref: true}'
+    fleet.world.write(
+        {"oci.yaml": describe_repository("oci", url, "oci"), "web.yaml": request(chart_source(), values, extra=HELM)}
+    )
+    fleet.publish()
+    del registry.manifests["team/values", "1.0.0"]
+    fleet.world.now += 600
+    # The record of the tag is not in the cache any more.
+    shutil.rmtree(fleet.world.folder / "cache/sources/index")
+
+    result = fleet.world.sync()
+
+    assert "VersionWithdrawn" in result.codes, result.findings
+    assert (result.outcomes["berlin/web"], result.changed_branches) == ("published", set())
+
+
+def test_rewritten_version_of_one_source_is_reported(fleet: SeveralArtifacts, server: ArtifactServer) -> None:
+    fleet.request(chart_source("1.0.0"))
+    fleet.publish()
+    files = {f"web/{path}": text for path, text in chart("1.0.0", other="kind: Other\n").items()}
+    server.add_chart("web", "1.0.0", pack_files(files))
+
+    result = fleet.world.sync()
+
+    (message,) = (finding.message for finding in result.findings if finding.code == "VersionRewritten")
+    assert compute_digest(pack_web("1.0.0")) in message
+    assert compute_digest(pack_files(files)) in message
 
 
 def test_archive_with_equal_files_keeps_its_digest(fleet: SeveralArtifacts, server: ArtifactServer) -> None:

@@ -103,6 +103,7 @@ class RecordedArtifact:
         version: The version or tag.
         tree: The tree of the files.
         seconds: The date of the version in seconds since 1970.
+        has_whole_tree: Whether the tree contains all files, and not only the values files that a package uses.
     """
 
     version: str
@@ -110,6 +111,7 @@ class RecordedArtifact:
     tree: TreeId
     kind: SourceKind
     seconds: int = 0
+    has_whole_tree: bool = True
 
 
 def _explain_range(upstream: UpstreamSpec) -> UnresolvedUpstream:
@@ -187,7 +189,8 @@ class _ArtifactLookup:
         A package that needs no render is then unchanged. A render reads the version again, and reports the error.
         """
         version = found.version
-        known = next((entry for entry in self.recorded if entry.digest == version.digest), None)
+        recorded = (entry for entry in self.recorded if entry.has_whole_tree)
+        known = next((entry for entry in recorded if entry.digest == version.digest), None)
         if known is None or not problem.should_retry:
             return None
         return ResolvedRevision(

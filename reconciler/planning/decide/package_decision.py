@@ -224,7 +224,7 @@ def _decide(
         return _block_obstacle(inputs, inputs.obstacle)
     if isinstance(settled := apply_settling(inputs.variant, record, inputs.observed), Blocked):
         return settled
-    inputs = replace(inputs, variant=_add_rewritten_version(settled, record))
+    inputs = replace(inputs, variant=_add_rewritten_versions(settled, record))
     if record is None:
         return _render(inputs, (), contents, render)
     changed = _find_changed_dependencies(inputs.variant, record.trace, reader, contents)
@@ -233,23 +233,35 @@ def _decide(
     return _render(inputs, changed, contents, render)
 
 
-def _add_rewritten_version(variant: Variant, record: PackageRecord | None) -> Variant:
-    """Add a warning if a chart repository or registry has other files for the version that the package uses."""
+def _add_rewritten_versions(variant: Variant, record: PackageRecord | None) -> Variant:
+    """Add a warning for each source whose chart repository or registry has other files for the version in use."""
     upstream, known = variant.upstream, record.outcome.get("upstream", {}) if record and record.is_owned else {}
-    if upstream is None or upstream.artifacts is None or not known.get("tree"):
+    if upstream is None or not known:
         return variant
+    by_name = {entry["name"]: entry for entry in known.get("sources", ())} if upstream.sources else {"": known}
+    findings = tuple(
+        finding
+        for source in upstream.named_packages
+        # The tree of a source with values files changes with the names of these files.
+        if source.has_resources and (finding := _find_rewritten(variant, source.upstream, by_name.get(source.name, {})))
+    )
+    return replace(variant, findings=(*variant.findings, *findings)) if findings else variant
+
+
+def _find_rewritten(variant: Variant, upstream: UpstreamPackage, known: Mapping[str, Any]) -> Finding | None:
+    if upstream.artifacts is None or not known.get("tree"):
+        return None
     # A tag of a registry can move. A version must not.
     is_version = upstream.type == "helm" or not upstream.is_floating
     is_same = (known["repo"], known["directory"], known["ref"]) == (upstream.repo, upstream.directory, upstream.ref)
     if not (is_version and is_same) or known["tree"] == upstream.tree:
-        return variant
+        return None
     message = (
         f"{variant.target}: {upstream.directory} {upstream.ref} of {upstream.repo} has other files than before: the"
         f" digest was {known['commit']} and is {upstream.commit} (next step: review the draft, or set"
         " spec.upstream.digest)"
     )
-    finding = SourceCodes.VERSION_REWRITTEN.finding(message, SourceLocation(object=str(variant.owner.key)))
-    return replace(variant, findings=(*variant.findings, finding))
+    return SourceCodes.VERSION_REWRITTEN.finding(message, SourceLocation(object=str(variant.owner.key)))
 
 
 def _find_changed_dependencies(

@@ -372,4 +372,5 @@ def _serialize_upstream(source: PackageSource) -> dict[str, Any]:
     data = {**upstream.as_data(), "seconds": upstream.committer_seconds, **serialize_required_charts(upstream)}
     # Charts and artifacts can disappear, so that their kind is unknown later. The tree of a source without resources
     # contains only its values files, so that it does not describe the artifact.
-    return {**data, "kind": upstream.kind} if upstream.artifacts and source.has_resources else data
+    files = {} if source.has_resources else {"hasOnlyValues": True}
+    return {**data, "kind": upstream.kind, **files} if upstream.artifacts else data
