@@ -25,7 +25,7 @@ from reconciler.packages.functions.function import (
 )
 from reconciler.packages.functions.limits import FunctionLimits, LimitError
 from reconciler.packages.functions.resource_list import build_resource_list, read_returned_items, read_returned_results
-from reconciler.packages.functions.starlark_script import evaluate_script
+from reconciler.packages.functions.starlark_script import evaluate_script, restore_items
 
 
 class ScriptRunner(Protocol):
@@ -84,13 +84,19 @@ def _run_function(
         return create_failure(
             items, "the configuration must be a StarlarkRun with `source` or a ConfigMap with `data.source`"
         )
-    request = {"name": _read_name(config), "source": source, "resourceList": build_resource_list(items, config)}
+    resources = build_resource_list(items, config)
+    request = {"name": _read_name(config), "source": source, "resourceList": resources}
     # Use the JSON module of Python, because it can write and read infinity and NaN, which standard JSON does not allow.
     data = json.dumps(request).encode()
     context.budget.charge_scan(len(data))
-    answer = run(data, context.budget.limits, len(data) + context.budget.remaining_bytes)
-    context.budget.charge_output(max(0, len(answer) - len(data)), "the output of the script")
+    max_bytes = len(data) + context.budget.remaining_bytes
+    answer = run(data, context.budget.limits, max_bytes)
     response = json.loads(answer)
+    # The limit applies to all items, including those that the answer omits.
+    size = response.get("size", len(answer))
+    check_answer_size(size, max_bytes)
+    context.budget.charge_output(max(0, size - len(data)), "the output of the script")
+    response = restore_items(response, resources["items"])
     if "error" in response:
         return create_failure(items, response["error"])
     changed_items = read_returned_items(items, response)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from textwrap import dedent
 
 import pytest
 
+from reconciler.packages.functions import starlark_script
+from reconciler.packages.functions.function import FunctionContext
+from reconciler.packages.functions.limits import FunctionBudget
 from reconciler.packages.functions.starlark import run_starlark
-from tests.unit.packages.builders import build_config, format_items, list_messages, run_function
+from tests.unit.packages.builders import build_config, format_items, list_messages, parse_items, run_function
 
 RESOURCES = """\
 # a header
@@ -244,3 +248,68 @@ def test_results_of_the_script() -> None:
     output = run_function(run_starlark, RESOURCES, build_script(f'ctx.resource_list["results"] = [{result}]'))
 
     assert [(r.severity, r.message, r.field) for r in output.results] == [("warning", "m", "spec.x")]
+
+
+_NUMBERS = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: a}
+data: {number: 1, size: 2.5, text: "1", flag: true, none: null, list: [1]}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: b}
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("x = 1", id="nothing"),
+        pytest.param('items[1]["data"] = {"a": "b"}', id="one item"),
+        pytest.param('items[0]["data"]["list"] = [1, 2.5, True, None]', id="types"),
+        pytest.param('items[0]["data"]["number"] = 1.0', id="equal number of another type"),
+        pytest.param("items.pop(0)", id="removed item"),
+        pytest.param("items.insert(0, items.pop(1))", id="other order"),
+        pytest.param("items.append(items[0])", id="repeated item"),
+        pytest.param('items.append({"apiVersion": "v1", "kind": "A", "metadata": {"name": "b"}})', id="new item"),
+        pytest.param("items.append(3)", id="item that is no mapping"),
+        pytest.param('items[0] = {1: "a"}', id="number as key"),
+        pytest.param('items[0]["data"] = len', id="value that is no data"),
+        pytest.param('ctx.resource_list["items"] = tuple(items)', id="tuple"),
+        pytest.param('ctx.resource_list.pop("items")', id="no items"),
+        pytest.param('items[0]["data"]["long"] = 12345678901234567891', id="long number"),
+        pytest.param("def type(x):\n    return 1", id="replaced built-in name"),
+        pytest.param('ctx.resource_list["results"] = [{"message": "m", "tags": {"b": "1", "a": "2"}}]', id="results"),
+    ],
+)
+def test_omitted_items_do_not_change_the_output(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The items, results and costs of a script are equal with and without the omission of unchanged items."""
+    script = build_script(f'items = ctx.resource_list["items"]\n{source}')
+
+    def run() -> tuple[object, ...]:
+        budget = FunctionBudget()
+        output = run_starlark(parse_items(_NUMBERS), script, FunctionContext(budget=budget))
+        data = [(item.id, item.path, item.index, repr(item.data)) for item in output.items]
+        return data, output.results, output.has_failed, output.log, budget.remaining_bytes
+
+    result = run()
+    monkeypatch.setattr(starlark_script, "_SELECTION", "(_resource_list, None)")
+    starlark_script._parse_script.cache_clear()
+    try:
+        assert result == run()
+    finally:
+        starlark_script._parse_script.cache_clear()
+
+
+def test_answer_contains_only_changed_items() -> None:
+    """An item is omitted if it is equal to the item with the same index in the request."""
+    items = [{"name": "a"}, {"name": "b"}, {"name": "c"}]
+    source = 'ctx.resource_list["items"][1]["name"] = "x"\nctx.resource_list["items"].append({"name": "d"})'
+    request = {"name": "script", "source": source, "resourceList": {"items": items}}
+
+    answer = json.loads(starlark_script.evaluate_script(json.dumps(request).encode()))
+
+    assert (answer["items"], answer["order"]) == ([{"name": "x"}, {"name": "d"}], [0, None, 2, None])
+    restored = starlark_script.restore_items(answer, items)
+    assert [item["name"] for item in restored["items"]] == ["a", "x", "c", "d"]
