@@ -52,9 +52,9 @@ def build_world(folder: Path, sizes: Sizes) -> None:
         _region_file(folder, region).write_text(_region(region, "auth"))
 
 
-def change_a_region(folder: Path) -> None:
+def change_a_region(folder: Path, value: str = "login") -> None:
     """Change the injected values of one region."""
-    _region_file(folder, CHANGED).write_text(_region(CHANGED, "login"))
+    _region_file(folder, CHANGED).write_text(_region(CHANGED, value))
 
 
 def _region_file(folder: Path, region: int) -> Path:

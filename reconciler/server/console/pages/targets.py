@@ -34,7 +34,7 @@ def build_list_page(page: PageRequest) -> PageContent:
     found = () if error else tuple(filter_targets(index, query, selector))
     view = read_choice(query, "view", _VIEWS, "list")
     listing = list_page(found, query, MATRIX_ROWS) if view == "matrix" else list_page(found, query)
-    columns = list_columns(found)
+    columns = list_columns(found) if view == "matrix" else ()
     columns_page = list_page(columns, QueryParams({"page": query.get("columns", "1")}), MATRIX_COLUMNS)
     return PageContent(
         "targets.html",
