@@ -123,6 +123,21 @@ def list_targets(expansion: SetExpansion) -> list[str]:
     return [str(variant.key) for variant in expansion.variants]
 
 
+def test_variants_of_a_set_share_equal_models_and_their_data() -> None:
+    """Different specs share the models of equal fields. Without this, each package needs eight kilobytes."""
+    template = {
+        "packageContext": {"data": {"level": "1"}},
+        "pipeline": {"mutators": [{"image": "set-labels:v0.2", "configMap": {"tier": "base"}}]},
+    }
+    targets = (build_repository_target("eu", **template), build_repository_target("us", labels={"a": "b"}, **template))
+    specs = [variant.spec for variant in expand(*targets).variants]
+    for name in ("upstream", "pipeline", "package_context"):
+        assert getattr(specs[0], name) is getattr(specs[1], name)
+    assert [(spec.downstream.repo, spec.labels) for spec in specs] == [("eu", {}), ("us", {"a": "b"})]
+    assert [spec.shared_data for spec in specs] == [spec.as_data() for spec in specs]
+    assert specs[0].shared_data["pipeline"] is specs[1].shared_data["pipeline"]
+
+
 EDGE = {"downstream": {"repoExpr": "target.labels['cluster']"}}
 
 
