@@ -31,6 +31,7 @@ sys.path.insert(0, str(PROJECT))
 from structlog.testing import capture_logs  # noqa: E402
 
 from benchmarks.fleet_world import Sizes, build_world, change_a_region, open_folder  # noqa: E402
+from benchmarks.report import write_sets  # noqa: E402
 from reconciler.bootstrap.publishers import build_push_publisher  # noqa: E402
 from reconciler.bootstrap.services import build_services  # noqa: E402
 from reconciler.reconcile.pass_runner import PassRunner  # noqa: E402
@@ -55,6 +56,7 @@ class Measure:
 
 @click.command()
 @click.option("--clusters", default=1_000, show_default=True)
+@click.option("--packages", default=1, show_default=True, help="Packages of each cluster.")
 @click.option("--regions", default=20, show_default=True)
 @click.option("--files", default=10, show_default=True, help="Files of the package, its Kptfile included.")
 @click.option("--repositories", default=1, show_default=True, help="Fleet repositories that the clusters share.")
@@ -64,6 +66,7 @@ class Measure:
 @click.option("--inside", type=click.Path(path_type=Path), hidden=True)
 def main(
     clusters: int,
+    packages: int,
     regions: int,
     files: int,
     repositories: int,
@@ -79,6 +82,8 @@ def main(
     sizes = Sizes(clusters, regions, files, repositories)
     with open_folder(folder) as place:
         build_world(place / "cold", sizes)
+        if packages > 1:
+            write_sets(place / "cold", packages)
         shutil.copytree(place / "cold", place / "warm")
         cold = [_start(), *_cold(place / "cold", shard), _fetches(place / "cold", shard)]
         warm = _in_one_process(place / "warm", shard)

@@ -85,11 +85,16 @@ def _run_passes(folder: Path, host: SlowHost, max_fetches: int) -> Iterator[Meas
             change_a_region(folder)
         elif name == "one commit of a person":
             _commit_as_person(folder / "fleet-1.git")
-        first_request, before, began = host.count_requests(), cpu_seconds(), time.perf_counter()
+        first_request, before, began = host.count_requests(), _read_cpu_seconds(host), time.perf_counter()
         with capture_logs():
             passes.run()
-        seconds, cpu = time.perf_counter() - began, cpu_seconds() - before
+        seconds, cpu = time.perf_counter() - began, _read_cpu_seconds(host) - before
         yield Measure(name, seconds, cpu, host.read_traffic(first_request))
+
+
+def _read_cpu_seconds(host: SlowHost) -> float:
+    """Return the CPU seconds of this process and its Git processes, without those of the host."""
+    return cpu_seconds() - cpu_seconds(host.pid)
 
 
 def _commit_as_person(repository: Path) -> None:

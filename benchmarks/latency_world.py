@@ -47,10 +47,11 @@ class Traffic:
 
 @dataclass(frozen=True)
 class SlowHost:
-    """A running Git host: its address and its log."""
+    """A running Git host: its address, its log and its process."""
 
     url: str
     log: Path
+    pid: int
 
     def read_traffic(self, first_request: int) -> Traffic:
         """Return the traffic since the request with this number."""
@@ -78,7 +79,8 @@ def run_host(folder: Path, delay_seconds: float) -> Iterator[SlowHost]:
     process = multiprocessing.Process(target=_serve, args=(folder, delay_seconds, log, sender), daemon=True)
     process.start()
     try:
-        yield SlowHost(f"http://127.0.0.1:{receiver.recv()}", log)
+        assert process.pid is not None
+        yield SlowHost(f"http://127.0.0.1:{receiver.recv()}", log, process.pid)
     finally:
         process.terminate()
         process.join()

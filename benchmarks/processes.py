@@ -19,14 +19,14 @@ class _Process:
     started: int
 
 
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and its descendants, both finished and running.
+def cpu_seconds(pid: int = 0) -> float:
+    """Return the CPU seconds of a process and its descendants, both finished and running. 0 is this process.
 
     `os.times` includes only finished children that this process waited for. It omits workers, whose parent is the fork
     server, and long-lived Git processes.
     """
     there = dict(_processes())
-    return sum(there[pid].ticks for pid in _family(os.getpid(), there)) / os.sysconf("SC_CLK_TCK")
+    return sum(there[member].ticks for member in _family(pid or os.getpid(), there)) / os.sysconf("SC_CLK_TCK")
 
 
 def resident_mib(pid: int) -> float:

@@ -32,9 +32,10 @@ class Costs:
     ref_bytes: float = 75
     ref_seconds: float = 12e-6
     remote_seconds: float = 0.02
-    # Memory of a daemon: after the first drafts of all packages, and after a restart.
-    drafted_bytes: float = 45_000
-    variant_bytes: float = 25_000
+    # Memory of a daemon, for each package of the fleet in every shard, and for each package of the shard. Source:
+    # `python benchmarks/fleet.py --packages 10 --shard 2/4`.
+    drafted_bytes: tuple[float, float] = (15_000, 17_500)
+    restarted_bytes: tuple[float, float] = (15_000, 9_000)
 
 
 @dataclass(frozen=True)
@@ -179,22 +180,28 @@ def format_fleet(fleet: Fleet, costs: Costs, limits: Limits) -> Iterator[str]:
 
 
 def format_shards(fleet: Fleet, layout: Layout, costs: Costs, limits: Limits) -> Iterator[str]:
-    """Yield the cost of one shard as Markdown. Shards change neither the fetches nor the pushes to a repository."""
+    """Yield the cost of one shard as Markdown. Each shard fetches all repositories and evaluates the whole config."""
     year = replay(fleet, layout, costs, limits)
     yield f"{layout.name}, divided among shards\n"
     yield f"| {' | '.join(_SHARD_TITLES)} |"
     yield f"|{'---:|' * len(_SHARD_TITLES)}"
     for count in SHARDS:
         variants = fleet.variants / count
+        drafted, restarted = (_memory(fleet, variants, item) for item in (costs.drafted_bytes, costs.restarted_bytes))
         figures = (
-            str(count), f"{variants:,.0f}", _hours(variants * costs.draft_seconds),
-            _bytes(variants * costs.drafted_bytes), _bytes(variants * costs.variant_bytes), _fetches(year, costs),
+            str(count), f"{variants:,.0f}", _hours(variants * costs.draft_seconds), _bytes(drafted), _bytes(restarted),
+            _fetches(year, costs),
         )  # fmt: skip
         yield f"| {' | '.join(figures)} |"
     yield (
         f"\nFirst drafts at {limits.pushes_a_minute} pushes a minute to each repository: {year.first_pushes} pushes to"
         f" each of {year.repositories:,} repositories, {year.first_hours * 60:.1f} minutes."
     )
+
+
+def _memory(fleet: Fleet, variants: float, costs: tuple[float, float]) -> float:
+    """Return the bytes of a shard with this number of packages."""
+    return fleet.variants * costs[0] + variants * costs[1]
 
 
 def _fetches(year: Year, costs: Costs) -> str:
