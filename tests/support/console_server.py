@@ -59,6 +59,21 @@ class ServedConsole:
         assert index is not None
         return next(f"/changes/{change.key}" for change in index.changes if change.title == title)
 
+    def replace_change(self) -> str:
+        """Record that a change of this fleet has replaced an earlier change. Return the key of the earlier change."""
+        index, key = self.client.context.index, "replaced-one"
+        assert index is not None
+        entry = index.by_target["berlin"]
+        rows = tuple(
+            replace(row, draft=replace(row.draft, change_key=key, title="update gateway v0 → v1"))
+            if row.draft and row.package == "gateway" else row
+            for row in entry.packages
+        )  # fmt: skip
+        earlier = build_fleet_index(0, 0, "config", [replace(entry, packages=rows)], ())
+        self.client.context.archive.update(earlier)
+        self.client.context.archive.update(index)
+        return key
+
     def list_pages(self) -> dict[str, str]:
         """Return the path of one page of each type, by a name."""
         gateway, metrics = self.find_change("update gateway v1 → v2"), self.find_change("update metrics v1 → v2")
@@ -68,7 +83,7 @@ class ServedConsole:
         pages = {
             "fleet": "/", "changes": "/changes", "no-match": "/changes?q=nothing-like-this", "change": gateway,
             "conflict": f"{gateway}?target=lisbon", "split": f"{gateway}?view=split&noise=show",
-            "rejected": metrics, "change-targets": f"{gateway}/targets", "gone": "/changes/0123456789ab",
+            "rejected": metrics, "change-targets": f"{gateway}/targets", "gone": "/changes/0123456789ab", "past": f"/changes/{self.replace_change()}",
             "targets": "/targets", "matrix": "/targets?view=matrix", "invalid-selector": "/targets?labels=a+in+(",
             "target": "/targets/berlin", "package": "/targets/berlin/packages/gateway",
             "history": "/targets/berlin/packages/gateway?view=history",
