@@ -124,6 +124,10 @@ def test_fields_that_do_not_change(tmp_path: Path) -> None:
     assert not [path for path, file in source.files.items() if b"aqz" in file.data]
 
 
+# Five renders of a small map often have the same order.
+MAP_ENTRIES = " ".join(f'"k{number}" {number}' for number in range(30))
+
+
 @pytest.mark.parametrize(
     ("line", "place"),
     [
@@ -133,7 +137,7 @@ def test_fields_that_do_not_change(tmp_path: Path) -> None:
         pytest.param('{{ include "sub" . }}', "randAscii (charts/sub/templates/_a.tpl:1)", id="subchart"),
         pytest.param('{{ tpl "{{ uuidv4 }}" . }}', "uuidv4 (templates/a.yaml:6)", id="string"),
         pytest.param(
-            '{{ values (dict "a" 1 "b" 2 "c" 3 "d" 4 "e" 5) | join "" | quote }}',
+            f'{{{{ values (dict {MAP_ENTRIES}) | join "" | quote }}}}',
             "the map order of values (templates/a.yaml:6)",
             id="values",
         ),

@@ -253,9 +253,7 @@ def build_generator(path: str) -> dict[str, Any]:
     [
         pytest.param(build_script('fail("no")'), "failed", "fail: no", id="function-fails"),
         pytest.param({"image": "set-namespace"}, "failed", "FunctionConfig is missing", id="error-result-with-exit-0"),
-        pytest.param(
-            {"image": "docker.io/x/y:v1"}, "unavailable", "the function is not available", id="unknown-image"
-        ),
+        pytest.param({"image": "docker.io/x/y:v1"}, "unavailable", "the function is not available", id="unknown-image"),
         pytest.param({"exec": "sed"}, "unavailable", "the function is not available", id="exec"),
         pytest.param({"image": "a", "configPath": "no.yaml"}, "invalid", "which does not exist", id="no-config-file"),
         pytest.param(
