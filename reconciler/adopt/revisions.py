@@ -60,7 +60,7 @@ def read_git_revision(url: str, text: str, read_repository: RepositoryReader) ->
             return candidate
     if _COMMIT.fullmatch(text):
         return GitRevision("commit", text)
-    # The repository cannot be read, or the revision does not exist.
+    # Guess the kind from the text, because the repository cannot be read, or has no such revision.
     return candidates[_VERSION.fullmatch(text) is not None]
 
 

@@ -135,12 +135,12 @@ class SourceRepositories:
                 with self._open_upstreams() as upstreams:
                     branch = upstreams.find_default_branch(url)
             except GitError:
-                # The render reports that the repository cannot be read.
+                # Ignore the error, because the render reports that the repository cannot be read.
                 branch = ""
         return "" if branch == DEFAULT_BRANCH else branch
 
     def _open_upstreams(self) -> UpstreamPackages:
-        # A remote source must not name repositories on this machine.
+        # Give the URL of the source, so that a remote source cannot name repositories on this machine.
         root = self._source.url if self._source.branch else ""
         return build_package_services(self._settings, Path.cwd(), root).upstreams
 

@@ -339,7 +339,7 @@ class Catalog:
 
     @cached_property
     def _tenant_views(self) -> dict[str, Catalog]:
-        # The controllers and the renderer use the same catalogs.
+        # Store the views here, so that the controllers and the renderer use the same catalogs.
         return {}
 
     def _create_tenant_view(self, tenant: str) -> Catalog:

@@ -211,7 +211,7 @@ def locate_error(error: EvaluationError, offsets: tuple[int, ...]) -> Evaluation
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == GENERATED_FILE:
             offset = offsets[traceback.tb_lineno]
-            # The last offset is the innermost one.
+            # Continue to the last frame, because its offset is the innermost one.
             error.offset = error.offset if offset == UNKNOWN_OFFSET else offset
         traceback = traceback.tb_next
     return error

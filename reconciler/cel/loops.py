@@ -83,7 +83,9 @@ class LoopCode:
         self._write_bool_check(condition, other="False")
 
     def _write_bool_check(self, condition: Operand, other: str) -> None:
-        """Write the error for a condition that is not a bool. The lines before test one of the bools, not `other`."""
+        """Write the error for a condition that is not a bool. The previous lines test for one bool, and `other` is the
+        other bool.
+        """
         if condition.kind is not bool:
             macro = self.writer.add_object(f"{self.step.name}()")
             self.writer.write(f"elif {condition.text} is not {other}: raise_not_bool({macro}, {condition.text})")

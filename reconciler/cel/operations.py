@@ -222,7 +222,7 @@ def _format_call(writer: CodeWriter, overload: Overload, operands: list[Operand]
             if kinds is not None and operand.kind not in kinds:
                 return general
         elif kinds is None or (int in kinds and len(kinds) > 1):
-            # The operand can be an int with more than 64 bits, which is an error.
+            # Use the general operator, which reports an int with more than 64 bits as an error.
             return general
         else:
             tests.append(_format_type_test(writer, operand.text, kinds))

@@ -213,7 +213,9 @@ class UpstreamPackage:
         )
 
     def with_sources(self, sources: tuple[PackageSource, ...]) -> UpstreamPackage:
-        """Return a package with several sources at other commits of the sources. The content must be equal."""
+        """Return a package with several sources, with other commits of these sources. The files of the sources must be
+        equal.
+        """
         main = next(source.upstream for source in sources if source.has_resources)
         seconds = max(source.upstream.committer_seconds for source in sources)
         return replace(self, commit=main.commit, committer_seconds=seconds, sources=sources)

@@ -255,7 +255,7 @@ def _communicate(
         try:
             return process.communicate(data, timeout=min(remaining, _STOP_CHECK_SECONDS))
         except subprocess.TimeoutExpired:
-            # The next call continues to write the payload.
+            # Give no data to the next call, because the call continues to write the payload.
             data = b""
         if should_stop():
             raise InterruptedGitError(f"{program} was ended, because the process must end")

@@ -45,7 +45,7 @@ class Delivery:
         self._finish = finish
         self._findings = findings
         self._queue: list[_Pending] = []
-        # A service that asks to wait receives no message until this time.
+        # The time until which a service receives no message, because it has requested a pause. By service.
         self._paused_until: dict[str, float] = {}
 
     def __len__(self) -> int:

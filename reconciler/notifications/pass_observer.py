@@ -262,7 +262,7 @@ def _list_blocked(plan: TargetPlan) -> Iterator[Condition]:
             item = Item("", target.name, target.name)
             yield _build_blocked_condition(finding.code, finding.message, finding.location, target.title, item)
     for outcome in plan.outcomes:
-        # If the finding is about the whole target, the target is reported instead of its packages.
+        # Skip packages with a finding about the whole target, because the target is reported instead.
         if isinstance(outcome, Blocked) and not set(outcome.findings) & set(plan.findings):
             owner = outcome.variant.owner
             variant = outcome.variant

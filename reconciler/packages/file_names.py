@@ -81,7 +81,7 @@ def _format_with_group(key: ObjectKey) -> str:
 
 
 def _format_unambiguous(key: ObjectKey) -> str:
-    # A namespace and a name can contain "-", but not the escape sequence.
+    # Separate the names by the escape sequence of "/", because they can contain "-", but not this sequence.
     return f"{_format_kind_and_group(key)}-{_format_namespaced_name(key, _escape('/'))}"
 
 

@@ -117,7 +117,7 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
 
 def _find_charts(files: FileTree) -> tuple[str, ...]:
     charts = tuple(dirname(path) for path in files if path.endswith("/Chart.yaml"))
-    # A package without the function can contain resources in such a folder.
+    # Return charts only for packages with the function. In other packages, such a folder can contain resources.
     return charts if charts and has_chart_function(list_kptfiles(files)) else ()
 
 

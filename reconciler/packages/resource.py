@@ -88,7 +88,7 @@ class KrmResource:
 
     @cached_property
     def is_sops(self) -> bool:
-        """Whether the document is a SOPS document. Rules must not change what its MAC covers."""
+        """Whether the document is a SOPS document. Override rules must not change the fields that its MAC covers."""
         return is_sops_document(self.data)
 
     @cached_property

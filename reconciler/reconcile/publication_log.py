@@ -49,7 +49,7 @@ def _list_new_revisions(plan: TargetPlan) -> Iterator[tuple[str, int, CommitId]]
     """Yield the package, the number and the commit of each revision that the recorded state did not contain."""
     for package, record in sorted(plan.next_state.packages.items()):
         previous = plan.previous_state.packages.get(package)
-        # A package without a record was published before, and its state was lost.
+        # Skip a package without a previous record: it was published earlier, and its state was lost.
         if previous is not None and record.last_revision > previous.last_revision:
             for revision in record.revisions:
                 if revision.number > previous.last_revision:

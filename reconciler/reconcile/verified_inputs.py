@@ -54,7 +54,7 @@ class VerifiedInputs:
     def _find_last_verified(self, mirror: Mirror, key: str) -> CommitId | None:
         object_id, commit = self._verified.get(key, ("", ""))
         try:
-            # The commit can be missing after a rewrite of the branch.
+            # Search the commit, because it can be missing after a rewrite of the branch.
             if not commit or mirror.find_commit(commit) is None:
                 return None
             # Check again, because the list of allowed keys can have changed.
@@ -73,7 +73,7 @@ class VerifiedInputs:
                 # Do not store this result, because the next check can succeed.
                 return SignatureCheck(f"cannot be checked: {error.message}")
             self._has_changed = True
-        # The last entry is the last used one.
+        # Add the entry at the end, so that the first entry is the least recently used one.
         self._checks[key] = problem
         if len(self._checks) > _MAX_CHECKS:
             del self._checks[next(iter(self._checks))]

@@ -330,7 +330,7 @@ def _is_published(review: DraftReview, task: _Task) -> bool:
             remote.find_tree_at(published, path) == remote.find_tree_at(task.head, path) for path in paths
         )
     except (ObjectMissingError, ValueError):
-        # The reviewed commit does not exist any more.
+        # Return False, because the reviewed commit does not exist any more.
         return False
 
 

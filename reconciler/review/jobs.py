@@ -282,7 +282,7 @@ class ReviewJobs:
     def _set_result(self, result: ReviewActionResult) -> None:
         with self._changed:
             items = self._running_items
-            # A result without a branch is an error of the target.
+            # Apply a result without a branch to all drafts of the target, because it is an error of the target.
             keys = [(result.repository, result.branch)] if result.branch else items
             for key in [key for key in keys if key in items and key[0] == result.repository]:
                 if items[key].state == "waiting":

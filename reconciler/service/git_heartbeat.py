@@ -68,7 +68,7 @@ class GitHeartbeat:
             with isolation_boundary("the heartbeat in Git"):
                 problem = self._try_to_push(message, seconds)
         except InterruptedGitError:
-            # The daemon stops.
+            # Push no heartbeat, because the daemon stops.
             return
         except GitError as error:
             problem = error.full_message

@@ -247,7 +247,7 @@ def _record_numbers(summary: PassSummary) -> None:
 def _record_findings(counts: Mapping[tuple[str, str], int]) -> None:
     totals: Counter[tuple[str, str]] = Counter()
     for (severity, code), count in sorted(counts.items()):
-        # Several codes can share the label value for codes above the limit.
+        # Add the counts, because all codes above the limit share one label value.
         totals[severity, metrics.FINDING_CODES.limit(code)] += count
     for code in metrics.FINDING_CODES:
         for severity in metrics.SEVERITIES:

@@ -55,9 +55,9 @@ class AddressPolicy:
         except ValueError:
             raise _create_error(f"the URL {shown!r} is malformed") from None
         check_no_credentials(url)
-        # A server could leave the folder that the list of allowed URLs contains.
+        # Refuse "..", because a server could resolve it to a folder that is not in the list of allowed URLs.
         path = unquote(parts.path)
-        # Some servers ignore the text after a semicolon.
+        # Ignore the text after a semicolon, because some servers ignore it too.
         if any(segment.partition(";")[0] == ".." for segment in path.split("/")) or "\\" in path:
             raise _create_error(f'the URL {shown!r} must have a path without ".." and backslashes')
         if parts.scheme not in _PORTS or not host:

@@ -146,7 +146,7 @@ class _Stream:
         except zlib.error as error:
             _fail(f"the archive is not in the format gzip, or is damaged ({error})")
         self._size += len(chunk)
-        # The headers and the padding of tar are not part of the files, but are limited in the same way.
+        # Add the size of the headers and the padding of tar to the limit, because they are not part of the files.
         if self._size > self._limits.unpacked_bytes + (self._limits.files + 2) * 2 * _BLOCK:
             raise self._limits.create_error("unpacked_bytes", "the unpacked size of the archive in bytes")
         # Compare with the input until here, so that a bomb at the start of a large archive is found early.

@@ -70,7 +70,7 @@ class CosignSignatures:
             tag = cosign.get_signature_tag(digest)
             message = f"{location.oci_url} has no signature of {digest} (tag {tag}, or a Sigstore bundle)"
             raise SourceError(SourceCodes.SIGNATURE_MISSING.name, message)
-        # The other problems are more specific.
+        # Report a wrong key only if there is no other problem, because the other problems are more specific.
         problem = next((text for text in reversed(problems) if text != _WRONG_KEY), _WRONG_KEY)
         raise cosign.create_invalid_error(f"the signature of {location.oci_url}@{digest} is not valid: {problem}")
 
@@ -82,7 +82,7 @@ class CosignSignatures:
             if error.code != UPSTREAM_NOT_FOUND:
                 raise
             return
-        # A manifest without signatures is an invalid signature.
+        # Yield a problem for each manifest, because a manifest without signatures is an invalid signature.
         yield _WRONG_KEY
         manifest = _try_read(self._registry.read_manifest, location, manifest_digest)
         if isinstance(manifest, str):

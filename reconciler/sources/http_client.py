@@ -180,7 +180,7 @@ class HttpClient:
             host = httpx.URL(url).raw_host.decode()
         except httpx.InvalidURL:
             host = ""
-        # The policy and the connection use different parsers of URLs. Both must find the same host.
+        # Compare the hosts that the parsers of the policy and of the connection find, because they must be equal.
         if host != urlsplit(url).hostname:
             raise SourceError(SourceCodes.SOURCE_ADDRESS_REFUSED.name, f"the URL {redact_url(url)!r} is malformed")
         # Do not let a server start requests to services of this machine.
@@ -234,7 +234,8 @@ class HttpClient:
             if client is None:
                 timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
                 transport = CheckedTransport(_create_tls_context(tls), proxy)
-                # A cookie can be a credential, and Repositories with other credentials use the same client.
+                # Store no cookies: they can be credentials, and Repositories with other credentials use the same
+                # client.
                 cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
                 client = httpx.Client(transport=transport, timeout=timeout, trust_env=False, cookies=cookies)
                 # Drop the clients with earlier contents of the same files. Other threads may still use them.
@@ -283,7 +284,7 @@ def _create_tls_context(tls: TlsFiles) -> ssl.SSLContext:
 
 
 def _find_redirect(response: httpx.Response) -> str | None:
-    # httpx creates the next request, although this client does not let httpx follow redirects.
+    # Use the next request of httpx, which httpx creates although it does not follow redirects here.
     return str(response.next_request.url) if response.next_request else None
 
 

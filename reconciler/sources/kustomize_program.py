@@ -49,7 +49,7 @@ class KustomizeProgram:
             if isinstance(found, EngineVersion):
                 return found
             problems.append(found)
-        # A program with a version that is not supported is a better reason than a missing program.
+        # Prefer the error about an unsupported version to the error about a missing program.
         return next((problem for problem in problems if problem.code == SourceCodes.ENGINE_UNSUPPORTED), problems[0])
 
 

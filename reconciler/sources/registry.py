@@ -169,7 +169,7 @@ class RegistryClient:
         response = self._fetch(location, url, f"the tag {tag}", _MAX_MANIFEST_BYTES, method="HEAD")
         digest = response.headers.get("docker-content-digest", "")
         if not digest:
-            # The header is optional.
+            # Compute the digest, because the header with the digest is optional.
             content = self._fetch(location, url, f"the tag {tag}", _MAX_MANIFEST_BYTES).content
             digest = self._store([content], "", f"the tag {tag} of {location.oci_url}")
         parse_digest(digest)

@@ -144,7 +144,7 @@ class TraceBuffer(SpanProcessor):
         if context is None:
             return
         with self._lock:
-            # A late fetch can end after its pass. Its spans are dropped.
+            # Drop the spans of a late fetch that ends after its pass.
             if context.trace_id not in self._spans:
                 return
             spans = self._spans[context.trace_id]

@@ -113,7 +113,7 @@ def _read_tenants(definitions: Iterable[ConfigObject]) -> tuple[dict[str, Tenant
 
 
 def _find_overlaps(paths: Iterable[str], tenants: Tenants) -> dict[str, Finding]:
-    """Return an error for each file that several tenants contain."""
+    """Return an error for each file in the folders of several tenants."""
     overlaps: dict[str, Finding] = {}
     for path in sorted(paths):
         matching = list(tenants.list_matching(path))

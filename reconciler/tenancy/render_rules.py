@@ -164,7 +164,7 @@ def _find_violation(resource: _DeployedResource, tenant: Tenant) -> str:
         return ""
     allow, kind, subject = tenant.spec.allow, format_kind(resource.group, resource.kind), resource.subject
     if resource.is_identity_encrypted:
-        # The resource can have any kind and any namespace.
+        # Require the right to all kinds, because the resource can have any kind and any namespace.
         if matches_any_glob(HIDDEN_CIPHERTEXT, allow.cluster_scoped_resources):
             return ""
         noun = "a SOPS document with an encrypted kind or namespace,"

@@ -152,5 +152,5 @@ def _list_paths(files: FileTree, folder: str, overlays: list[str], visited: set[
         elif files.subtree(path):
             yield from _list_paths(files, path, overlays, visited)
         else:
-            # The resource is a URL or is missing.
+            # Treat a resource without files as an overlay: it is a URL, or it is missing.
             overlays.append(kustomization)

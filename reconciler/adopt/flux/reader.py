@@ -193,7 +193,7 @@ class _ClusterReader:
                     return unusable
             suggestion = "Make the repository readable, or name the source with --repo-url."
             return document.report(("spec", "sourceRef"), f"the repository cannot be read: {files}", suggestion)
-        # Objects of Flux can contain variables too.
+        # Check for variables before all other checks, because objects of Flux can contain variables too.
         if variables := self._find_substitutions(document, files, folder):
             return variables
         content = self._read_folder(document, source, files, folder)

@@ -52,7 +52,7 @@ class GitSource:
 def read_git_source(source: SourceDocument) -> GitSource:
     """Return the URL and the revision of a GitRepository."""
     url, reference = get_text(source.spec, "url"), get_mapping(source.spec, "ref")
-    # The order is the precedence of Flux.
+    # Use the same precedence as Flux.
     for name in ("commit", "name", "semver", "tag", "branch"):
         if text := get_text(reference, name):
             return GitSource(source, url, _read_revision(name, text), name)

@@ -238,7 +238,8 @@ class _FieldMerge:
 
         def merge(ours: Any, base: Any, theirs: Any) -> Any:
             index = _find_index(local, ours) if ours is not ABSENT else _find_index(updated, theirs)
-            # An element is merged again if it also matches the key values of another element.
+            # Reuse the position of an element that is merged a second time, because it also matches the keys of another
+            # element.
             known = (position for value, position in positions if value is ours and ours is not ABSENT)
             position = next(known, _Position(index))
             value = self._merge_element(ours, base, theirs, keys, schema.element_schema, (*path, position))

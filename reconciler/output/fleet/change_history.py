@@ -127,7 +127,7 @@ def select_drafts(change: PastChange, index: FleetIndex, *, reads_everything: bo
     drafts = tuple(draft for draft in change.drafts if _is_readable(draft, index))
     if not drafts:
         return None
-    # The lines contain names of the first target, which can be another one.
+    # Remove the lines if the first draft can be missing, because the lines contain names of its target.
     return change if len(drafts) == len(change.drafts) else replace(change, drafts=drafts, lines=())
 
 

@@ -43,7 +43,7 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class DiffBlock:
-    """Consecutive lines that are equal on both sides, or that differ, or that are not shown.
+    """Consecutive lines of one kind: equal lines, changed lines, or lines that are not shown.
 
     Attributes:
         old: The lines before the change.
@@ -143,7 +143,7 @@ def _build_file_diffs(
     for path in sorted(paths):
         before, after = (FileTree({path: files[path]} if path in files else {}) for files in (old, new))
         change_type: ChangeType = "added" if path not in old else "removed" if path not in new else "changed"
-        # The diffs of resources contain all changes of a file that has only resources.
+        # Hide the diff of a file that has only resources, because the diffs of these resources contain all its changes.
         is_noise = path in noise or all(has_only_objects_in_file(path, files) for files in (old, new))
         for _, diff in format_file_diffs(before, after):
             blocks = tuple(_parse_unified_diff(diff.splitlines()[2:]))

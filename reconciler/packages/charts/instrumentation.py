@@ -236,7 +236,7 @@ def _replace_calls(text: str, entries: list[_Call], variant: Variant, identity: 
         call = entry.call
         replacement, suffix = _build_placeholder(entry, variant, identity)
         if call.is_argument:
-            # The spaces distinguish these parentheses from those of the chart.
+            # Add spaces to distinguish these parentheses from those of the chart.
             replacement, suffix = f"( {replacement}{suffix} )", ""
         edits += [(call.start, call.end, replacement), (call.command_end, call.command_end, suffix)]
         originals[replacement] = call.function

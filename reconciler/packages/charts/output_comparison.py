@@ -77,7 +77,7 @@ def _compare_versions(
     data = [resource.data for resource in included]
     paths = dict.fromkeys(path for other in data[1:] for path in _find_changed_paths(data[0], other, ()))
     if not paths and first:
-        # The second version has sorted keys if the order of keys differs.
+        # Only the order of keys differs. Use the second version, which has sorted keys.
         return replace(first, text=emit(data[1]), rewrite_reason=REWRITE_REASON), []
     return first, [
         FieldDifference(subject, path, _join_values([get_value_at(d, path) for d in data[1:]])) for path in paths

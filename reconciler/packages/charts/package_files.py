@@ -173,7 +173,7 @@ def _check_identity(resource: RenderedResource, chart: str) -> Finding | None:
 
 def _check_file_name(resource: RenderedResource, chart: str) -> Finding | None:
     name = assign_rendered_file_names([resource.key])[resource.key].rpartition("/")[2]
-    # Other resources can require a longer form of the name with the namespace and the API group.
+    # Compute the longest possible name: with the namespace and the API group, which other resources can make necessary.
     length = len(name) + len(resource.namespace) + len(resource.group) + len("-.")
     if length <= MAX_FILE_NAME_LENGTH:
         return None

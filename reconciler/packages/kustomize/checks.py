@@ -136,7 +136,7 @@ class _OverlayChecks:
                 continue
             for index, text in enumerate(value):
                 if not isinstance(text, str) or is_remote(text):
-                    continue  # The check of all texts has reported a URL.
+                    continue  # Skip a URL, because the check of all texts has already reported it.
                 if is_function_field and "\n" in text:
                     self._check_function(place, (name, index), text)
                 else:

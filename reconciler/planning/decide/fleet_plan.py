@@ -233,7 +233,7 @@ class FleetPlan:
         """Return whether no object that cannot be read has an effect on a finding about a missing object."""
         tenant = self.tenants.by_name.get(self.find_finding_tenant(finding))
         uncertain = [self.tenants.by_name.get(name) for name in self.uncertain_tenants]
-        # The objects of the platform team can be used by each tenant.
+        # Exclude findings of the platform team, because each tenant can use the objects of the platform team.
         return tenant is not None and all(
             other is not None
             and other is not tenant

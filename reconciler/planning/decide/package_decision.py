@@ -251,7 +251,7 @@ def _add_rewritten_versions(variant: Variant, record: PackageRecord | None) -> V
 def _find_rewritten(variant: Variant, upstream: UpstreamPackage, known: Mapping[str, Any]) -> Finding | None:
     if upstream.artifacts is None or not known.get("tree"):
         return None
-    # A tag of a registry can move. A version must not.
+    # Check only versions, because a tag of a registry can move, but a version must not change its content.
     is_version = upstream.type == "helm" or not upstream.is_floating
     is_same = (known["repo"], known["directory"], known["ref"]) == (upstream.repo, upstream.directory, upstream.ref)
     if not (is_version and is_same) or known["tree"] == upstream.tree:

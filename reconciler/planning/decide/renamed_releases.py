@@ -42,6 +42,6 @@ def _parse_releases(text: str) -> dict[str, str]:
 def _find_changes(published: Mapping[str, str], current: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the old and the new release of each chart that both versions contain."""
     if len(published) == len(current) == 1:
-        # A package with one chart can get more sources, or another name of its source.
+        # Compare the only chart of both versions even if its source has another name.
         published = dict(zip(current, published.values(), strict=True))
     yield from ((old, current[name]) for name, old in published.items() if current.get(name, old) != old)

@@ -47,9 +47,9 @@ class Shard:
 
 
 def _get_shard_index(name: str, count: int) -> int:
-    """Return the index of the shard whose digest for the name is highest.
+    """Return the index of the shard with the highest digest of its index and the name.
 
-    If a shard is added, only the targets that move to the new shard change their shard.
+    If a shard is added, targets move only to the new shard, and not between the other shards.
     """
     return max(range(1, count + 1), key=lambda index: compute_digest([index, name]))
 

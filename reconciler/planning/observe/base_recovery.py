@@ -248,7 +248,7 @@ class _BaseRecovery:
         variant, tree, contents = self.variant, self.tree, self.inputs.contents
         candidate = render.content.files if render.content else contents.read_tree(tree)
         if variant.strategy == "force-delete-replace":
-            # With the package as its own base, the update replaces all files.
+            # Use the package as its own base, because the update replaces all files in any case.
             return self._build_base(render.upstream, tree, tree)
         if candidate.id in variant.accepted_bases:
             return self._build_base(render.upstream, contents.store_tree(candidate), tree)

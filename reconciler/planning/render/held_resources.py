@@ -95,7 +95,7 @@ def _iterate_files(source: FileTree, resources: Iterable[PackageResource]) -> It
     for resource in resources:
         path = resource.file
         if path in source:
-            # The new version has another resource with the same short file name.
+            # Use a longer file name, because another resource of the new version has the short file name.
             path = format_unambiguous_file_name(resource.key)
         yield path, File(resource.document.text.encode())
 

@@ -144,7 +144,7 @@ class OidcProvider:
         if userinfo.get("sub") != claims["sub"]:
             raise SignInError("ClaimInvalid", "the userinfo endpoint describes another person than the ID token")
         merged = {**userinfo, **claims}
-        # The address and its verification must have the same source.
+        # Take the address and its verification from the same source.
         if not {options.email_claim, "email_verified"} <= claims.keys():
             merged |= {name: userinfo.get(name) for name in (options.email_claim, "email_verified")}
         return merged

@@ -70,7 +70,7 @@ class SessionStore:
         self._max_sessions = max_sessions
         self._max_per_person = max_per_person
         self._lock = Lock()
-        # The session with the latest request is the last one.
+        # All sessions, in the order of their last requests.
         self._sessions: OrderedDict[str, _StoredSession] = OrderedDict()
 
     def create(self, person: Reviewer) -> str:

@@ -102,6 +102,6 @@ def is_same_origin(request: Request) -> bool:
     site = request.headers.get("sec-fetch-site")
     if site is not None:
         return site == "same-origin"
-    # Browsers without the header `Sec-Fetch-Site` send `Origin` with each POST request.
+    # Use `Origin`, because browsers without the header `Sec-Fetch-Site` send `Origin` with each POST request.
     origin = urlsplit(request.headers.get("origin", ""))
     return origin.netloc != "" and origin.netloc == request.headers.get("host", "")

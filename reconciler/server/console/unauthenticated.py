@@ -22,7 +22,7 @@ def respond_to_unauthenticated(request: Request, context: ConsoleContext) -> Res
             "Send a token in the header Authorization.",
         )  # fmt: skip
         response = respond_with_problem(problem)
-        # A script of a page loads the page again, and the person signs in.
+        # Let the script of the page load the page again, so that the person can sign in.
         response.headers["HX-Refresh"] = "true"
         return response
     if context.sign_in is None:

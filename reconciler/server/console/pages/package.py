@@ -90,7 +90,8 @@ def restore(page: PageRequest, form: Form) -> PageContent | Redirect:
         return build_refusal_page(
             _NOT_RESTORED, "This process is a read-only standby. Restore the revision in the process that writes."
         )
-    # The draft itself has a low risk. The approval checks the risk of its content.
+    # Check the permission for a low risk, because the draft publishes nothing. The approval checks the risk of the
+    # content.
     if refusal := session.permissions.find_refusal(scope, "low"):
         return build_refusal_page(_NOT_RESTORED, refusal.message)
     try:
