@@ -228,7 +228,9 @@ def _list_leaf_rules(
 
 
 def _remove_nested(paths: Iterable[LeafPath]) -> Iterator[LeafPath]:
-    """Yield the paths without those below another path. A list can differ as a whole on one cluster only."""
+    """Yield the paths, without each path below another path: on one cluster, a whole list can differ, and on another
+    only an item.
+    """
     known = set(paths)
     return (path for path in known if not any(path[:length] in known for length in range(len(path))))
 

@@ -59,7 +59,7 @@ def _build_source(setting: str, source: ReadCredentials, push_url: str = "") -> 
 class GitAppTokens:
     """Tokens of GitHub Apps for Git. Implements the Protocol `AppTokens` of Git.
 
-    A token has only the permission to read, or to read and write, its contents.
+    A token has only the permission to read the contents of a repository, or to read and write them.
     """
 
     def __init__(self, forges: ForgeRegistry) -> None:

@@ -200,7 +200,9 @@ def _submit(
     is_removal: bool,
     sleep: Callable[[float], None],
 ) -> list[ReviewActionResult]:
-    """Return the results for drafts of one change. If the service refuses all of them, each has the reason."""
+    """Return the results for drafts of one change. If the service refuses the whole request, each result contains the
+    reason.
+    """
     heads = {draft.target: draft.data for draft in drafts}
     body = {
         "targets": [

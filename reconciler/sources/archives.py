@@ -191,7 +191,7 @@ class _TarReader:
             _fail(f"the entry {_quote(path)} must be a file or a folder, and not a {_SPECIAL_TYPES[entry.type]}")
         if entry.type not in _REGULAR and entry.type != _FOLDER and entry.type not in _LINKS:
             _fail(f"the entry {_quote(path)} has the unknown type {entry.type}")
-        # Old versions of tar write folders as files whose name ends with a slash.
+        # Treat a name with a slash at its end as a folder, because old versions of tar write folders as files.
         is_file = entry.type in _REGULAR and not entry.path.endswith("/")
         size = entry.size if is_file else 0
         if size > self._limits.file_bytes:

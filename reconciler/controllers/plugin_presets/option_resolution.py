@@ -70,8 +70,8 @@ class OptionResolver:
 
     def __init__(self, limits: ExpressionLimits | None) -> None:
         self._limits = limits
-        # The key of an option contains the definition and the assignments of the option. The key of a common result
-        # contains the definition, the layers, and the names of the injected options.
+        # The cached results. The key of `_options` contains the definition and the assignments of the option. The key
+        # of `_common_results` contains the definition, the layers, and the names of the injected options.
         self._options: dict[tuple[object, ...], _Option] = {}
         self._common_results: dict[tuple[object, ...], _CommonResult] = {}
         self._variables: dict[tuple[InjectedOption, ...], Mapping[str, Any]] = {}

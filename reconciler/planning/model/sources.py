@@ -274,7 +274,7 @@ def remove_special_entries(inputs: RenderInputs) -> RenderInputs:
 
 # The value of `Conflict.rule` if a local change is missing after the render, although no merge reported a conflict.
 NOT_KEPT_RULE = "not-kept"
-# Update strategies that replace local changes. A conflict with a replaced change contains the strategy as its rule.
+# Update strategies that replace local changes. `Conflict.rule` of a replaced local change is the name of the strategy.
 REPLACING_STRATEGIES: tuple[UpdateStrategy, ...] = ("copy-merge", "force-delete-replace")
 EMPTY_SOURCE = PackageSource(FileTree(), FileTree(), FileTree())
 
