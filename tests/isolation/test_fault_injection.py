@@ -256,6 +256,7 @@ NOT_CALLED = {
     **dict.fromkeys(
         (
             "state_ref",
+            "required_approvals",
             "draft_template",
             "removal_template",
             "has_annotation_approvals",
