@@ -157,7 +157,9 @@ def test_a_function_call_that_fails_is_the_error_of_its_package_and_names_the_fu
     assert report.outcomes["lisbon/gateway"] == "draft"
     (finding,) = select_errors(report.report.plan.list_findings())
     assert finding.code == "InternalError"
-    assert finding.message.startswith(f'package berlin/metrics: the function "{IMAGE}" of the root package: an unexpected')
+    assert finding.message.startswith(
+        f'package berlin/metrics: the function "{IMAGE}" of the root package: an unexpected'
+    )
 
 
 @pytest.mark.parametrize("error", ERRORS)
