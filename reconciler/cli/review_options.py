@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from reconciler import credential_files
 from reconciler.bootstrap import options
 from reconciler.bootstrap import services as bootstrap_services
+from reconciler.cli import service_client
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (
@@ -36,7 +36,7 @@ from reconciler.output.explain import model as explain_model
 from reconciler.output.review import action_results
 from reconciler.reconcile.remotes import targets as remotes_targets
 from reconciler.review import actions, drafts
-from reconciler.server import api_client, health_client, remote_review
+from reconciler.server import remote_review
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from reconciler.reconcile.remotes.targets import ReviewSelection, TargetReference
     from reconciler.reconcile.review_actions import PersonSource, ReviewAction
     from reconciler.review.drafts import DraftReview
-    from reconciler.server.api_client import ApiClient
     from reconciler.server.remote_review import RemoteReview, RemoteVerb
     from reconciler.settings import Settings
 
@@ -268,20 +267,6 @@ class ServerOptions:
             raise click.UsageError("--server cannot be used with --author, --config, --settings, --fleet or --cache")
         return True
 
-    def create_client(self) -> ApiClient:
-        """Return the client with the token.
-
-        Raises:
-            CannotRunError: The URL or the file cannot be used.
-        """
-        try:
-            token = credential_files.read_secrets(self.token_file)[0].decode() if self.token_file else ""
-            return api_client.ApiClient(self.url or "", token)
-        except credential_files.SecretFileError as error:
-            raise CannotRunError(str(error)) from None
-        except ValueError as error:
-            raise CannotRunError(f"--server: {error}") from None
-
 
 def run_remote_action(server: ServerOptions, selection: DraftSelection, review: RemoteReview) -> int:
     """Let a service apply a review action, and print the results. Return exit status 1 if it failed for a draft, or 0.
@@ -289,15 +274,8 @@ def run_remote_action(server: ServerOptions, selection: DraftSelection, review: 
     Raises:
         CannotRunError: The service has refused the request, or does not respond.
     """
-    client = server.create_client()
-    try:
+    with service_client.open_client(server.url or "", server.token_file) as client:
         results = remote_review.apply_remote_action(client, review)
-    except (health_client.NoResponseError, api_client.ApiRefusedError) as error:
-        raise CannotRunError(str(error)) from None
-    except LookupError as error:
-        raise CannotRunError(f"{client.url}: the service must return the field {error}; update the command") from None
-    except ValueError as error:
-        raise CannotRunError(f"--server: {error}") from None
     return _print_results(results, selection, review.verb, "", None)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from reconciler import credential_files
 from reconciler.bootstrap import options, publishers
+from reconciler.cli import service_client
 from reconciler.cli.errors import report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import (
@@ -26,7 +26,7 @@ from reconciler.output.fleet import fleet_text
 from reconciler.output.status import last_pass
 from reconciler.output.status import result as status_result
 from reconciler.output.status import summary as status_summary
-from reconciler.server import api_client, health_client
+from reconciler.server import health_client
 
 if TYPE_CHECKING:
     from reconciler.output.status.last_pass import LastPass
@@ -96,19 +96,11 @@ def command(
 
 def _show_fleet(url: str, token_file: Path, output: str) -> int:
     """Show the state of the fleet from the API. Return exit status 1 if there are errors or blocked packages, or 0."""
-    try:
-        token = credential_files.read_secrets(token_file)[0].decode()
-        client = api_client.ApiClient(url, token)
+    with service_client.open_client(url, token_file) as client:
         fleet, errors = client.read("/status"), client.read("/findings?severity=error&limit=100")
         text = json.dumps(fleet, indent=2) if output == "json" else fleet_text.format_fleet_text(fleet, errors)
         summary = fleet["summary"]
         has_problems = bool(summary["findings"]["error"] or summary["packages"].get("blocked"))
-    except (credential_files.SecretFileError, health_client.NoResponseError, api_client.ApiRefusedError) as error:
-        raise CannotRunError(str(error)) from None
-    except LookupError as error:
-        raise CannotRunError(f"{url}: the service must return the field {error}; update the command") from None
-    except ValueError as error:
-        raise CannotRunError(f"--server: {error}") from None
     click.echo(text)
     return ERROR_FINDING if has_problems else SUCCESS
 

@@ -96,14 +96,16 @@ _SIGNATURE = re.compile(r"^-----BEGIN ", re.MULTILINE)
 
 
 def parse_trailers(message: str) -> dict[str, str]:
-    """Return the trailers (`Name: value`) in the last paragraph of a commit message or tag message.
+    """Return the trailers of a commit message or tag message by name. A repeated name has its last value."""
+    return dict(list_trailers(message))
 
-    If a name occurs more than once, return its last value.
-    """
+
+def list_trailers(message: str) -> list[tuple[str, str]]:
+    """Return the trailers (`Name: value`) in the last paragraph of a commit message or tag message."""
     text = _SIGNATURE.split(message, maxsplit=1)[0].rstrip()
     # Ignore a message with only one paragraph, because this paragraph is the subject of the commit.
     _, _, last_paragraph = text.rpartition("\n\n")
     if last_paragraph == text:
-        return {}
+        return []
     matches = map(_TRAILER.fullmatch, last_paragraph.splitlines())
-    return {match[1]: match[2] for match in matches if match}
+    return [(match[1], match[2]) for match in matches if match]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.object_writer import NewCommit
-from reconciler.krm.git_formats import PACKAGE_TRAILER
+from reconciler.krm.git_formats import PACKAGE_TRAILER, list_trailers
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.commit_messages import parse_draft_head
 from reconciler.output.text import format_count
@@ -74,9 +74,7 @@ def _iterate_approvals(draft: OpenDraft, remote: Remote, state_ref: str) -> Iter
         commit = remote.read_commit(commit_id) if commit_id else None
         if commit is None or parse_draft_head(commit.message) != draft.head:
             return
-        lines = commit.message.splitlines()
-        prefix = f"{PACKAGE_TRAILER}: "
-        packages = frozenset(line.removeprefix(prefix) for line in lines if line.startswith(prefix))
+        packages = frozenset(value for name, value in list_trailers(commit.message) if name == PACKAGE_TRAILER)
         yield DraftApproval(commit.author.name, commit.author.email, packages)
         commit_id = commit.parents[0] if commit.parents else None
 

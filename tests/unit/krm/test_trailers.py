@@ -2,7 +2,7 @@
 
 import pytest
 
-from reconciler.krm.git_formats import parse_trailers
+from reconciler.krm.git_formats import list_trailers, parse_trailers
 
 
 @pytest.mark.parametrize(
@@ -22,3 +22,10 @@ from reconciler.krm.git_formats import parse_trailers
 )
 def test_parse_trailers(message: str, expected: dict[str, str]) -> None:
     assert parse_trailers(message) == expected
+
+
+def test_a_repeated_trailer_has_all_its_values_in_order() -> None:
+    message = "approve\n\nReconciler-Package: in-the-reason\n\nReconciler-Package: b\nReconciler-Package: a\n"
+
+    assert list_trailers(message) == [("Reconciler-Package", "b"), ("Reconciler-Package", "a")]
+    assert parse_trailers(message) == {"Reconciler-Package": "a"}
