@@ -170,11 +170,14 @@ class _Pipes:
         with selectors.DefaultSelector() as selector:
             self._open(selector)
             while selector.get_map() and not self.is_too_large:
-                ready_pipes = selector.select(_POLL_SECONDS)
+                # Check the process before the pipes. In the opposite order, its last output could be lost: the process
+                # can write and exit between the two checks.
+                has_exited = _has_exited(self._process)
+                ready_pipes = selector.select(0 if has_exited else _POLL_SECONDS)
                 if time.monotonic() > deadline:
                     raise ProcessTimeoutError
                 # Stop if the process has exited, because a child process that left the group can keep the pipes open.
-                if not ready_pipes and _has_exited(self._process):
+                if not ready_pipes and has_exited:
                     break
                 for key, _ in ready_pipes:
                     if not key.data():

@@ -29,7 +29,7 @@ from reconciler.sources.render_cache import RenderCache
 from reconciler.sources.shared_renders import SharedRenders
 from reconciler.sources.subcharts import unpack_subcharts
 
-RULES_VERSION: Final = 2
+RULES_VERSION: Final = 3
 """The version of the rules that convert the output of helm to files. A new version renders all charts again."""
 
 _CHART_FOLDER, _VALUES_FILE = "chart", "values.json"

@@ -30,7 +30,7 @@ from reconciler.sources.render_cache import RenderCache
 from reconciler.sources.shared_renders import SharedRenders
 from reconciler.sources.subcharts import unpack_subcharts
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """The version of the rules for builds and their output. A new version builds all overlays again."""
 
 _GENERATED_FILE = "kustomization.yaml"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import selectors
 import sys
 import time
 from pathlib import Path
@@ -27,6 +28,34 @@ def test_input_and_output_of_a_process() -> None:
 
 def test_one_that_does_not_listen() -> None:
     assert run("print(1)", b"x" * MEGABYTE).output == b"1\n"
+
+
+def test_output_that_a_process_writes_before_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, end = tmp_path / "start", tmp_path / "end"
+
+    class SlowSelector(selectors.DefaultSelector):
+        """Reports no pipe the first time, and returns only after the process has written its output and ended."""
+
+        def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+            if start.exists():
+                return super().select(timeout)
+            start.touch()
+            while not end.exists():
+                time.sleep(0.01)
+            time.sleep(0.2)
+            return []
+
+    monkeypatch.setattr(selectors, "DefaultSelector", SlowSelector)
+    source = f"""
+import os, pathlib, time
+while not pathlib.Path({str(start)!r}).exists():
+    time.sleep(0.01)
+os.write(1, b"last")
+pathlib.Path({str(end)!r}).touch()
+os._exit(0)
+"""
+
+    assert run(source).output == b"last"
 
 
 def test_words_are_bounded() -> None:
