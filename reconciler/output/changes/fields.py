@@ -57,16 +57,19 @@ class FieldChange:
 
     def format_line(self) -> str:
         """Return the change on one line. Shorten long paths and values."""
-        path = shorten(to_one_line(self.path_text), _MAX_PATH_CHARACTERS)
+        return f"{shorten(to_one_line(self.path_text), _MAX_PATH_CHARACTERS)} {self.format_values()}"
+
+    def format_values(self) -> str:
+        """Return both values on one line, such as `2 → 3`. Shorten long values."""
         if self.before is ABSENT_FIELD:
-            return f"{path} added ({format_value(self.after)})"
+            return f"added ({format_value(self.after)})"
         if self.after is ABSENT_FIELD:
-            return f"{path} removed (was {format_value(self.before)})"
+            return f"removed (was {format_value(self.before)})"
         if type(self.before) is type(self.after) and self.before == self.after:
             # Show one value only, because both values are masked.
-            return f"{path} changed ({format_value(self.after)})"
+            return f"changed ({format_value(self.after)})"
         old, new = format_both_values(self.before, self.after)
-        return f"{path} {old} → {new}"
+        return f"{old} → {new}"
 
 
 def find_field_changes(before: Any, after: Any, path: FieldPath = ()) -> Iterator[FieldChange]:

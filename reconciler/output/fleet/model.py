@@ -16,6 +16,7 @@ from reconciler.output.entries import ConflictEntry
 from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.risk import Risk, RiskLevel
 from reconciler.output.fleet.rollouts import Rollout
+from reconciler.output.fleet.value_table import VariantGroups, group_variants
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, BlockingReason, PackageState
 
 ChangeState = Literal["waiting", "proposed", "blocked", "rejected"]
@@ -135,6 +136,11 @@ class ReviewChange:
     def members(self) -> tuple[DraftMember, ...]:
         """All drafts, sorted by variant and target."""
         return tuple(member for variant in self.variants for member in variant.members)
+
+    @cached_property
+    def groups(self) -> VariantGroups:
+        """The variants. More than 10 variants with equal changed fields are one table of values."""
+        return group_variants(self.variants)
 
     @cached_property
     def risk(self) -> Risk:

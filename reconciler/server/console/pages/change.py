@@ -23,6 +23,7 @@ VIEWS = ("unified", "split")
 _MAX_LINES = 400
 _MAX_RESOURCE_LINES = 5_000
 _MAX_TARGETS = 20
+_MAX_VALUES = 20
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,8 @@ def build_page(page: PageRequest) -> PageContent:
             "stages": list_progress(page.index, change, page.context.stages),
             "previous": change.members[position - 1] if position else None,
             "next": change.members[position + 1] if position + 1 < len(change.members) else None,
-            "differences": {other.key: describe_difference(variant, other) for other in change.variants},
+            "differences": {other.key: describe_difference(variant, other) for other in change.groups.others},
+            "max_values": _MAX_VALUES,
         },
         is_from_index=not shown.error,
     )
