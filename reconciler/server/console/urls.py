@@ -8,6 +8,11 @@ from reconciler.krm.findings import Finding
 from reconciler.server.console.finding_groups import compute_group_id
 
 
+def build_change_url(key: str) -> str:
+    """Return the URL of a change."""
+    return f"/changes/{key}"
+
+
 def build_target_url(target: str) -> str:
     """Return the URL of a target."""
     return f"/targets/{quote(target, safe='')}"

@@ -1,0 +1,58 @@
+"""The environment of HTML templates. All values in templates are escaped."""
+
+from __future__ import annotations
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from reconciler.krm.times import format_rfc3339
+from reconciler.output.text import format_count, to_one_line
+
+_SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3_600, 86_400
+_UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))
+_DATE_CHARACTERS = len("2026-01-02")
+
+
+def create_environment(package: str) -> Environment:
+    """Return an environment with the shared templates, and with the folder `templates` of a package.
+
+    The shared templates need the global `change_url`, which returns the URL of a change by its key. Macros for lists of
+    the console also need its other globals.
+    """
+    environment = Environment(
+        autoescape=True, finalize=_escape_controls, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(__package__)]),
+    )  # fmt: skip
+    environment.filters |= {
+        "count": format_count, "time": format_time, "date": format_date, "age": format_age, "one_line": to_one_line,
+    }  # fmt: skip
+    return environment
+
+
+def _escape_controls(value: object) -> object:
+    """Show control characters and marks for the text direction as escapes. Keep line ends and tabs."""
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
+        return value
+    return "".join(
+        character if character.isprintable() or character in "\n\t" else f"\\u{ord(character):04x}"
+        for character in value
+    )
+
+
+def format_time(seconds: float) -> str:
+    """Return a time in seconds since 1970 as RFC 3339."""
+    return format_rfc3339(int(seconds))
+
+
+def format_date(seconds: float) -> str:
+    """Return the date of a time in seconds since 1970, such as `2026-01-02`."""
+    return format_time(seconds)[:_DATE_CHARACTERS]
+
+
+def format_age(seconds: float | None, now: float) -> str:
+    """Return the time since a point in time in its largest unit, such as `3 d`. "" if the point is unknown."""
+    if seconds is None:
+        return ""
+    age = max(int(now - seconds), 0)
+    size, unit = next(((size, unit) for size, unit in _UNITS if age >= size), _UNITS[-1])
+    return f"{age // size} {unit}"
