@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
+from reconciler.bootstrap.console_authentication import SignInState, build_authenticator, open_session_file
 from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import build_console_reviews, build_stages
 from reconciler.bootstrap.options import get_cache_file
@@ -69,6 +69,7 @@ class Console:
         clock = sign_ins.clock
         reviews = build_console_reviews(settings, config, wake_pass, clock)
         authenticator, sign_in = build_authenticator(settings, reviews.find_permissions, sign_ins)
+        sign_ins.use_session_file(open_session_file(settings))
         indexer = build_fleet_indexer(settings, config)
         archive = ChangeArchive(get_cache_file(settings, "change_history"))
         self._index_thread = index_thread = IndexThread(indexer, archive.update)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
-from reconciler.bootstrap.options import build_git_options
+from reconciler.bootstrap.options import build_git_options, get_cache_file
 from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions
@@ -18,7 +18,8 @@ from reconciler.server.authentication.combined import CombinedAuthenticator
 from reconciler.server.authentication.pending_sign_ins import PendingSignIns
 from reconciler.server.authentication.proxy import ProxyAuthenticator, ProxyHeaders
 from reconciler.server.authentication.reloaded_file import ReloadedFile
-from reconciler.server.authentication.sessions import Cookie, SessionAuthenticator, SessionStore
+from reconciler.server.authentication.session_store import SessionStore
+from reconciler.server.authentication.sessions import Cookie, SessionAuthenticator
 from reconciler.server.authentication.tokens import TokenAuthenticator
 from reconciler.server.console.forms import CsrfTokens
 from reconciler.server.console.people import Authenticator, LocalAuthenticator
@@ -28,6 +29,7 @@ from reconciler.server.request_origin import is_loopback
 from reconciler.settings import SettingsError
 
 if TYPE_CHECKING:
+    from reconciler.server.authentication.session_file import SessionFile
     from reconciler.settings import Settings
 
 _Content = TypeVar("_Content")
@@ -49,6 +51,44 @@ class SignInState:
         self.sessions = SessionStore(clock)
         self.pending = PendingSignIns(clock)
         self.limit = AddressRateLimit(_SIGN_INS_PER_MINUTE, clock)
+        self._is_restored = False
+
+    def use_session_file(self, file: SessionFile | None) -> None:
+        """Store the sessions in a file. The first call also continues the sessions in the file.
+
+        Args:
+            file: The file. If it is None, the sessions end at a restart.
+        """
+        if file is None:
+            self.sessions.write_with(None)
+            return
+        from reconciler.server.authentication.session_file import SavedSessions
+
+        if not self._is_restored and (saved := file.read()):
+            self.csrf = CsrfTokens(bytes.fromhex(saved.form_key))
+            self.sessions.restore(saved.sessions)
+        self._is_restored = True
+        form_key = self.csrf.key.hex()
+        self.sessions.write_with(lambda sessions: file.write(SavedSessions(form_key, sessions)))
+
+
+def open_session_file(settings: Settings) -> SessionFile | None:
+    """Return the encrypted file for sessions. Return None if the settings contain no key.
+
+    Raises:
+        SettingsError: The keys cannot be used.
+    """
+    key_file = settings.console.session.key_file
+    if not key_file:
+        return None
+    try:
+        from reconciler.server.authentication.session_file import SessionFile, read_session_keys
+    except ImportError:
+        raise SettingsError(
+            "console.session.key_file: requires the Python extra `oidc`; install it with pip install 'reconciler[oidc]'"
+        ) from None
+    keys = _open_file("console.session.key_file", key_file, read_session_keys)
+    return SessionFile(get_cache_file(settings, "sessions").with_suffix(".encrypted"), keys)
 
 
 def build_authenticator(

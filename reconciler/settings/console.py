@@ -139,6 +139,17 @@ class ConsoleOidcSettings(SettingsGroup):
         return value
 
 
+class ConsoleSessionSettings(SettingsGroup):
+    """The sessions of people who sign in at a provider."""
+
+    key_file: str = declare(
+        "",
+        "The file with the keys, one per line, with which the service encrypts the file of the sessions in the folder "
+        "`cache`. The first key encrypts, and all keys decrypt, so that a key can be replaced. Each key has at least "
+        "32 random characters. If this setting is empty, people sign in again after a restart of the service.",
+    )
+
+
 class ConsoleSettings(SettingsGroup):
     """The web console, which the HTTP server of the service serves. People review drafts with it."""
 
@@ -161,6 +172,7 @@ class ConsoleSettings(SettingsGroup):
     )
     oidc: ConsoleOidcSettings = ConsoleOidcSettings()
     proxy: ConsoleProxySettings = ConsoleProxySettings()
+    session: ConsoleSessionSettings = ConsoleSessionSettings()
     roles: SettingList[ConsoleRole] = declare(
         (),
         "The roles of people, for example [{role: reviewer, groups: [payments], targets: stage=prod}]. A rule "

@@ -17,7 +17,7 @@ from reconciler.server.authentication.id_tokens import SigningKeys
 from reconciler.server.authentication.oidc import MAX_SIGN_INS, OidcOptions, OidcProvider
 from reconciler.server.authentication.pending_sign_ins import PendingSignIns
 from reconciler.server.authentication.provider_client import ProviderClient
-from reconciler.server.authentication.sessions import SessionStore
+from reconciler.server.authentication.session_store import SessionStore
 
 
 class Clock:

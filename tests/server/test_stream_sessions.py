@@ -12,7 +12,7 @@ from reconciler.bootstrap.console_authentication import SignInState
 from reconciler.review.people import Reviewer
 from reconciler.server.application import create_app
 from reconciler.server.authentication.access_tokens import create_token, format_line
-from reconciler.server.authentication.sessions import ABSOLUTE_SECONDS, IDLE_SECONDS
+from reconciler.server.authentication.session_store import ABSOLUTE_SECONDS, IDLE_SECONDS
 from reconciler.server.console.events import EVENTS_PATH, EventStreams
 from reconciler.server.console.routes import create_console_routes
 from reconciler.server.limits import ServerLimits

@@ -56,10 +56,13 @@ class CsrfTokens:
 
     Each page has another token for its session. Otherwise, the size of compressed pages could reveal the token to a
     person who can change a part of the page (the attack BREACH).
+
+    Args:
+        key: The key of an earlier process, so that its pages stay valid. None creates a new key.
     """
 
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(_KEY_BYTES)
+    def __init__(self, key: bytes | None = None) -> None:
+        self.key = key or secrets.token_bytes(_KEY_BYTES)
 
     def create(self, session_id: str) -> str:
         """Return a new token of a session."""
@@ -81,7 +84,7 @@ class CsrfTokens:
         return sha256(self._compute_secret(session_id)).hexdigest()
 
     def _compute_secret(self, session_id: str) -> bytes:
-        return hmac.digest(self._key, session_id.encode(), sha256)
+        return hmac.digest(self.key, session_id.encode(), sha256)
 
 
 def _combine(mask: bytes, secret: bytes) -> bytes:

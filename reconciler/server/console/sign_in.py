@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from reconciler.review.people import Reviewer
     from reconciler.server.authentication.oidc import OidcProvider
     from reconciler.server.authentication.pending_sign_ins import PendingSignIns
-    from reconciler.server.authentication.sessions import Cookie, SessionStore
+    from reconciler.server.authentication.session_store import SessionStore
+    from reconciler.server.authentication.sessions import Cookie
     from reconciler.server.console.context import ConsoleContext
     from reconciler.server.rate_limit import AddressRateLimit
 

@@ -1,0 +1,116 @@
+"""The sessions of people who have signed in: their limits, their end, and when the rights of people are read again."""
+
+from __future__ import annotations
+
+import secrets
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from threading import Lock
+
+from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.review.people import Reviewer
+
+IDLE_SECONDS = 8 * 3_600
+ABSOLUTE_SECONDS = 24 * 3_600
+# The time of the last request is stored with this accuracy. After a restart, a session can end earlier by this time.
+_STORE_SECONDS = 60
+_ID_BYTES = 32
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """The data of a session.
+
+    Attributes:
+        created_at: Seconds since 1970.
+        used_at: The time of the last request of the person.
+    """
+
+    person: Reviewer
+    created_at: float
+    used_at: float
+
+    @property
+    def ends_at(self) -> float:
+        """The time at which the session ends if the person sends no further request."""
+        return min(self.used_at + IDLE_SECONDS, self.created_at + ABSOLUTE_SECONDS)
+
+
+class SessionStore:
+    """The sessions. The numbers of sessions are limited. The object is thread-safe.
+
+    Args:
+        clock: Returns seconds since 1970.
+        max_sessions: The number of sessions of all people. The sessions without a request for the longest time end.
+        max_per_person: The number of sessions of one person.
+    """
+
+    def __init__(self, clock: Callable[[], float], max_sessions: int = 10_000, max_per_person: int = 20) -> None:
+        self._clock = clock
+        self._max_sessions = max_sessions
+        self._max_per_person = max_per_person
+        self._lock = Lock()
+        # All sessions, in the order of their last requests.
+        self._sessions: OrderedDict[str, StoredSession] = OrderedDict()
+        self._write_lock = Lock()
+        self._write: Callable[[Mapping[str, StoredSession]], None] | None = None
+        self._written_at = float("-inf")
+
+    def restore(self, sessions: Mapping[str, StoredSession]) -> None:
+        """Add the sessions of an earlier process."""
+        with self._lock:
+            self._sessions = OrderedDict(sorted(sessions.items(), key=lambda item: item[1].used_at)) | self._sessions
+
+    def write_with(self, write: Callable[[Mapping[str, StoredSession]], None] | None) -> None:
+        """Store all sessions after each change with a function. With None, sessions are only in memory."""
+        self._write = write
+        self._store()
+
+    def create(self, person: Reviewer) -> str:
+        """Create a session with a new ID, and return the ID."""
+        identifier, now = secrets.token_urlsafe(_ID_BYTES), self._clock()
+        with self._lock:
+            for expired in [key for key, session in self._sessions.items() if session.ends_at <= now]:
+                del self._sessions[expired]
+            own = [key for key, session in self._sessions.items() if session.person.key == person.key]
+            for key in own[: max(len(own) - self._max_per_person + 1, 0)]:
+                del self._sessions[key]
+            while len(self._sessions) >= self._max_sessions:
+                self._sessions.popitem(last=False)
+            self._sessions[identifier] = StoredSession(person, now, now)
+        self._store()
+        return identifier
+
+    def find(self, identifier: str, *, extends_session: bool = True) -> StoredSession | None:
+        """Return a session. Return None if it does not exist, or if it has ended.
+
+        Args:
+            extends_session: Whether to record the use of the session, so that it expires later.
+        """
+        now = self._clock()
+        with self._lock:
+            session = self._sessions.get(identifier)
+            if session is None or session.ends_at <= now:
+                return None
+            if extends_session:
+                session = self._sessions[identifier] = replace(session, used_at=now)
+                self._sessions.move_to_end(identifier)
+        if extends_session and now - self._written_at >= _STORE_SECONDS:
+            self._store()
+        return session
+
+    def delete(self, identifier: str) -> None:
+        """End a session."""
+        with self._lock:
+            is_known = self._sessions.pop(identifier, None)
+        if is_known:
+            self._store()
+
+    def _store(self) -> None:
+        # Copy the sessions after the write of another thread has ended. Otherwise, an older copy could be written last.
+        with self._write_lock:
+            if self._write:
+                with self._lock:
+                    sessions = dict(self._sessions)
+                self._written_at = self._clock()
+                self._write(sessions)
