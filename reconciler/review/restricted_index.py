@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
@@ -9,14 +10,17 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.builder import build_fleet_index
 from reconciler.output.fleet.model import FleetIndex, IndexedDraft, PackageRow, TargetEntry
+from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.rollouts import select_rollouts
 from reconciler.output.report.model import TargetNames
 from reconciler.output.text import format_object_reference
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from reconciler.review.permissions import PackageScope, Permissions
 
-_HIDDEN_MESSAGE = "the reason contains names of targets that you may not read"
+HIDDEN_TEXT = "the text contains names of targets that you may not read"
+"""Replaces texts with names of targets that a person may not read."""
 _MAX_CACHED = 50
+_WORD = re.compile(r"[^\W_]+")
 
 
 def restrict_index(index: FleetIndex, permissions: Permissions) -> FleetIndex:
@@ -28,7 +32,7 @@ def restrict_index(index: FleetIndex, permissions: Permissions) -> FleetIndex:
         return index
     readable = [entry for target in index.targets if (entry := _restrict_target(target, permissions))]
     names = {entry.name for entry in readable}
-    hidden = [target.name for target in index.targets if target.name not in names]
+    hidden = TargetNameSet(target.name for target in index.targets if target.name not in names)
     targets = [_hide_names(entry, hidden) for entry in readable]
     findings = _select_findings(index.findings, targets, hidden)
     rollouts = select_rollouts(index.rollouts, names)
@@ -44,55 +48,89 @@ def _restrict_target(target: TargetEntry, permissions: Permissions) -> TargetEnt
     return replace(target, packages=packages) if packages else None
 
 
-def _hide_names(target: TargetEntry, hidden: Iterable[str]) -> TargetEntry:
-    """Replace the messages of a target that contain names of hidden targets."""
-    names = tuple(hidden)
-    rows = tuple(_hide_names_in_row(row, names) for row in target.packages)
+def _hide_names(target: TargetEntry, hidden: TargetNameSet) -> TargetEntry:
+    """Replace the texts of a target that contain names of hidden targets."""
+    rows = tuple(_hide_names_in_row(row, hidden) for row in target.packages)
     is_unchanged = all(new is old for new, old in zip(rows, target.packages, strict=True))
-    has_names = mentions_any(target.read_error, names)
-    if is_unchanged and not has_names:
+    read_error = hide_names(target.read_error, hidden)
+    if is_unchanged and read_error == target.read_error:
         return target
-    return replace(target, packages=rows, read_error=_HIDDEN_MESSAGE if has_names else target.read_error)
+    return replace(target, packages=rows, read_error=read_error)
 
 
-def _hide_names_in_row(row: PackageRow, hidden: tuple[str, ...]) -> PackageRow:
-    draft = row.draft
-    reasons = _hide_names_in_reasons(row.reasons, hidden)
-    refusals = _hide_names_in_reasons(draft.member.refusals, hidden) if draft else ()
-    if reasons == row.reasons and (draft is None or refusals == draft.member.refusals):
-        return row
-    return replace(row, reasons=reasons, draft=_replace_refusals(draft, refusals) if draft else None)
+def _hide_names_in_row(row: PackageRow, hidden: TargetNameSet) -> PackageRow:
+    shown = replace(
+        row,
+        reasons=_hide_names_in_reasons(row.reasons, hidden),
+        draft=_hide_names_in_draft(row.draft, hidden) if row.draft else None,
+        publication=hide_publication_names(row.publication, hidden) if row.publication else None,
+    )
+    return row if shown == row else shown
 
 
-def _replace_refusals(draft: IndexedDraft, refusals: tuple[BlockingReason, ...]) -> IndexedDraft:
-    """Return a draft with other refusals. The reasons of its risk are omitted, because they contain the refusals."""
-    content = replace(draft.content, risk=replace(draft.content.risk, reasons=()))
-    return replace(draft, member=replace(draft.member, refusals=refusals), content=content)
+def _hide_names_in_draft(draft: IndexedDraft, hidden: TargetNameSet) -> IndexedDraft:
+    """Return a draft without names of hidden targets. With other refusals, the reasons of its risk are omitted.
+
+    The reasons of the risk contain the refusals.
+    """
+    member, content = draft.member, draft.content
+    refusals = _hide_names_in_reasons(member.refusals, hidden)
+    causes = tuple(hide_names(cause, hidden) for cause in content.causes)
+    risk = content.risk if refusals == member.refusals else replace(content.risk, reasons=())
+    member = replace(member, refusals=refusals, rejection=hide_names(member.rejection, hidden))
+    return replace(draft, member=member, content=replace(content, causes=causes, risk=risk))
 
 
-def _hide_names_in_reasons(reasons: tuple[BlockingReason, ...], hidden: tuple[str, ...]) -> tuple[BlockingReason, ...]:
-    return tuple(
-        replace(reason, message=_HIDDEN_MESSAGE) if mentions_any(reason.message, hidden) else reason
-        for reason in reasons
+def _hide_names_in_reasons(reasons: tuple[BlockingReason, ...], hidden: TargetNameSet) -> tuple[BlockingReason, ...]:
+    return tuple(replace(reason, message=hide_names(reason.message, hidden)) for reason in reasons)
+
+
+def hide_publication_names(publication: Publication, hidden: TargetNameSet) -> Publication:
+    """Return a publication whose message and reason contain no names of hidden targets."""
+    return replace(
+        publication, subject=hide_names(publication.subject, hidden), reason=hide_names(publication.reason, hidden)
     )
 
 
-def list_hidden_names(index: FleetIndex, readable: FleetIndex) -> tuple[str, ...]:
+def hide_names(text: str, hidden: TargetNameSet) -> str:
+    """Return a text, or another text if it contains a name of a hidden target."""
+    return HIDDEN_TEXT if hidden.occur_in(text) else text
+
+
+def list_hidden_names(index: FleetIndex, readable: FleetIndex) -> TargetNameSet:
     """Return the names of the targets that a part of the index does not contain."""
-    return tuple(target.name for target in index.targets if target.name not in readable.by_target)
+    return TargetNameSet(target.name for target in index.targets if target.name not in readable.by_target)
 
 
-def mentions_any(text: str, names: Iterable[str]) -> bool:
-    """Return whether a text contains one of these names of targets."""
-    return bool(text) and any(name in text and TargetNames(name).replace_cluster(text, "") != text for name in names)
+class TargetNameSet:
+    """Names of targets, to find texts that contain one of them.
+
+    A fleet has thousands of names and texts. Therefore, only the names whose first word is in a text are compared.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_first_word: dict[str, list[str]] = {}
+        for name in names:
+            word = _WORD.search(name)
+            self._by_first_word.setdefault(word[0] if word else "", []).append(name)
+
+    def occur_in(self, text: str) -> bool:
+        """Return whether a text contains one of the names."""
+        if not (text and self._by_first_word):
+            return False
+        return any(
+            TargetNames(name).replace_cluster(text, "") != text
+            for word in ("", *_WORD.findall(text))
+            for name in self._by_first_word.get(word, ())
+        )
 
 
 def _select_findings(
-    findings: Iterable[Finding], targets: Iterable[TargetEntry], hidden: Iterable[str]
+    findings: Iterable[Finding], targets: Iterable[TargetEntry], hidden: TargetNameSet
 ) -> Iterator[Finding]:
     """Yield the findings about readable targets and the owners of their packages that name no hidden target."""
     readable = tuple(targets)
-    names, hidden_names = [target.name for target in readable], tuple(hidden)
+    names = TargetNameSet(target.name for target in readable)
     rows = [row for target in readable for row in target.packages]
     owners = {row.owner for row in rows if row.owner}
     packages = {f"{row.target}/{row.package}" for row in rows}
@@ -102,12 +140,12 @@ def _select_findings(
             return location.package in packages
         objects = (location.object, location.owner)
         return any(
-            format_object_reference(name) in owners or mentions_any(name.rpartition("/")[2], names) for name in objects
+            format_object_reference(name) in owners or names.occur_in(name.rpartition("/")[2]) for name in objects
         )
 
     for finding in findings:
         texts = f"{finding.location} {finding.message}"
-        if is_about_readable(finding.location) and not mentions_any(texts, hidden_names):
+        if is_about_readable(finding.location) and not hidden.occur_in(texts):
             yield finding
 
 

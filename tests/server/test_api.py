@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx
 import jsonschema
@@ -49,12 +50,14 @@ def list_paths(console: ConsoleClient) -> dict[str, str]:
     """Return an existing path for each endpoint, except for jobs."""
     key = read(console, "/changes")["items"][0]["key"]
     values = {"{key}": key, "{target}": "berlin", "{package}": "gateway"}
+    required = {"target": "berlin", "package": "gateway", "q": "gateway"}
     paths = {}
     for endpoint in filter(lambda endpoint: endpoint.depends_on_index, ENDPOINTS):
         path = endpoint.path
         for name, value in values.items():
             path = path.replace(name, value)
-        paths[endpoint.path] = path
+        query = {parameter.name: required[parameter.name] for parameter in endpoint.parameters if parameter.is_required}
+        paths[endpoint.path] = f"{path}?{urlencode(query)}"
     return paths
 
 
@@ -97,6 +100,38 @@ def test_one_change_contains_its_differences(console: ConsoleClient) -> None:
     assert changes["objects"][0]["object"]["kind"] == "ConfigMap"
 
 
+def test_the_diff_of_a_change_has_the_hunks_of_its_resources(console: ConsoleClient) -> None:
+    key = read(console, "/changes")["items"][0]["key"]
+    result = read(console, f"/changes/{key}/diff?target=berlin")
+    (item,) = result["items"]
+
+    assert (item["resource"], item["changeType"], item["file"]) == ("ConfigMap endpoints", "changed", "endpoints.yaml")
+    assert item["diff"].splitlines()[0] == "@@ -7,4 +7,4 @@"
+    assert item["diff"].splitlines()[-2:] == ["-  api: api.north", "+  api: other"]
+    assert result["summary"]["draftHead"] == console.world.head("drafts/berlin")
+    assert (result["summary"]["resources"], result["summary"]["changedLines"]) == (1, 2)
+
+
+def test_the_history_of_a_package_contains_its_revisions(console: ConsoleClient) -> None:
+    result = read(console, "/history?target=berlin&package=gateway")
+
+    assert [(item["revision"], item["by"]) for item in result["items"]] == [(1, "Ada")]
+    assert result["items"][0]["commit"] == console.world.head("clusters/berlin")
+    assert result["summary"] == {"target": "berlin", "package": "gateway", "revisions": 1}
+
+
+def test_a_search_finds_objects_of_all_types(console: ConsoleClient) -> None:
+    first = read(console, "/search?q=gateway&limit=2")
+    rest = read(console, f"/search?q=gateway&cursor={first['next']}")
+
+    assert [(item["type"], item["title"], item["page"]) for item in first["items"] + rest["items"]] == [
+        ("change", "re-render gateway v1", first["items"][0]["page"]),
+        ("package", "berlin/gateway", "/targets/berlin/packages/gateway"),
+        ("package", "lisbon/gateway", "/targets/lisbon/packages/gateway"),
+    ]
+    assert first["summary"] == rest["summary"] == {"found": {"change": 1, "package": 2}}
+
+
 def test_the_pages_of_a_list_contain_each_item_once(console: ConsoleClient) -> None:
     first = read(console, "/activity?limit=2")
     second = read(console, f"/activity?limit=2&cursor={first['next']}")
@@ -117,12 +152,23 @@ def test_the_pages_of_a_list_contain_each_item_once(console: ConsoleClient) -> N
         pytest.param("/changes?page=2", 400, "UnknownParameter", "allowed parameters: cursor, limit", id="unknown"),
         pytest.param("/targets?labels=a+in+(", 400, "InvalidParameter", "labels:", id="selector"),
         pytest.param("/changes/0123456789ab", 410, "UnknownChange", "there is no change", id="change"),
+        pytest.param(
+            "/changes/0123456789ab/diff", 410, "UnknownChange", "there is no change", id="diff-of-a-past-change"
+        ),
+        pytest.param(
+            "/changes/KEY/diff?variant=other", 400, "InvalidParameter", "variant: must be one of", id="variant"
+        ),
+        pytest.param("/changes/KEY/diff?target=lisbon", 404, "UnknownTarget", "lisbon", id="target-of-a-diff"),
+        pytest.param("/history?target=berlin&package=x", 404, "UnknownPackage", "berlin/x", id="history"),
+        pytest.param("/history?target=berlin", 400, "InvalidParameter", "package: the parameter", id="no-package"),
+        pytest.param("/search?q=", 400, "InvalidParameter", "q: the parameter is required", id="search"),
         pytest.param("/targets/nowhere", 404, "UnknownTarget", "there is no target nowhere", id="target"),
         pytest.param("/targets/berlin/packages/x/y", 404, "UnknownPackage", "berlin/x/y", id="package"),
     ],
 )
 def test_a_wrong_request_has_a_problem(path: str, status: int, code: str, detail: str, console: ConsoleClient) -> None:
-    response = console.get(f"{API_PREFIX}{path}")
+    key = read(console, "/changes")["items"][0]["key"]
+    response = console.get(f"{API_PREFIX}{path.replace('KEY', key)}")
     problem = response.json()
 
     assert response.headers["content-type"] == "application/problem+json"

@@ -14,6 +14,7 @@ import pytest
 from reconciler.krm.selectors import LabelSelector, parse_label_query
 from reconciler.output.fleet.model import FleetIndex
 from reconciler.review.permissions import Permissions, Role, RoleRule
+from reconciler.review.restricted_index import HIDDEN_TEXT
 from reconciler.server.api.routes import create_api_routes
 from reconciler.server.console.events import EVENTS_PATH
 from reconciler.server.console.finding_groups import group_findings
@@ -80,7 +81,16 @@ def list_paths(console: ConsoleClient) -> Iterator[str]:
             for name, value in zip(names, combination, strict=True):
                 path = re.sub(rf"{{{name}(:path)?}}", quote(value), path, count=1)
             yield path
-    yield from ("/search?q=gateway", "/changes?q=metrics", "/changes?target=region%3Dnorth", "/targets?view=matrix")
+    for name in values["target"]:
+        yield f"/api/v1/history?target={name}&package=gateway"
+        yield f"/targets/{name}/packages/gateway?view=history"
+    yield from (
+        "/search?q=gateway",
+        "/api/v1/search?q=gateway",
+        "/changes?q=metrics",
+        "/changes?target=region%3Dnorth",
+        "/targets?view=matrix",
+    )
 
 
 def has_name(text: str, names: set[str]) -> bool:
@@ -98,6 +108,23 @@ def test_no_response_contains_a_hidden_name(name: str, fleet: ConsoleClient) -> 
 
     assert shown == []
     assert [path for path, item in responses.items() if item.status_code >= 500] == []
+
+
+def test_texts_of_people_show_no_hidden_name(tmp_path: Path) -> None:
+    """The reason of an approval and the reason of a rejection name hidden targets."""
+    console = open_console(begin(tmp_path, drafted))
+    console.update()
+    keys = {change.title.split()[1]: change.key for change in get_index(console).changes}
+    console.confirm({"verb": "reject", "change": keys["gateway"]}, reason="wait for berlin", count="2")
+    console.confirm({"verb": "approve", "change": keys["metrics"]}, reason="after lisbon", count="1")
+    console.update()
+
+    for case, hidden in (("viewer-metrics", "lisbon"), ("viewer-south", "berlin")):
+        sign_in(console, Session(ADA, Permissions(CASES[case][0])))
+        responses = {path: console.get(path) for path in list_paths(console)}
+        shown = {path for path, found in responses.items() if found.status_code == 200 and hidden in found.text}
+        assert shown == set()
+        assert any(HIDDEN_TEXT in response.text for response in responses.values())
 
 
 @pytest.mark.parametrize("name", sorted(CASES))

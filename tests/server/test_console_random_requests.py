@@ -14,7 +14,8 @@ from hypothesis.strategies import SearchStrategy
 
 from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS
-from reconciler.server.api.endpoints import ENDPOINTS, list_parameters
+from reconciler.server.api.endpoint import list_parameters
+from reconciler.server.api.endpoints import ENDPOINTS
 from reconciler.server.console.events import EVENTS_PATH
 from reconciler.server.console.routes import create_console_routes
 from tests.support.console import ConsoleClient, open_console

@@ -9,20 +9,30 @@ from reconciler.krm.findings import Finding
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.fleet.builder import build_fleet_index
 from reconciler.output.fleet.model import DraftMember, FleetIndex, IndexedDraft, PackageRow, TargetEntry, VariantContent
+from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.risk import Risk, RiskClass
-from reconciler.planning.lifecycle.open_drafts import BlockingReason
+from reconciler.planning.lifecycle.open_drafts import BlockingReason, PackageState
 
 
 def create_row(
-    target: str, package: str, *, change: str = "", risk: RiskClass = "fields", tenant: str = "", **more: Any
+    target: str,
+    package: str,
+    *,
+    change: str = "",
+    risk: RiskClass = "fields",
+    tenant: str = "",
+    causes: tuple[str, ...] = (),
+    publication: Publication | None = None,
+    **more: Any,
 ) -> PackageRow:
     """Return a package. If `change` is set, the package has a draft, which is a member of this change."""
-    content = VariantContent(f"update {package} on {target}", PackageChanges(), Risk(risk))
+    content = VariantContent(f"update {package} on {target}", PackageChanges(), Risk(risk), causes=causes)
     member = DraftMember(
         target, package, f"drafts/{target}", f"draft-of-{target}", f"head-of-{target}", "Draft", tenant=tenant, **more
     )
     draft = IndexedDraft(member, change, f"update {package}", "", f"sha256:{risk}", content) if change else None
-    return PackageRow(target, package, package, "", "draft" if draft else "published", draft=draft, tenant=tenant)
+    state: PackageState = "draft" if draft else "published"
+    return PackageRow(target, package, package, "", state, draft=draft, publication=publication, tenant=tenant)
 
 
 def create_target(name: str, labels: Mapping[str, str], *rows: PackageRow) -> TargetEntry:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.selectors import LabelSelector
 from reconciler.output.fleet.model import TargetEntry
+from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.risk import RISK_CLASSES, RISK_LEVELS
 from reconciler.review.permissions import RoleRule
 from tests.support.fleet_index import create_index, create_refusal, create_row, create_target
@@ -14,6 +15,7 @@ from tests.support.fleet_index import create_index, create_refusal, create_row, 
 NORTH = LabelSelector((("region", "north"),))
 SOUTH = LabelSelector((("region", "south"),))
 NAMES = ("berlin", "lisbon", "porto", "eu-west-1", "eu-west-10")
+NAME = st.sampled_from(NAMES)
 ROLES = st.sampled_from(["viewer", "reviewer", "admin"])
 SELECTORS = st.sampled_from([LabelSelector(), NORTH, SOUTH])
 RULES = st.builds(
@@ -29,7 +31,7 @@ RULES = st.builds(
 
 @st.composite
 def build_targets(draw: st.DrawFn, name: str) -> TargetEntry:
-    """Return a target with packages whose reasons name other targets."""
+    """Return a target with packages whose texts name other targets."""
     rows = [
         create_row(
             name,
@@ -37,7 +39,10 @@ def build_targets(draw: st.DrawFn, name: str) -> TargetEntry:
             change=draw(st.sampled_from(["", "update", "other"])),
             risk=draw(st.sampled_from(list(RISK_CLASSES))),
             tenant=draw(st.sampled_from(["", "payments", "shop"])),
-            refusals=draw(st.sampled_from([(), (create_refusal(f"waits for {draw(st.sampled_from(NAMES))}"),)])),
+            refusals=draw(st.sampled_from([(), (create_refusal(f"waits for {draw(NAME)}"),)])),
+            rejection=f"rejected by Ada: see {draw(NAME)}",
+            causes=(f"config of {draw(NAME)}",),
+            publication=Publication(1, "c", "Ada", 1, f"Approve {draw(NAME)}", f"after {draw(NAME)}"),
         )
         for package in draw(st.sets(st.sampled_from(["web", "db"])))
     ]

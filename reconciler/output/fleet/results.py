@@ -348,21 +348,23 @@ def build_publication_list(
     """Return the result with these publications. `total` is the number of publications on all pages."""
     return PublicationListResult(
         metadata=create_api_metadata(index),
-        items=tuple(
-            PublicationEntry(
-                target=row.target,
-                package=row.package,
-                revision=publication.number,
-                commit=publication.commit,
-                by=publication.author,
-                time=publication.seconds,
-                subject=publication.subject,
-                reason=publication.reason,
-            )
-            for row, publication in rows
-        ),
+        items=tuple(build_publication_entry(row, publication) for row, publication in rows),
         summary=PublicationListSummary(publications=total),
         next=cursor,
+    )
+
+
+def build_publication_entry(row: PackageRow, publication: Publication) -> PublicationEntry:
+    """Return the entry of a publication of a package."""
+    return PublicationEntry(
+        target=row.target,
+        package=row.package,
+        revision=publication.number,
+        commit=publication.commit,
+        by=publication.author,
+        time=publication.seconds,
+        subject=publication.subject,
+        reason=publication.reason,
     )
 
 

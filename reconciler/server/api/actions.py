@@ -25,7 +25,8 @@ from reconciler.review.jobs import Submission
 from reconciler.review.review_job import ReviewJob
 from reconciler.server.address import API_PREFIX
 from reconciler.server.api.bodies import PassBody, ReviewBody
-from reconciler.server.api.endpoints import ApiRequest, get_status
+from reconciler.server.api.endpoint import ApiRequest
+from reconciler.server.api.endpoints import get_status
 from reconciler.server.api.problems import ApiError
 
 _STATUSES = {

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, Protocol
-
-from starlette.datastructures import QueryParams
+from typing import Any
 
 from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import API_VERSION, CommandResult
 from reconciler.output.explain.result import ExplanationResult
 from reconciler.output.findings.entries import build_finding_entries
-from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, TargetEntry
+from reconciler.output.fleet.model import CHANGE_STATES
 from reconciler.output.fleet.results import (
     ChangeListResult,
     FindingListResult,
@@ -31,13 +29,25 @@ from reconciler.output.fleet.results import (
     build_target_list,
 )
 from reconciler.output.fleet.risk import RISK_LEVELS
-from reconciler.output.text import format_count
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
 from reconciler.review.job_results import ReviewJobResult, build_job_result
-from reconciler.review.restricted_index import list_hidden_names, mentions_any
+from reconciler.review.restricted_index import list_hidden_names
+from reconciler.server.api.detail_endpoints import DETAIL_ENDPOINTS
+from reconciler.server.api.endpoint import (
+    PACKAGE_PARAMETER,
+    TARGET_PARAMETER,
+    ApiRequest,
+    Endpoint,
+    JsonResult,
+    Parameter,
+    create_missing_error,
+    find_change,
+    find_row,
+    find_target,
+    read_selector,
+)
 from reconciler.server.api.paging import read_page
 from reconciler.server.api.problems import ApiError
-from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.filters import (
     SEVERITIES,
     filter_activity,
@@ -45,50 +55,6 @@ from reconciler.server.console.filters import (
     filter_findings,
     filter_targets,
 )
-from reconciler.server.console.listing import check_selector
-from reconciler.server.console.people import Session
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """A query parameter.
-
-    Attributes:
-        choices: The allowed values. If empty, all texts are allowed.
-    """
-
-    name: str
-    description: str
-    choices: tuple[str, ...] = ()
-    is_required: bool = False
-
-
-@dataclass(frozen=True)
-class ApiRequest:
-    """A request to an endpoint.
-
-    Attributes:
-        index: The part of the newest index that the person may read.
-        whole_index: The newest index. Only checks of permissions may use it.
-        path: The parameters of the path.
-        id: The ID of the request for commits and log events.
-    """
-
-    context: ConsoleContext
-    session: Session
-    index: FleetIndex
-    whole_index: FleetIndex
-    query: QueryParams
-    path: dict[str, str]
-    id: str
-
-
-class JsonResult(Protocol):
-    """A result that can be written as JSON."""
-
-    def to_json(self) -> str:
-        """Return the JSON text."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -104,25 +70,6 @@ class ExplanationText:
         return json.dumps({**envelope, "items": self.values, "findings": [], "summary": self.summary, "next": None})
 
 
-@dataclass(frozen=True)
-class Endpoint:
-    """An endpoint that returns a result.
-
-    Attributes:
-        path: The path below `API_PREFIX`, with parameters such as `{target}`.
-        is_list: Whether the endpoint has the parameters `limit` and `cursor`.
-        depends_on_index: Whether the result changes only with the index. If so, it has the header `ETag`.
-    """
-
-    path: str
-    summary: str
-    result: type[CommandResult]
-    build: Callable[[ApiRequest], JsonResult]
-    parameters: tuple[Parameter, ...] = ()
-    is_list: bool = False
-    depends_on_index: bool = True
-
-
 def get_status(request: ApiRequest) -> CommandResult:
     """Return the state of the fleet."""
     counts = Counter(finding.severity.value for finding in request.index.findings)
@@ -130,35 +77,30 @@ def get_status(request: ApiRequest) -> CommandResult:
 
 
 def _list_changes(request: ApiRequest) -> CommandResult:
-    selector = _read_selector(request.query, "target")
+    selector = read_selector(request.query, "target")
     page = read_page(tuple(filter_changes(request.index, request.query, selector)), request.query)
     return build_change_list(request.index, page.items, page.total, page.cursor)
 
 
 def _get_change(request: ApiRequest) -> CommandResult:
-    change = request.index.by_change.get(request.path["key"])
-    if change is None:
-        raise _describe_past_change(request)
-    return build_change_list(request.index, (change,), 1, has_details=True)
+    return build_change_list(request.index, (find_change(request),), 1, has_details=True)
 
 
 def _list_targets(request: ApiRequest) -> CommandResult:
-    selector = _read_selector(request.query, "labels")
+    selector = read_selector(request.query, "labels")
     page = read_page(tuple(filter_targets(request.index, request.query, selector)), request.query)
     return build_target_list(request.index, page.items, page.total, page.cursor)
 
 
 def _list_packages(request: ApiRequest) -> CommandResult:
-    target = _find_target(request)
+    target = find_target(request)
     page = read_page(target.packages, request.query)
     return build_package_list(request.index, target, page.items, page.cursor)
 
 
 def _get_package(request: ApiRequest) -> CommandResult:
-    target, name = _find_target(request), request.path["package"]
-    row = target.by_package.get(name)
-    if row is None:
-        raise _missing("package", f"{target.name}/{name}")
+    target = find_target(request)
+    row = find_row(request.index, target.name, request.path["package"])
     return build_package_list(request.index, target, (row,))
 
 
@@ -177,18 +119,16 @@ def _get_job(request: ApiRequest) -> CommandResult:
     identifier = request.path["id"]
     job = request.context.jobs.find(identifier, request.session.person, request.session.permissions)
     if job is None:
-        raise _missing("job", identifier)
+        raise create_missing_error("job", identifier)
     return build_job_result(job)
 
 
 def _explain(request: ApiRequest) -> JsonResult:
     target, package, resource, pointer = (request.query[name] for name in ("target", "package", "resource", "pointer"))
-    entry = request.index.by_target.get(target)
-    if entry is None or package not in entry.by_package:
-        raise _missing("package", f"{target}/{package}")
+    find_row(request.index, target, package)
     explanation = request.context.explainer.explain(target, package, resource, pointer)
     result = ExplanationText(explanation.values, explanation.summary)
-    if mentions_any(explanation.error + result.to_json(), list_hidden_names(request.whole_index, request.index)):
+    if list_hidden_names(request.whole_index, request.index).occur_in(explanation.error + result.to_json()):
         raise ApiError(
             "NotPermitted", "the explanation contains names of targets that you may not read", HTTPStatus.FORBIDDEN
         )
@@ -199,67 +139,6 @@ def _explain(request: ApiRequest) -> JsonResult:
     return result
 
 
-def _find_target(request: ApiRequest) -> TargetEntry:
-    target = request.index.by_target.get(request.path["target"])
-    if target is None:
-        raise _missing("target", request.path["target"])
-    return target
-
-
-def _missing(kind: str, name: str, status: HTTPStatus = HTTPStatus.NOT_FOUND) -> ApiError:
-    return ApiError(f"Unknown{kind.capitalize()}", f"there is no {kind} {name[:200]}", status)
-
-
-def _describe_past_change(request: ApiRequest) -> ApiError:
-    """Return the error for a change that is not open, with the outcomes of its drafts."""
-    key = request.path["key"]
-    past = request.context.archive.find(key, request.index, request.session.permissions)
-    if past is None:
-        return _missing("change", key, HTTPStatus.GONE)
-    outcomes = Counter(draft.outcome for draft in past.drafts)
-    counts = ", ".join(f"{format_count(count, 'draft')} {outcome}" for outcome, count in outcomes.items())
-    successors = sorted({draft.successor for draft in past.drafts if draft.successor in request.index.by_change})
-    return ApiError(
-        "UnknownChange", f"the change {key} ({past.title}) is not open any more: {counts}", HTTPStatus.GONE,
-        details={"supersededBy": successors} if successors else {},
-    )  # fmt: skip
-
-
-def _read_selector(query: QueryParams, name: str) -> str:
-    selector = query.get(name, "")
-    if error := check_selector(selector):
-        raise ApiError("InvalidParameter", f"{name}: {error}")
-    return selector
-
-
-def check_parameters(endpoint: Endpoint, query: QueryParams) -> None:
-    """Check the names and values of the parameters.
-
-    Raises:
-        ApiError: A parameter is unknown or has a value that is not allowed.
-    """
-    allowed = {parameter.name: parameter for parameter in list_parameters(endpoint)}
-    for name, value in query.multi_items():
-        parameter = allowed.get(name)
-        if parameter is None:
-            names = ", ".join(sorted(allowed)) or "none"
-            raise ApiError("UnknownParameter", f"{name[:40]}: unknown parameter; allowed parameters: {names}")
-        if parameter.choices and value not in parameter.choices:
-            choices = ", ".join(parameter.choices)
-            raise ApiError("InvalidParameter", f"{name}: must be one of {choices}, not {value[:40]!r}")
-    if missing := [name for name, parameter in allowed.items() if parameter.is_required and not query.get(name)]:
-        raise ApiError("InvalidParameter", f"{missing[0]}: the parameter is required")
-
-
-def list_parameters(endpoint: Endpoint) -> Iterable[Parameter]:
-    """Return all query parameters of an endpoint."""
-    return (*endpoint.parameters, *(_PAGING if endpoint.is_list else ()))
-
-
-_PAGING = (
-    Parameter("limit", "The number of items on a page, at most 500. The default is 100."),
-    Parameter("cursor", "The field `next` of the previous page."),
-)
 _TEXT = Parameter("q", "A part of the names.")
 
 ENDPOINTS = (
@@ -302,11 +181,11 @@ ENDPOINTS = (
         ),
         is_list=True,
     ),
+    *DETAIL_ENDPOINTS,
     Endpoint(
         "/explain", "The layers of a value of a package, from the current config", ExplanationResult, _explain,
         (
-            Parameter("target", "The name of the target.", is_required=True),
-            Parameter("package", "The path of the package.", is_required=True),
+            TARGET_PARAMETER, PACKAGE_PARAMETER,
             Parameter("resource", "The resource as Kind/name or Kind/namespace/name.", is_required=True),
             Parameter("pointer", "The JSON pointer of the value, for example /spec/replicas.", is_required=True),
         ),

@@ -11,7 +11,8 @@ from pydantic.json_schema import models_json_schema
 from reconciler.review.job_results import ReviewJobItem
 from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS, ActionEndpoint
-from reconciler.server.api.endpoints import ENDPOINTS, Endpoint, list_parameters
+from reconciler.server.api.endpoint import Endpoint, list_parameters
+from reconciler.server.api.endpoints import ENDPOINTS
 from reconciler.server.api.problems import PROBLEM_TYPE
 
 _SCHEMA_REF = "#/components/schemas/{model}"

@@ -16,7 +16,8 @@ from starlette.routing import Route
 from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS, ActionEndpoint
 from reconciler.server.api.bodies import check_origin, parse_body
-from reconciler.server.api.endpoints import ENDPOINTS, ApiRequest, Endpoint, check_parameters
+from reconciler.server.api.endpoint import ApiRequest, Endpoint, check_parameters
+from reconciler.server.api.endpoints import ENDPOINTS
 from reconciler.server.api.openapi import build_openapi_document
 from reconciler.server.api.problems import ApiError, respond_with_problem
 from reconciler.server.api.quota import add_quota_headers, count_request

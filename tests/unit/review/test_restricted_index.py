@@ -14,7 +14,7 @@ from reconciler.krm.findings import Finding, SourceLocation
 from reconciler.krm.selectors import LabelSelector
 from reconciler.output.fleet.model import FleetIndex
 from reconciler.review.permissions import ADMIN_PERMISSIONS, PackageScope, Permissions, RoleRule
-from reconciler.review.restricted_index import RestrictedIndexes, mentions_any, restrict_index
+from reconciler.review.restricted_index import RestrictedIndexes, TargetNameSet, restrict_index
 from tests.support.fleet_index import create_index, create_row, create_target
 from tests.support.fleet_strategies import FLEETS, NAMES, RULES
 
@@ -95,7 +95,7 @@ def test_the_content_of_a_variant_comes_from_a_readable_target() -> None:
     ],
 )
 def test_a_name_is_found_between_other_characters(text: str, is_mentioned: bool) -> None:
-    assert mentions_any(text, ["lisbon", "berlin"]) == is_mentioned
+    assert TargetNameSet(["lisbon", "berlin"]).occur_in(text) == is_mentioned
 
 
 def test_an_index_is_restricted_once_for_equal_permissions() -> None:
@@ -129,4 +129,4 @@ def test_no_text_of_the_index_names_a_target_that_the_person_may_not_read(
 
     assert {target.name for target in index.targets} == readable
     text = json.dumps(ADAPTER.dump_python(index, mode="json"))
-    assert not mentions_any(text, set(NAMES) - readable)
+    assert not TargetNameSet(set(NAMES) - readable).occur_in(text)

@@ -18,6 +18,7 @@ from reconciler.review.stages import list_progress
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import list_page, read_choice
 from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.selected_drafts import select_member, select_variant
 
 VIEWS = ("unified", "split")
 _MAX_LINES = 400
@@ -125,19 +126,6 @@ def build_targets_page(page: PageRequest) -> PageContent:
     rows = [(variant, member) for variant in change.variants for member in variant.members]
     values = {"change": change, "listing": list_page(rows, page.request.query_params)}
     return PageContent("change_targets.html", values, is_from_index=True)
-
-
-def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant:
-    """Return the variant with this key, or of this target. By default, return the variant with the most targets."""
-    for variant in change.variants:
-        if variant.key == key or any(member.target == target for member in variant.members):
-            return variant
-    return change.variants[0]
-
-
-def select_member(variant: ChangeVariant, target: str) -> DraftMember:
-    """Return the draft of this target. By default, return the first draft of the variant."""
-    return next((member for member in variant.members if member.target == target), variant.members[0])
 
 
 def read_diffs(context: ConsoleContext, member: DraftMember, resource: str = "") -> ShownDiffs:

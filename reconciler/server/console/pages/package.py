@@ -7,13 +7,14 @@ import json
 from reconciler.git.errors import GitError
 from reconciler.inspect.package_content import PackageMissingError, PublishedPackage
 from reconciler.inspect.value_explainer import ValueExplanation
+from reconciler.lazy_dataclasses import replace
 from reconciler.output.report.explanations import build_explanation
 from reconciler.output.report.model import ReportTarget
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import UnknownTargetError
 from reconciler.review.confirmations import ReviewRequestError
 from reconciler.review.permissions import PackageScope
-from reconciler.review.restricted_index import list_hidden_names, mentions_any
+from reconciler.review.restricted_index import hide_publication_names, list_hidden_names
 from reconciler.server.console.forms import Form
 from reconciler.server.console.listing import is_number, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
@@ -59,7 +60,7 @@ def _explain(page: PageRequest, target: str, package: str, resource: str, pointe
     """Return the explanation of a value, or the reason why the person may not read it."""
     explanation = page.context.explainer.explain(target, package, resource, pointer)
     hidden = list_hidden_names(page.whole_index, page.index)
-    if mentions_any(f"{explanation.error} {json.dumps(explanation.values)}", hidden):
+    if hidden.occur_in(f"{explanation.error} {json.dumps(explanation.values)}"):
         message = "The explanation contains names of targets that you may not read."
         return ValueExplanation(explanation.command, error=message)
     return explanation
@@ -69,7 +70,10 @@ def _read(page: PageRequest, target: str, package: str) -> tuple[PublishedPackag
     """Return the content of a package, or the reason why it cannot be read."""
     try:
         with repository_boundary(f"the package {target}/{package}"):
-            return page.context.packages.read(target, package), ""
+            content = page.context.packages.read(target, package)
+        hidden = list_hidden_names(page.whole_index, page.index)
+        publications = tuple(hide_publication_names(publication, hidden) for publication in content.publications)
+        return replace(content, publications=publications), ""
     except PackageMissingError as error:
         return PublishedPackage(), str(error)
     except GitError as error:

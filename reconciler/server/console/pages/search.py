@@ -1,28 +1,12 @@
-"""The search in targets, packages, changes, owners and finding codes."""
+"""The page with the results of a search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from urllib.parse import urlencode
-
-from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import FleetIndex, PackageRow, ReviewChange, TargetEntry
 from reconciler.server.console.listing import read_text
 from reconciler.server.console.page import PageContent, PageRequest
-from reconciler.server.console.urls import build_package_url, build_target_url
+from reconciler.server.console.search import SearchResult, build_result, search
 
 _MAX_RESULTS_PER_KIND = 20
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """A page that a search found."""
-
-    kind: str
-    title: str
-    url: str
-    detail: str = ""
 
 
 def build_page(page: PageRequest) -> PageContent:
@@ -32,40 +16,5 @@ def build_page(page: PageRequest) -> PageContent:
     counts: dict[str, int] = {}
     for kind, found in search(page.index, text) if text else ():
         counts[kind] = len(found)
-        groups[kind] = [_build_result(kind, item) for item in found[:_MAX_RESULTS_PER_KIND]]
+        groups[kind] = [build_result(kind, item) for item in found[:_MAX_RESULTS_PER_KIND]]
     return PageContent("search.html", {"text": text, "groups": groups, "counts": counts}, is_from_index=True)
-
-
-Found = ReviewChange | TargetEntry | PackageRow | str
-"""A found object. A text is a finding code."""
-
-
-def search(index: FleetIndex, text: str) -> Iterator[tuple[str, Sequence[Found]]]:
-    """Yield the kinds and objects whose names contain each word of a text. Upper and lower case are equal."""
-    words = text.lower().split()
-    candidates: dict[str, Iterable[tuple[str, Found]]] = {
-        "change": [(f"{change.title} {change.owner}".lower(), change) for change in index.changes],
-        "target": [(target.name.lower(), target) for target in index.targets],
-        "package": chain.from_iterable(
-            zip(target.search_texts, target.packages, strict=True) for target in index.targets
-        ),
-        "finding": [(code.lower(), code) for code in sorted({finding.code for finding in index.findings})],
-    }
-    for kind, items in candidates.items():
-        for word in words:
-            items = [item for item in items if word in item[0]]
-        if found := [item for _, item in items]:
-            yield kind, found
-
-
-def _build_result(kind: str, found: Found) -> SearchResult:
-    match found:
-        case ReviewChange():
-            return SearchResult(kind, found.title, f"/changes/{found.key}", found.owner)
-        case TargetEntry():
-            return SearchResult(kind, found.name, build_target_url(found.name))
-        case PackageRow():
-            title = f"{found.target}/{found.package}"
-            return SearchResult(kind, title, build_package_url(found.target, found.package), found.owner)
-        case str():
-            return SearchResult(kind, found, f"/findings?{urlencode({'code': found})}")

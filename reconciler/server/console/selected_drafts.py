@@ -1,0 +1,18 @@
+"""The variant and the draft of a change that a request selects."""
+
+from __future__ import annotations
+
+from reconciler.output.fleet.model import ChangeVariant, DraftMember, ReviewChange
+
+
+def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant:
+    """Return the variant with this key, or of this target. By default, return the variant with the most targets."""
+    for variant in change.variants:
+        if variant.key == key or any(member.target == target for member in variant.members):
+            return variant
+    return change.variants[0]
+
+
+def select_member(variant: ChangeVariant, target: str) -> DraftMember:
+    """Return the draft of this target. By default, return the first draft of the variant."""
+    return next((member for member in variant.members if member.target == target), variant.members[0])
