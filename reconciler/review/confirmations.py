@@ -59,11 +59,14 @@ class ChangeSelection:
         key: The key of the change.
         variants: The short keys of the selected variants. If empty, all variants are selected.
         targets: The selected targets. If empty, all targets are selected.
+        effects: The digest `ReviewChange.effects` of the change that the person saw in a list. "" if the person saw the
+            change on its own page.
     """
 
     key: str
     variants: frozenset[str] = frozenset()
     targets: tuple[SelectedTarget, ...] = ()
+    effects: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,12 +76,14 @@ class ReviewRequest:
     Attributes:
         removals: Whether the action applies only to drafts that remove packages. If not, it skips these drafts.
         accepts_conflicts: Whether the person has reviewed the conflicts of the drafts.
+        stage: The stage to which the selections are limited. "" if there is none.
     """
 
     verb: ConsoleVerb
     selections: tuple[ChangeSelection, ...]
     removals: bool = False
     accepts_conflicts: bool = False
+    stage: str = ""
 
 
 @dataclass(frozen=True)
@@ -164,13 +169,18 @@ def build_confirmation(
     drafts: dict[tuple[str, str], ConfirmedDraft] = {}
     excluded: dict[tuple[str, str], ExcludedDraft] = {}
     for selection in request.selections:
+        if replaced := _list_replaced(readable, selection):
+            excluded |= {(draft.target, draft.package): draft for draft in replaced}
+            continue
         unknown = {target.name for target in selection.targets}
+        # The targets of a stage have no heads: the person selected the stage, and not each target.
+        is_explicit = any(target.head or not request.stage for target in selection.targets)
         for draft, member, selected in _list_selected(readable, selection):
             unknown.discard(draft.target)
             reason = (
                 find_permission_refusal(index, permissions, request.verb, draft)
                 or _find_moved_branch(draft, selected)
-                or _find_obstacle(request, draft, member, is_explicit=bool(selection.targets))
+                or _find_obstacle(request, draft, member, is_explicit=is_explicit)
             )
             key = draft.target, draft.package
             if reason:
@@ -181,6 +191,19 @@ def build_confirmation(
             reason = BlockingReason(DRAFT_MOVED, "the target has no such draft any more")
             excluded[name, ""] = ExcludedDraft(name, "", reason)
     return tuple(drafts.values()), tuple(excluded.values())
+
+
+def _list_replaced(readable: FleetIndex, selection: ChangeSelection) -> list[ExcludedDraft]:
+    """Return all drafts of a change that was selected in a list, if the list showed other drafts or effects."""
+    change = readable.by_change.get(selection.key)
+    if not selection.effects or (change and change.effects == selection.effects):
+        return []
+    if change is None:
+        reason = BlockingReason(DRAFT_MOVED, "the change was published, withdrawn or replaced after you selected it")
+        return [ExcludedDraft(f"change {selection.key}", "", reason)]
+    message = f"the change {change.title} has other targets or effects than when you selected it; review it again"
+    reason = BlockingReason(DRAFT_MOVED, message)
+    return [ExcludedDraft(member.target, member.package, reason) for member in change.members]
 
 
 def _list_selected(

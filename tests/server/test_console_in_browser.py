@@ -249,6 +249,32 @@ def test_keys_of_a_change(tab: Tab, served: ServedConsole) -> None:
     assert list_errors(tab) == []
 
 
+def list_selected(tab: Tab) -> list[int]:
+    return tab.run("return [...document.querySelectorAll('[name=row]')].flatMap((box, n) => box.checked ? [n] : [])")
+
+
+def test_rows_are_selected_with_keys_and_stay_selected(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/changes")
+    count = tab.run("return document.querySelectorAll('[name=row]').length")
+    selected = []
+    for keys in (("j", "x"), ("j", "j", "X"), ("k", "x"), ("k", "X")):
+        tab.press(*keys)
+        selected.append(list_selected(tab))
+    text = get_text(tab, "[data-selected-count]")
+    add_targets(served.client, [create_target("new-5", {}, create_row("new-5", "web"))], ())
+    tab.wait(lambda: tab.find(By.ID, "news")[0].is_displayed())
+    (whole_page,) = tab.find(By.CSS_SELECTOR, "[data-all-rows]")
+    whole_page.click()
+    selected.append(list_selected(tab))
+    tab.press("o")
+    tab.wait(lambda: "/confirmations/" in tab.url)
+
+    assert selected == [[0], [0, 1, 2], [0, 2], [2], [*range(count)]]
+    assert text == "1 selected"
+    assert "Propose" in get_text(tab, "h1")
+    assert list_errors(tab) == []
+
+
 FAST_CLOCK = """
 const realInterval = setInterval, realNow = Date.now;
 window.setInterval = (run, milliseconds) => realInterval(run, milliseconds / 300);

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Literal
 
 from reconciler.krm.findings import Finding
+from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry
@@ -141,6 +142,12 @@ class ReviewChange:
     def groups(self) -> VariantGroups:
         """The variants. More than 10 variants with equal changed fields are one table of values."""
         return group_variants(self.variants)
+
+    @cached_property
+    def effects(self) -> str:
+        """A short digest of the packages and of the effects on them. It does not change when a branch moves."""
+        members = [[[member.target, member.package] for member in variant.members] for variant in self.variants]
+        return shorten_digest(compute_digest([[variant.digest for variant in self.variants], members]))
 
     @cached_property
     def risk(self) -> Risk:

@@ -58,9 +58,9 @@ def is_number(text: str) -> bool:
 def build_query(query: QueryParams, **changes: object) -> str:
     """Return the query of a link: the current parameters with changes. A parameter with an empty value is removed.
 
-    A link to another filter leads to the first page, because the list has other items then.
+    A link to another filter leads to the first page without selected rows, because the list has other items then.
     """
-    parameters = {name: value for name, value in query.items() if name != "page"}
+    parameters = {name: value for name, value in query.items() if name not in ("page", "select")}
     parameters |= {name: str(value) for name, value in changes.items()}
     return "?" + urlencode({name: value for name, value in parameters.items() if value})
 

@@ -52,21 +52,31 @@ def create_confirmation(page: PageRequest, form: Form) -> PageContent | Redirect
 
 def _read_request(page: PageRequest, form: Form, verb: ConsoleVerb) -> ReviewRequest:
     if form.get("chosen") and not form.get_all(form.get("chosen")):
-        raise ReviewRequestError("NothingChosen", "choose at least one target or variant")
+        kind = "change" if form.get("chosen") == "row" else "target or variant"
+        raise ReviewRequestError("NothingChosen", f"choose at least one {kind}")
     selections = _read_selections(form)
     if stage := form.get("stage"):
         selections = [selected for selection in selections if (selected := _select_stage(page, selection, stage))]
         if not selections:
             message = f"no chosen target is in the stage {stage}; choose other targets, or another stage"
             raise ReviewRequestError("StageEmpty", message)
-    return ReviewRequest(verb, tuple(selections), form.get("removals") == "yes", form.get("conflicts") == "accept")
+    has_removals, accepts_conflicts = form.get("removals") == "yes", form.get("conflicts") == "accept"
+    return ReviewRequest(verb, tuple(selections), has_removals, accepts_conflicts, stage)
 
 
 def _read_selections(form: Form) -> list[ChangeSelection]:
-    """Return the selected changes. A field `target` has the form `NAME HEAD PUBLISHED_HEAD`."""
+    """Return the selected changes.
+
+    A field `row` of a list has the form `CHANGE EFFECTS`. All other fields belong to one change. A field `target` has
+    the form `NAME HEAD PUBLISHED_HEAD`.
+    """
     variants = frozenset(form.get_all("variant"))
     targets = tuple(SelectedTarget(*value.split(" ")[:3]) for value in form.get_all("target"))
-    return [ChangeSelection(key, variants, targets) for key in form.get_all("change")]
+    rows = (value.partition(" ") for value in form.get_all("row"))
+    return [
+        *(ChangeSelection(key, variants, targets) for key in form.get_all("change")),
+        *(ChangeSelection(key, effects=effects) for key, _, effects in rows),
+    ]
 
 
 def _select_stage(page: PageRequest, selection: ChangeSelection, stage: str) -> ChangeSelection | None:

@@ -16,17 +16,19 @@ let hiddenSince = 0;
 function isBusy() {
   const active = document.activeElement;
   return (active && main().contains(active) && active.matches("input, textarea, select")) || main().querySelector("form.confirm") ||
-    main().querySelector("input[data-changed]") || String(getSelection()) !== "";
+    main().querySelector("input[data-changed], input[name=row]:checked") || String(getSelection()) !== "";
 }
 
 async function refresh() {
   document.getElementById("news").hidden = true;
+  const opened = [...main().querySelectorAll("details[id][open]")].map((details) => details.id);
   const focused = main().contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
   await htmx.ajax("GET", location.pathname + location.search, {
     target: "#content", select: "#content", selectOOB: "#pass,#pages", swap: "outerHTML",
     // The person can be away, so this request does not extend the session.
     headers: { "X-Automatic": "1" },
   });
+  for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   if (focused) main().querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
@@ -148,6 +150,69 @@ function addViewedMarks() {
   }
 }
 
+// The selection of rows. Without scripts, a link of the page selects all rows.
+
+let lastSelected = null;
+
+function getRowBoxes() {
+  return [...main().querySelectorAll("form.selection input[name=row]")];
+}
+
+function showSelection() {
+  const boxes = getRowBoxes();
+  const count = boxes.filter((box) => box.checked).length;
+  const output = main().querySelector("[data-selected-count]");
+  if (!output) return;
+  output.hidden = false;
+  output.textContent = `${count} selected`;
+  const all = main().querySelector("[data-all-rows]");
+  all.checked = count === boxes.length;
+  all.indeterminate = count > 0 && count < boxes.length;
+}
+
+function addPageSelection() {
+  const link = main().querySelector("a[data-select-page]");
+  if (link) {
+    const label = document.createElement("label");
+    const box = document.createElement("input");
+    box.type = "checkbox";
+    box.dataset.allRows = "";
+    label.append(box, ` Select page (${getRowBoxes().length})`);
+    box.addEventListener("change", () => {
+      for (const row of getRowBoxes()) row.checked = box.checked;
+      showSelection();
+    });
+    link.replaceWith(label);
+  }
+  showSelection();
+}
+
+document.addEventListener("change", (event) => {
+  if (!event.target.matches("form.selection input[name=row]")) return;
+  lastSelected = event.target;
+  showSelection();
+});
+
+function findBox() {
+  // The nearest row with a checkbox: a row can contain other rows.
+  for (let row = document.activeElement; row && row !== main(); row = row.parentElement) {
+    const box = row.matches("li, tr, details, label") && row.querySelector("input[type=checkbox]");
+    if (box) return box;
+  }
+  return null;
+}
+
+function selectRange() {
+  const boxes = getRowBoxes();
+  const [from, to] = [boxes.indexOf(lastSelected), boxes.indexOf(findBox())];
+  if (to < 0) return;
+  if (from < 0) return boxes[to].click();
+  const { checked } = lastSelected;
+  for (const box of boxes.slice(Math.min(from, to), Math.max(from, to) + 1)) box.checked = checked;
+  lastSelected = boxes[to];
+  showSelection();
+}
+
 // Keys.
 
 const pages = { f: "/", c: "/changes", t: "/targets", i: "/findings", a: "/activity", s: "/system" };
@@ -158,7 +223,7 @@ function move(selector, step) {
   if (!items.length) return;
   const current = items.findIndex((item) => item.contains(document.activeElement));
   const next = items[Math.min(Math.max(current + step, 0), items.length - 1)];
-  const focusable = next.matches("a, summary, button") ? next : next.querySelector("a, summary, button, input");
+  const focusable = next.matches("a, summary, button") ? next : next.querySelector("a") ?? next.querySelector("summary, button, input");
   focusable?.focus();
   next.scrollIntoView({ block: "nearest" });
 }
@@ -184,7 +249,8 @@ const commands = {
   "[": () => press("a[data-previous-target]"),
   u: () => press("a[data-other-view]"),
   v: () => { document.activeElement.closest("details.resource")?.querySelector(".viewed input")?.click(); move("details.resource", 1) },
-  x: () => document.activeElement.closest("li, tr, details, label")?.querySelector("input[type=checkbox]")?.click(),
+  x: () => findBox()?.click(),
+  X: selectRange,
   a: () => press("button[value=approve]"),
   r: () => press("button[value=reject]"),
   o: () => press("button[value=propose]"),
@@ -231,6 +297,7 @@ keysSwitch.checked = store.get("keys") === "off";
 keysSwitch.addEventListener("change", () => store.set("keys", keysSwitch.checked ? "off" : "on"));
 
 function prepare() {
+  addPageSelection();
   addViewedMarks();
   addCopyButtons();
   updateTimes();
