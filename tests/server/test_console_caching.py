@@ -13,7 +13,16 @@ from reconciler.server.console.people import Session
 from tests.support.console import ADA, ConsoleClient, find_value, open_console
 from tests.support.prepared_worlds import begin, drafted
 
-FROM_INDEX = ["/", "/changes", "/targets?view=matrix", "/targets/berlin", "/findings", "/activity", "/search?q=gateway"]
+FROM_INDEX = [
+    "/",
+    "/changes",
+    "/targets?view=matrix",
+    "/targets/berlin",
+    "/findings",
+    "/activity",
+    "/activity.csv",
+    "/search?q=gateway",
+]
 LIVE = ["/system", "/targets/berlin/packages/gateway"]
 
 

@@ -49,14 +49,23 @@ class PageContent:
 
 
 @dataclass(frozen=True)
+class Download:
+    """A file that the browser stores. Its text depends only on the index and the URL."""
+
+    text: str
+    media_type: str
+    name: str
+
+
+@dataclass(frozen=True)
 class Redirect:
     """The page that the browser loads after an action."""
 
     url: str
 
 
-Page = Callable[[PageRequest], PageContent]
-"""Builds the content of a page."""
+Page = Callable[[PageRequest], PageContent | Download]
+"""Builds the content of a page, or a file."""
 
 PageAction = Callable[[PageRequest, Form], PageContent | Redirect]
 """Applies an action that a form requests."""

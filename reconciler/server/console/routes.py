@@ -16,7 +16,7 @@ from reconciler.server.console.caching import COMPRESSION, build_entity_tag, has
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.events import EVENTS_PATH, EventFeed, EventStreams
 from reconciler.server.console.forms import Form, read_form
-from reconciler.server.console.page import Page, PageAction, PageContent, PageRequest, Redirect
+from reconciler.server.console.page import Download, Page, PageAction, PageContent, PageRequest, Redirect
 from reconciler.server.console.pages import (
     activity,
     change,
@@ -51,6 +51,8 @@ _PAGES: Mapping[str, Page] = {
     "/findings": findings.build_list_page,
     "/findings/{id}": findings.build_finding_page,
     "/activity": activity.build_page,
+    "/activity.csv": activity.build_csv_file,
+    "/activity.json": activity.build_json_file,
     "/search": search.build_page,
     "/rollouts": rollouts.build_page,
     "/system": system.build_page,
@@ -171,6 +173,10 @@ def _respond(request: Request, page: Page, context: ConsoleContext) -> Response:
         headers = {"ETag": tag, "Cache-Control": PAGE_CACHE_CONTROL}
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     content = page(page_request)
+    if isinstance(content, Download):
+        disposition = f'attachment; filename="{content.name}"'
+        headers = {"ETag": tag, "Cache-Control": PAGE_CACHE_CONTROL, "Content-Disposition": disposition}
+        return Response(content.text, headers=headers, media_type=content.media_type)
     response = _render(page_request, content)
     if content.is_from_index and content.status is HTTPStatus.OK:
         response.headers["ETag"] = tag
