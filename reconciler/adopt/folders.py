@@ -255,7 +255,7 @@ def _describe_rule(rule: ValueRule) -> str:
 
 
 def _find_other_clusters(resource: ResourceId, group: _Group, groups: Sequence[_Group]) -> tuple[str, ...]:
-    """Return the clusters with the same resource in another package, which a rule with a label must not change."""
+    """Return the clusters that have this resource in a different package. Rules with a label exclude them."""
     return tuple(
         sorted(
             name for other in groups if other is not group and resource in other.resources for name in other.clusters

@@ -206,7 +206,12 @@ def _list_lines(function: _FunctionCode, add_object: Callable[[Any], str]) -> It
 
 
 def locate_error(error: EvaluationError, offsets: tuple[int, ...]) -> EvaluationError:
-    """Set the offset of an error from the lines of generated code in its traceback. Return the same error."""
+    """Set the offset of an error, which is the position of the failed operation in the expression. Return the error.
+
+    Args:
+        offsets: The offset of each line of the generated code. The innermost line of this code in the traceback of the
+            error determines the result.
+    """
     traceback = error.__traceback__ if error.offset < 0 else None
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == GENERATED_FILE:

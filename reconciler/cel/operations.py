@@ -88,7 +88,10 @@ def write_binary(writer: CodeWriter, operator: str, left: Operand, right: Operan
 
 
 def _format_equality(operator: str, value: Operand, constant: Operand) -> str:
-    """Return the comparison of a value with a constant. Return "" if the constant has no short comparison."""
+    """Return Python code that compares a value with a constant.
+
+    Return "" if only the general function can compare them, for example for a double or a long string.
+    """
     match constant.constant:
         case None | True | False:
             return f"{value.text} {'is' if operator == '==' else 'is not'} {constant.constant}"

@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     metavar="PATTERN",
     default="",
     help=(
-        "The folders of packages, or with --from flux of clusters. Default: {cluster}/{package}, or clusters/{cluster}"
-        " with --from flux. Other fields in braces, such as {region}, become labels of the clusters."
+        "The pattern of the package folders; with --from flux, the pattern of the cluster folders. Default:"
+        " {cluster}/{package}, or clusters/{cluster} with --from flux. Other fields in braces, such as {region}, become"
+        " labels of the clusters."
     ),
 )
 @click.option(
@@ -81,7 +82,9 @@ if TYPE_CHECKING:
     ),
 )
 @click.option(
-    "--repo-url", metavar="URL", help="The URL under which the objects name SOURCE, if it differs from SOURCE."
+    "--repo-url",
+    metavar="URL",
+    help="The URL that the imported objects contain for SOURCE, if SOURCE is for example a local clone of it.",
 )
 @click.option("--only-equal", is_flag=True, help="Import only packages whose render equals the existing content.")
 @click.option("--explain", is_flag=True, help="Print the reason of each choice.")

@@ -1,7 +1,8 @@
-"""The forges of the settings. Selects the client, the credentials and the rate limiter for a repository.
+"""The forges of the settings. Selects the driver, the credentials and the rate limiter for a repository.
 
-To add a forge, write a client that implements `Forge` in its own module, as in `gitlab.py`. Add its name to `ForgeKind`
-in `port.py`, and create it in `Hosts._build`.
+To add a forge, write a driver that implements `Forge` in its own module, as in `gitlab.py`. Add its name to `ForgeKind`
+in `port.py`. In this module, create the driver in `Hosts._build`, and check `get_default_api`, `_build_authorize` and
+`build_commit_url`. The URLs of its pages are in `server/console/page_links.py`.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def check_signature(mirror: Mirror, object_id: ObjectId, commit: CommitId, signe
         if output is None:
             return SignatureCheck("")
         problems.append(_describe_problem(output))
-    # Report the signature of a tag instead of the missing signature of its commit.
+    # If only one of tag and commit is signed, report its problem, and not the missing signature of the other object.
     return SignatureCheck(next((problem for problem in problems if problem != _UNSIGNED), _UNSIGNED))
 
 

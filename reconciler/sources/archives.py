@@ -149,7 +149,8 @@ class _Stream:
         # Add the size of the headers and the padding of tar to the limit, because they are not part of the files.
         if self._size > self._limits.unpacked_bytes + (self._limits.files + 2) * 2 * _BLOCK:
             raise self._limits.create_error("unpacked_bytes", "the unpacked size of the archive in bytes")
-        # Compare with the input until here, so that a bomb at the start of a large archive is found early.
+        # Compare the output with the bytes that were read until now, and not with the complete archive. This finds a
+        # compression bomb at the start of a large archive early.
         if self._size > max(self._limits.compression_ratio * self._consumed, _MIN_BYTES_FOR_RATIO):
             raise self._limits.create_error("compression_ratio", "the compression ratio of the archive")
         return chunk

@@ -97,7 +97,7 @@ def _expand_set(
         not_imported.append(document.report(("spec", "templatePatch"), "templatePatch is template code", suggestion))
         return
     if spec.get("strategy"):
-        reason = "the order of updates has no equivalent"
+        reason = "the order of updates cannot be imported"
         not_imported.append(document.report(("spec", "strategy"), reason, "Use a rollout of an override policy."))
     context = GeneratorContext(clusters, read_repository, spec.get("goTemplate") is True)
     found: dict[str, Mapping[str, Any]] = {}

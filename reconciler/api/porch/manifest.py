@@ -24,7 +24,7 @@ class PorchMetadata(Metadata):
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue for an absent or empty name."""
         if data.get("name", "") == "":
-            yield FieldIssue(f"{{path}} is invalid: {validate_dns_subdomain('')}", ("name",))
+            yield FieldIssue("{path} must not be empty", ("name",))
 
 
 class PorchManifest(Manifest):

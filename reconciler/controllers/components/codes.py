@@ -140,7 +140,7 @@ class ComponentCodes(CodeTable):
     TARGET_INVALID = error("A patch target has an invalid field.")
     TEMPLATE_DUPLICATE_KEY = error("Two keys of a map render to the same text.", PACKAGE)
     TEMPLATE_KEY_TYPE = error("A key of a map does not render to a string.", PACKAGE)
-    TEMPLATE_NESTED = error("An expression contains the beginning of another expression.")
+    TEMPLATE_NESTED = error("An expression contains `${`, which begins another expression.")
     TEMPLATE_NULL_IN_TEXT = error("An expression inside a text returns null, which has no text form.", PACKAGE)
     TEMPLATE_OMIT_IN_TEXT = error(
         "An expression inside a text returns `omit()`, which can only remove a complete value.", PACKAGE

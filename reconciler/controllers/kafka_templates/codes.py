@@ -77,13 +77,13 @@ class TemplateCodes(CodeTable):
         PACKAGE,
     )
     RESERVED_ANNOTATION = error(
-        "A template sets a strimzi.io annotation that the operator refuses. If the operator ignores the "
+        "A template sets a strimzi.io annotation that is reserved for the operator. If the operator accepts the "
         "annotation, the severity is warning.",
         PACKAGE,
     )
     RESERVED_LABEL = error(
-        "A template sets a strimzi.io label that the operator refuses. If the operator ignores the label, "
-        "the severity is warning.",
+        "A template or a KafkaNodePool sets a strimzi.io label that is reserved for the operator. If the operator "
+        "accepts the label, the severity is warning.",
         PACKAGE,
     )
     SECURITY_CONTEXT_REPLACED = warning(

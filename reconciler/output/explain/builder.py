@@ -136,7 +136,7 @@ class ResourceExplanation:
                 yield self._step_builder.build_step(change)
 
     def _list_template_steps(self, path: DataPath) -> list[ValueStep]:
-        """Return the steps that the provenance of templates contains for a value and for the values that contain it."""
+        """Return the steps that the provenance of templates records for the value at `path` and for its parents."""
         steps: list[ValueStep] = []
         for end in range(len(path) + 1):
             entry = self._template_entries.get(path[:end])

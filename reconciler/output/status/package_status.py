@@ -198,12 +198,13 @@ def _build_previous_upstream(draft: Draft) -> dict[str, Any]:
         return {"sources": [omit_empty({"name": name, **lock}) for name, lock in locks.items()]}
     lock = read_upstream_lock(draft.previous_files)
     fields = {name: lock[name] for name in ("repo", "directory", "ref", "commit") if name in lock}
+    # A person can have edited `upstreamLock` in the files of the previous version. The recorded tree belongs to
+    # `upstreamLock` only if these files are equal to a recorded render.
     versions = [
         version
         for version in (draft.record.draft_version, draft.record.published_version)
         if version and version.rendered == draft.previous_files.id
     ]
-    # Add the tree only if the previous version has no local changes, because a person can have edited the lock.
     data = {**fields, "tree": versions[0].base if versions and fields else ""}
     upstream = draft.variant.upstream
     return omit_empty(format_upstream_status(upstream.type, data) if upstream else data)

@@ -251,7 +251,11 @@ class _TemplateRound:
         }
 
     def _get_tree_in_next_pass(self, package: str, outcome: PackageOutcome | None) -> TreeId | None:
-        """Return the tree of a package that the next pass will use if no input changes."""
+        """Return the tree that the next pass will use for a package if no input changes.
+
+        Return None for a package without content, and for a package whose render depends on no template and that has
+        a draft or is unchanged.
+        """
         match outcome:
             case Draft(rendered=rendered, record=record):
                 return rendered.files.id if has_template_dependencies(record.trace) else None

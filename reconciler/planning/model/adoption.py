@@ -34,9 +34,9 @@ def build_adopted_package(existing: FileTree, source: FileTree, clean: FileTree)
 
 
 def _write_with_text_of(existing: File, source: File, clean: File) -> File | None:
-    """Return a file with the data of the source and the text of the existing file.
+    """Return the existing file with the data of the source. Its comments, quotes and the order of its keys stay.
 
-    Return None if the existing file has other data than the clean render.
+    Return None if the data of the existing file differs from the data of the clean render.
     """
     files = [parse_cached(file.data) for file in (existing, source, clean)]
     parsed = [file for file in files if isinstance(file, YamlFile)]

@@ -54,8 +54,8 @@ async def read_form(request: Request) -> Form:
 class CsrfTokens:
     """The tokens that pages add to their forms. A page of another site cannot read the token of a session.
 
-    Each page has another token for its session. Otherwise, the size of compressed pages could reveal the token to a
-    person who can change a part of the page (the attack BREACH).
+    Each page gets a different token of the same session. With equal tokens, the size of a compressed page could reveal
+    the token to a person who can change a part of the page (the BREACH attack).
 
     Args:
         key: The key of an earlier process, so that its pages stay valid. None creates a new key.

@@ -44,7 +44,7 @@ _TEMPLATES: Mapping[str, LinkTemplates] = {
     ),
 }
 _PUBLIC_HOSTS = {"bitbucket.org": "bitbucket", "codeberg.org": "forgejo"}
-# The Data Center edition of Bitbucket has other URLs, so that the name of its host shows no kind.
+# `bitbucket` is absent: a host with this name can be Bitbucket Data Center, whose URLs differ from bitbucket.org.
 _KINDS_IN_HOST_NAMES = ("github", "gitlab", "gitea", "forgejo")
 
 

@@ -63,7 +63,7 @@ def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterat
         if not any(role in read_roles(pool) for pool in usable):
             names = ", ".join(pool.name for pool in usable)
             yield ResourceIssue(
-                code, f"one KafkaNodePool with replicas must have the role {role}, but {names} do not have this role"
+                code, f"at least one KafkaNodePool with replicas must have the role {role}, but {names} do not have it"
             )
 
 
