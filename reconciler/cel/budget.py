@@ -57,26 +57,26 @@ class ExpressionBudget:
         self.steps = limits.steps
         self.bytes = limits.bytes
         self.patterns = _NO_PATTERNS
-        """Regular expressions that the evaluation already used. Their compilation costs no further steps."""
+        """Regular expressions that were compiled with this budget. Their compilation costs steps only once."""
 
     def spend(self, steps: int) -> None:
-        """Subtract steps from the budget. Raise `BudgetExceededError` if the budget has fewer steps."""
+        """Subtract steps from the budget. Raise `BudgetExceededError` if too few steps are left."""
         self.steps -= steps
         if self.steps < 0:
             self.raise_no_steps()
 
     def allocate(self, size: int) -> None:
-        """Subtract bytes from the budget. Raise `BudgetExceededError` if the budget has fewer bytes."""
+        """Subtract bytes from the budget. Raise `BudgetExceededError` if too few bytes are left."""
         self.bytes -= size
         if self.bytes < 0:
             self.raise_no_bytes()
 
     def raise_no_steps(self) -> NoReturn:
-        """Raise the error for a budget whose steps are used."""
+        """Raise the error for a budget that has no steps left."""
         raise BudgetExceededError(f"the expression needs more than {self.limits.steps} steps")
 
     def raise_no_bytes(self) -> NoReturn:
-        """Raise the error for a budget whose bytes are used."""
+        """Raise the error for a budget that has no bytes left."""
         raise BudgetExceededError(f"the expression creates more than {self.limits.bytes} bytes of values")
 
     def scan(self, length: int) -> None:

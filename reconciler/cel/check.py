@@ -161,7 +161,10 @@ STANDARD_FUNCTIONS = frozenset(
     {*conversions.FUNCTIONS, *times.METHODS, "contains", "startsWith", "endsWith", "matches"}
     | {"all", "exists", "exists_one", "map", "filter"}
 )
-"""The names in standard CEL, which every CEL engine supports: functions, methods, and macros with one variable."""
+"""The names of the functions, methods and macros of standard CEL, which every CEL engine supports.
+
+A macro in this set is standard only with one variable, e.g. `list.map(x, x + 1)`.
+"""
 
 
 @dataclass
@@ -323,9 +326,9 @@ def _find_name_offset(node: SyntaxNode) -> int:
 
 
 def find_extensions(node: SyntaxNode) -> set[str]:
-    """Return the macros and the optional syntax of one node that are not part of standard CEL.
+    """Return the nonstandard macros and operators that one node uses, e.g. `cel.bind` and `.?`.
 
-    Functions are not included.
+    Nonstandard functions are not included.
     """
     match node:
         case LoopStep():

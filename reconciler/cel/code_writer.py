@@ -1,8 +1,8 @@
 """Generation of Python functions from lines of source code.
 
-The text of an expression never becomes Python code. The lines contain only names that this package chooses. Each
-name and constant of the expression is the value of a parameter of the function `create`, which contains the other
-functions.
+The text of an expression never becomes Python code. The lines contain only names that this package chooses. All
+generated functions are inside the function `create`, which receives the names and constants of the expression as
+arguments.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ GENERATED_FILE: Final = "<CEL expression>"
 """File name of the generated code in tracebacks."""
 
 UNKNOWN_OFFSET: Final = -1
-"""The offset of a line whose errors get the offset of the surrounding call or of the start of the expression."""
+"""The offset of a line that has no position in the expression. Its errors get the offset of the calling line."""
 
 MAX_INDENTATION: Final = 10
-"""Number of nested blocks after which the code continues in another function. Python allows 20 nested blocks."""
+"""Indentation above which a nested block becomes a new function, because Python allows only 20 nested blocks."""
 
 NOT_CONSTANT: Final = object()
 """The value of `Operand.constant` if the value is not known before the evaluation."""
@@ -33,7 +33,8 @@ class Operand:
 
     Attributes:
         text: The name of the Python variable with the value.
-        kind: The class of the value, if it is known before the evaluation. An int of known class has at most 64 bits.
+        kind: The class of the value, if it is known before the evaluation. If it is `int`, the value has at most 64
+            bits.
         constant: The value, if it is known before the evaluation.
     """
 
@@ -53,9 +54,9 @@ class _FunctionCode:
 
     Attributes:
         parameters: The parameters after `bindings` and `budget`.
-        lines: Indentation, text and offset in the expression of each line.
-        variables: The local variable for each variable of the caller that the function uses.
-        loop_offset: Offset of the macro whose iteration contains the next line.
+        lines: For each line: its indentation, its text, and its offset in the expression.
+        variables: The Python variables for the declared CEL variables that the function reads, by CEL name.
+        loop_offset: Offset of the macro whose loop contains the next line.
     """
 
     name: str
@@ -67,7 +68,7 @@ class _FunctionCode:
 
 
 class _Block:
-    """The block after a header. It increases the indentation of the lines in a `with` statement."""
+    """Context manager that indents the lines that are written inside the `with` statement."""
 
     __slots__ = ("function", "line_count")
 
@@ -102,10 +103,11 @@ class GeneratedCode:
 
 
 class CodeWriter:
-    """Writer for the functions that evaluate one expression.
+    """Writer for the Python functions that evaluate one expression.
 
-    Each line has the offset of the part of the expression that it evaluates. `locate_error` finds the offset of an
-    error from the number of the line, so that the code needs no handler for each operation.
+    Each line of Python code is stored with an offset: the position of the evaluated part in the expression.
+    `locate_error` converts the line number of an error to this offset. Therefore, the generated code needs no error
+    handler for each operation.
     """
 
     def __init__(self) -> None:
@@ -117,7 +119,7 @@ class CodeWriter:
 
     @property
     def is_deep(self) -> bool:
-        """Whether the next block should be in another function."""
+        """Whether the next block should be in a new function, because too many blocks are nested."""
         return self._unfinished[-1].indentation > MAX_INDENTATION
 
     def add_constant(self, value: Any) -> Operand:
@@ -125,7 +127,7 @@ class CodeWriter:
         return Operand(self.add_object(value), type(value), value)
 
     def add_object(self, value: Any) -> str:
-        """Return the name of the parameter of `create` with this value."""
+        """Pass a value to `create` as an argument. Return the name of the parameter."""
         name = self._constant_names.get(id(value))
         if name is None:
             name = self._constant_names[id(value)] = f"k{len(self._constants)}"
@@ -138,14 +140,14 @@ class CodeWriter:
         return f"v{self._local_count}"
 
     def read_variable(self, name: str) -> str:
-        """Return the local variable with the value of a variable of the caller."""
+        """Return the name of the Python variable with the value of a declared CEL variable."""
         variables = self._unfinished[-1].variables
         if name not in variables:
             variables[name] = self.add_local()
         return variables[name]
 
     def write(self, text: str, offset: int | None = None) -> None:
-        """Write a line. `offset` is the offset of the operation. None is the offset of the surrounding macro."""
+        """Write a line. `offset` is the offset of the operation. None means the offset of the surrounding macro."""
         function = self._unfinished[-1]
         function.lines.append((function.indentation, text, function.loop_offset if offset is None else offset))
 
@@ -156,13 +158,13 @@ class CodeWriter:
         return Operand(local, kind)
 
     def block(self, header: str, offset: int | None = None) -> _Block:
-        """Write a header, such as `try:`. The next lines, in a `with` statement, are the block of this header."""
+        """Write a header, such as `try:`. The lines that are written inside the `with` statement are its block."""
         self.write(header, offset)
         return _Block(self._unfinished[-1])
 
     @contextmanager
     def iteration(self, offset: int) -> Iterator[None]:
-        """Use the offset of a macro for the next lines without an own offset."""
+        """Set the default offset to the offset of a macro, for lines that are written inside the `with` statement."""
         function = self._unfinished[-1]
         outer_offset, function.loop_offset = function.loop_offset, offset
         yield
@@ -170,7 +172,7 @@ class CodeWriter:
 
     @contextmanager
     def function(self, parameters: Iterable[str] = ()) -> Iterator[str]:
-        """Write the next lines to a new function. Yield its name."""
+        """Start a new function for the lines that are written inside the `with` statement. Yield the function name."""
         function = _FunctionCode(f"f{len(self._finished) + len(self._unfinished)}", tuple(parameters))
         self._unfinished.append(function)
         yield function.name
@@ -187,7 +189,7 @@ class CodeWriter:
         self.write("if budget.bytes < 0: budget.raise_no_bytes()", offset)
 
     def build(self, function: str) -> GeneratedCode:
-        """Return the code. Its function `create` returns the function with the given name."""
+        """Return the code of all functions. The generated function `create` returns the function with this name."""
         lines = [line for code in self._finished for line in _list_lines(code, self.add_object)]
         header = f"def create({', '.join((*self._constants, 'offsets'))}):"
         body = [f"{' ' * indentation}{text}" for indentation, text, _ in lines]
@@ -216,7 +218,7 @@ def locate_error(error: EvaluationError, offsets: tuple[int, ...]) -> Evaluation
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == GENERATED_FILE:
             offset = offsets[traceback.tb_lineno]
-            # Continue to the last frame, because its offset is the innermost one.
+            # Do not stop here, because a later frame has a more exact offset.
             error.offset = error.offset if offset == UNKNOWN_OFFSET else offset
         traceback = traceback.tb_next
     return error

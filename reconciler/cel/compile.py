@@ -63,9 +63,9 @@ class BoundVariable:
     """A variable of `cel.bind`. Its value is evaluated when the variable is first read.
 
     Attributes:
-        cell: Local variable with a list that contains the value, or `PENDING`.
-        function: Name of the function that evaluates the value.
-        parameters: Local variables that the function uses.
+        cell: Name of a Python variable with a list of one item: the value, or `PENDING` before the evaluation.
+        function: Name of the Python function that evaluates the value.
+        parameters: Names of the Python variables that the function receives as arguments.
         cost: Number of steps of the evaluation.
     """
 
@@ -83,7 +83,7 @@ Scope = Mapping[str, Operand | BoundVariable]
 class CelCompiler:
     """Compiler for one syntax tree.
 
-    Without a static check, the evaluation of an undeclared variable or of an unknown function is an error.
+    An undeclared variable or an unknown function is not a compile error. The evaluation raises this error.
     """
 
     names: NameResolver
@@ -140,7 +140,7 @@ class CelCompiler:
                 return self._compile_bind(node, scope)
 
     def _compile_in_function(self, node: SyntaxNode, scope: Scope) -> Operand:
-        """Write the code of a node to another function, because Python limits the number of nested blocks."""
+        """Write the code of a node to a new function, because Python limits the number of nested blocks."""
         parameters = _list_local_variables(scope)
         with self.writer.function(parameters) as name:
             result = self._compile_node(node, scope)
@@ -164,14 +164,15 @@ class CelCompiler:
         return self._compile_steps(self._compile_name(resolved, node, steps, scope), steps_after_name, scope)
 
     def _compile_variable(self, name: str, offset: int, steps: tuple[AccessStep, ...], scope: Scope) -> Operand:
-        """Write the code for a variable of the caller and the accesses to its value."""
+        """Write the code that reads a declared variable and evaluates the accesses to its value."""
         local = self.writer.read_variable(name)
         check = f"if {local} is MISSING: raise_no_value({self.writer.add_object(name)})"
         path = _list_constant_accesses(steps)
         if not path:
             self.writer.write(check, offset)
             return self._compile_steps(Operand(local), steps, scope)
-        # An access to `MISSING` fails. Therefore, the code checks the variable only after a failed access.
+        # If the variable has no value, the access to `MISSING` fails. Therefore, the generated code checks for
+        # `MISSING` only after a failed access.
         value = self._compile_path(local, path, lambda: self.writer.write(check, offset))
         return self._compile_steps(value, steps[len(path) :], scope)
 
@@ -263,7 +264,7 @@ class CelCompiler:
     def _compile_optional_fields(
         self, value: Operand, steps: tuple[AccessStep, ...], scope: Scope
     ) -> tuple[Operand, tuple[AccessStep, ...]]:
-        """Write the code for `.?a.b` and a following `orValue`. Return the value and the other accesses."""
+        """Write the code for `.?a.b` and a following `orValue`. Return the value and the remaining accesses."""
         writer = self.writer
         fields = [*takewhile(lambda step: isinstance(step, FieldStep) and not step.test, steps)]
         local = self._write_optional_field(value.text, fields[0])
@@ -473,7 +474,7 @@ def _list_constant_texts(node: SyntaxNode) -> list[str]:
 
 
 def _list_local_variables(scope: Scope) -> tuple[str, ...]:
-    """Return the Python variables that code with this scope can use."""
+    """Return the names of the Python variables that contain the local variables of a scope."""
     names: dict[str, None] = {}
     for variable in scope.values():
         if isinstance(variable, Operand):

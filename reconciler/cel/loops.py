@@ -1,4 +1,4 @@
-"""Generated code of the macros that iterate over a list or map, such as `all`, `map` and `filter`."""
+"""Writer of the Python code for macros that iterate over a list or map, such as `all`, `map` and `filter`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from reconciler.lazy_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LoopCode:
-    """The parts of a macro for one step of an access path.
+    """Writer of the code for one macro, e.g. `.filter(x, x > 1)`.
 
     Attributes:
         value: The list or map.
-        variables: The local variables for the variables of the macro.
-        write_condition: Function that writes the condition, and returns its value. None if there is no condition.
-        write_body: Function that writes the body, and returns its value.
+        variables: Names of the Python variables for the variables of the macro.
+        write_condition: Function that writes the code of the condition, and returns the operand with the result. None
+            if the macro has no condition.
+        write_body: Function that writes the code of the body, and returns the operand with the result.
     """
 
     writer: CodeWriter
@@ -30,7 +31,7 @@ class LoopCode:
     write_body: Callable[[], Operand]
 
     def write(self) -> Operand:
-        """Write the code of the macro. Return its result."""
+        """Write the code of the macro. Return the operand with the result."""
         match self.step.kind:
             case "all" | "exists":
                 return self._write_quantifier()
@@ -49,7 +50,7 @@ class LoopCode:
 
     @contextmanager
     def _write_iteration(self) -> Iterator[None]:
-        """Write the loop. The next lines are the code of one iteration."""
+        """Write the loop. The lines that are written inside the `with` statement are the body of the loop."""
         with (
             self.writer.iteration(self.step.offset),
             self.writer.block(f"for {', '.join(self.variables)} in {self._write_members()}:"),
@@ -67,7 +68,7 @@ class LoopCode:
 
     @contextmanager
     def _write_selection(self) -> Iterator[None]:
-        """Write the loop and its condition. The next lines are the code for one selected element."""
+        """Write the loop and its condition. The lines inside the `with` statement run for each selected element."""
         with self._write_iteration():
             if self.write_condition is None:
                 yield
@@ -77,14 +78,15 @@ class LoopCode:
 
     @contextmanager
     def _write_test(self, condition: Operand) -> Iterator[None]:
-        """Write the test of a condition. The next lines are the code for the result true."""
+        """Write the test of a condition. The lines inside the `with` statement run if the result is true."""
         with self.writer.block(f"if {condition.text} is True:"):
             yield
         self._write_bool_check(condition, other="False")
 
     def _write_bool_check(self, condition: Operand, other: str) -> None:
-        """Write the error for a condition that is not a bool. The previous lines test for one bool, and `other` is the
-        other bool.
+        """Write the error for a condition that is not a bool.
+
+        The previous line is a test for True or False. `other` is the value that this line does not test.
         """
         if condition.kind is not bool:
             macro = self.writer.add_object(f"{self.step.name}()")
@@ -93,8 +95,7 @@ class LoopCode:
     def _write_quantifier(self) -> Operand:
         """Write the macro `exists` or `all`.
 
-        An element that determines the result (true for `exists`, false for `all`) overrides the errors of other
-        elements.
+        Errors of elements are ignored if one element determines the result (true for `exists`, false for `all`).
         """
         writer, decisive = self.writer, self.step.kind == "exists"
         error = writer.assign("None")
@@ -138,7 +139,7 @@ class LoopCode:
 
     @contextmanager
     def _write_unless_omitted(self, element: Operand) -> Iterator[str]:
-        """Write the test whether an element must be added to the result. The next lines add it."""
+        """Write a test that an element is not `OMIT`. The lines inside the `with` statement add the element."""
         if element.kind is not None:
             yield element.text
             return

@@ -1,7 +1,8 @@
-"""Generated code of operators and function calls.
+"""Writer of the Python code for operators and function calls.
 
-If the classes of the operands are known, or if a test of their classes is short, the code evaluates the operation
-itself. All other cases call the function of the operation. Operations on constants are evaluated during compilation.
+If the classes of the operands are known, or if a test of their classes is short, the operation becomes a Python
+expression such as `a + b`. In all other cases, the generated code calls a function such as `add`. Operations on
+constants are evaluated during compilation.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ MAX_EXACT_INT: Final = 2**53
 """The maximum absolute value of an int that equals exactly one double."""
 
 _FOLDED_TYPES: Final = frozenset({type(None), bool, int, Uint, float, str, bytes, CelType, Timestamp, Duration})
-"""The types of results that several evaluations can share."""
+"""Immutable types. If an operation on constants has a result of these types, all evaluations share the result."""
 
 _NO_BUDGET: Final = ExpressionLimits(steps=0, bytes=0)
-"""The limits of a folded operation. An operation that needs steps or bytes fails, and is not folded."""
+"""The limits of an operation on constants during compilation. An operation that needs steps or bytes is not folded."""
 
 _ORDER_OPERATORS: Final = frozenset({"<", "<=", ">", ">="})
 _COMPARISONS: Final = frozenset({"==", "!=", "in", *_ORDER_OPERATORS})
 
 
 def _fold(writer: CodeWriter, apply: Callable[[ExpressionBudget], Any], operands: Sequence[Operand]) -> Operand | None:
-    """Return the result of an operation on constants.
+    """Evaluate an operation on constants during compilation (constant folding), and return the result.
 
-    Return None if an operand is not a constant, or if the operation fails or uses the budget.
+    Return None if an operand is not a constant, if the operation fails or uses the budget, or if the result is mutable.
     """
     if not all(operand.is_constant for operand in operands):
         return None
@@ -98,7 +99,7 @@ def _format_equality(operator: str, value: Operand, constant: Operand) -> str:
         case str(text) if len(text) <= TEXT_PER_STEP:
             return f"{value.text} {operator} {constant.text}"
         case int(number) if type(number) is int and abs(number) <= MAX_EXACT_INT:
-            # In Python, True == 1 and False == 0.
+            # Exclude bools, because in Python True == 1 and False == 0.
             is_equal = f"{value.text} == {constant.text}"
             is_equal = f"{is_equal} and type({value.text}) is not bool" if number in (0, 1) else is_equal
             return is_equal if operator == "==" else f"not ({is_equal})"
@@ -113,7 +114,7 @@ def _format_order(operator: str, left: Operand, right: Operand, general: str) ->
 
 
 def _format_int_test(left: Operand, right: Operand) -> str:
-    """Return the test that both operands are ints. Return "" if they are known to be ints."""
+    """Return a Python expression that tests whether both operands are ints. Return "" if both are known to be ints."""
     unknown = [operand.text for operand in (left, right) if operand.kind is not int]
     if len(unknown) == 2:
         return f"type({unknown[0]}) is type({unknown[1]}) is int"
@@ -177,7 +178,7 @@ def write_membership(writer: CodeWriter, value: Operand, elements: Operand, text
 
 
 _RESULT_TYPES: Final = {"bool": bool, "int": int, "str": str, "float": float}
-"""The types of results by the annotation of the function."""
+"""The class of a function's result by the text of its return annotation."""
 
 
 def write_call(
@@ -205,7 +206,10 @@ def _get_result_type(overload: Overload) -> type | None:
 
 
 def _select_overload(overloads: tuple[Overload, ...], operands: list[Operand]) -> Overload | None:
-    """Return the overload that is called, if the classes of the operands are known."""
+    """Return the overload that accepts the known classes of the operands.
+
+    Return None if no overload accepts the operands, or if an unknown class prevents the selection.
+    """
     for overload in overloads:
         pairs = [*zip(operands, overload.parameters, strict=not overload.repeated)]
         if overload.repeated or any(operand.kind is None for operand, kinds in pairs if kinds is not None):
@@ -216,7 +220,11 @@ def _select_overload(overloads: tuple[Overload, ...], operands: list[Operand]) -
 
 
 def _format_call(writer: CodeWriter, overload: Overload, operands: list[Operand], general: str) -> str:
-    """Return the call of an overload with the test that it accepts the operands."""
+    """Return a Python expression that calls an overload.
+
+    If the overload may not accept the operands, the expression tests this first. If the test fails, the expression
+    evaluates `general`.
+    """
     if overload.repeated:
         return general
     tests = []
@@ -225,7 +233,7 @@ def _format_call(writer: CodeWriter, overload: Overload, operands: list[Operand]
             if kinds is not None and operand.kind not in kinds:
                 return general
         elif kinds is None or (int in kinds and len(kinds) > 1):
-            # Use the general operator, which reports an int with more than 64 bits as an error.
+            # Use `general`, because it reports an int with more than 64 bits as an error.
             return general
         else:
             tests.append(_format_type_test(writer, operand.text, kinds))
@@ -245,7 +253,10 @@ def _format_type_test(writer: CodeWriter, value: str, kinds: frozenset[type]) ->
 def _format_direct_call(
     writer: CodeWriter, apply: Callable[..., Any], operands: list[Operand]
 ) -> tuple[str, list[str]]:
-    """Return the call of the function of an overload, and tests for which the call is valid."""
+    """Return a Python expression that calls the function of an overload, and the tests that this call requires.
+
+    For some functions, the expression is a shorter Python operation such as `len(x)`.
+    """
     texts = [operand.text for operand in operands]
     if apply is get_size:
         return f"len({texts[0]})", []
@@ -264,14 +275,19 @@ _TEXT_TESTS: Final[dict[Callable[..., Any], tuple[str, int]]] = {
     starts_with: ("{0}.startswith({1})", 1),
     ends_with: ("{0}.endswith({1})", 1),
 }
-"""Functions that cost no steps for short strings: Python code, and the number of the operand whose length matters."""
+"""Functions that cost no steps for short strings. Each entry contains Python code that replaces the call, and the index
+of the operand whose length determines the cost.
+"""
 
 
 @cache
 def _create_dispatch(
     name: str, overloads: tuple[Overload, ...]
 ) -> tuple[dict[type, Callable[..., Any]], Callable[..., Any]]:
-    """Return the functions by the class of the single argument, and the function for all other classes."""
+    """Return the Python functions of a CEL function with one parameter, by class of the argument.
+
+    Also return a Python function for arguments of all other classes.
+    """
     functions: dict[type, Callable[..., Any]] = {}
     for overload in overloads:
         for kind in overload.parameters[0] or ():

@@ -82,7 +82,7 @@ def find_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any) -> A
         value = entries.get(key, MISSING)
     if value is MISSING:
         return MISSING
-    # Compare the types of the keys too. A map from the caller can have the key True, and True == 1 in Python.
+    # Compare the types of the keys too, because a map from the caller can have the key True, and True == 1 in Python.
     budget.spend(len(entries))
     stored_key = next(stored for stored in entries if type(stored) is not str and stored == key)
     return value if (type(stored_key) is bool) is (type(key) is bool) else MISSING

@@ -63,15 +63,15 @@ def read_path(budget: ExpressionBudget, value: Any, path: ConstantPath) -> Any:
 def absorb_error(
     first_error: EvaluationError | None, error: EvaluationError, offsets: tuple[int, ...]
 ) -> EvaluationError:
-    """Return the first of two errors. Raise the error again if no operator can ignore it."""
+    """Return `first_error` if it is not None, and otherwise `error`. Raise `error` if no operator can ignore it."""
     if isinstance(error, BudgetExceededError):
         raise error
-    # Without its traceback, the error does not refer to the variables of the evaluation.
+    # Remove the traceback, because it keeps the variables of the evaluation in memory.
     return first_error or locate_error(error, offsets).with_traceback(None)
 
 
 def absorb_not_bool(first_error: EvaluationError | None, operation: str, value: Any, offset: int) -> EvaluationError:
-    """Return the first error. If it is None, create the error for an operand that is not a bool."""
+    """Return `first_error`. If it is None, return a new error for an operand that is not a bool."""
     return first_error or create_not_bool_error(operation, value).with_offset(offset)
 
 
@@ -86,7 +86,7 @@ def raise_no_value(name: str) -> NoReturn:
 
 
 def raise_failure(code: str, message: str) -> NoReturn:
-    """Raise an error that the compiler has found in a part that is possibly not evaluated."""
+    """Raise an error that the compiler found. The generated code calls this when it evaluates the invalid part."""
     raise EvaluationError(code, message)
 
 
@@ -135,7 +135,7 @@ def list_pairs(budget: ExpressionBudget, value: Any, macro: str) -> Iterable[tup
 
 
 def _read_entry(entries: dict[Any, Any], key: Any) -> Any:
-    # A map from the caller can have bool keys. A map that the evaluation creates has `BoolKey` instead.
+    # Try both forms of a bool key. A map from the caller has Python bools, and a map from the evaluation has `BoolKey`.
     stored = encode_map_key(key)
     return entries[stored if stored in entries else key]
 
@@ -211,7 +211,7 @@ def copy_result(budget: ExpressionBudget, value: Any, depth: int = 0) -> Any:
 
 
 NO_ENTRY: Final = (KeyError, TypeError)
-"""The Python errors of an access to a value that is not a map, or that does not contain the key."""
+"""The Python errors of `value["key"]` if the value is not a map, or if the map does not contain the key."""
 
 SUPPORT: Final[dict[str, Any]] = {
     **{

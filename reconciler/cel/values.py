@@ -18,7 +18,7 @@ INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 UINT_MAX: Final = 2**64 - 1
 MAX_VALUE_DEPTH: Final = 128
-"""The maximum number of nested lists and maps in a value that a function traverses."""
+"""The maximum nesting depth of lists and maps. A function that traverses a deeper value reports an error."""
 
 
 class Uint(int):
@@ -46,7 +46,7 @@ EMPTY_OPTIONAL: Final = CelOptional(is_present=False)
 
 
 class Omit(Enum):
-    """The class of `OMIT`, which is its only instance."""
+    """The class whose only instance is `OMIT`."""
 
     OMIT = "omit()"
 

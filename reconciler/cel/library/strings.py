@@ -252,7 +252,7 @@ def char_at(budget: ExpressionBudget, text: str, position: int) -> str:
 def index_of(budget: ExpressionBudget, text: str, part: str, start: int = 0) -> int:
     """Evaluate `text.indexOf(part, start)`: the first position of `part` that is not before `start`.
 
-    The result is -1 if the text does not contain `part` there.
+    The result is -1 if there is no such position.
     """
     _check_position(text, start)
     budget.scan(len(text) - start)
@@ -262,7 +262,7 @@ def index_of(budget: ExpressionBudget, text: str, part: str, start: int = 0) -> 
 def last_index_of(budget: ExpressionBudget, text: str, part: str, last: int | None = None) -> int:
     """Evaluate `text.lastIndexOf(part, last)`: the last position of `part` that is not after `last`.
 
-    The result is -1 if the text does not contain `part` there.
+    The result is -1 if there is no such position.
     """
     if last is not None:
         _check_position(text, last)
