@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from reconciler.bootstrap.forges import ForgeRegistry
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from reconciler.settings import Settings
 
 
+# A fleet has few config commits with open drafts.
+_MAX_COMMITS = 1_000
+
+
 def build_config_pages(settings: Settings, config: str) -> ConfigPages:
     """Return the links to the config and to targets, and the reader of config files.
 
@@ -29,7 +33,10 @@ def build_config_pages(settings: Settings, config: str) -> ConfigPages:
         ForgeRegistry(settings, time.monotonic).get_kind,
         LinkTemplates(console.commit_link_template, console.link_template),
     )
-    return ConfigPages(links, config, settings.config.directory, partial(_read_file, settings, config))
+    return ConfigPages(
+        links, config, settings.config.directory, partial(_read_file, settings, config),
+        lru_cache(_MAX_COMMITS)(partial(_read_author, settings, config)),
+    )  # fmt: skip
 
 
 def _read_file(settings: Settings, config: str, config_id: str, path: str) -> bytes | None:
@@ -41,3 +48,12 @@ def _read_file(settings: Settings, config: str, config_id: str, path: str) -> by
     services = build_services(settings, config, can_fetch=False, can_call_forges=False)
     with services.remotes:
         return services.open_config_history().read_file(CommitId(config_id), path)
+
+
+def _read_author(settings: Settings, config: str, config_id: str) -> str:
+    """Return the mail address of the author of a commit. A config in a folder has no author."""
+    if not config_id or config_id.startswith("tree:"):
+        return ""
+    services = build_services(settings, config, can_fetch=False, can_call_forges=False)
+    with services.remotes:
+        return services.open_config_history().read_commit(CommitId(config_id)).author.email

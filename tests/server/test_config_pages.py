@@ -8,6 +8,7 @@ import pytest
 
 from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.services import build_services
+from reconciler.git.errors import GitError
 from reconciler.krm.findings import SourceLocation
 from reconciler.settings import Settings
 from tests.support.git_repositories import commit_files, make_bare
@@ -41,6 +42,20 @@ def test_a_file_of_a_folder_has_its_current_content(settings: Settings, tmp_path
 
     assert pages.read_file("tree:c0ffee", "web.yaml") == b"kind: A\n"
     assert pages.read_file("tree:c0ffee", "other.yaml") is None
+
+
+def test_the_author_of_a_config_commit(settings: Settings, tmp_path: Path) -> None:
+    repository = make_bare(tmp_path / "config.git")
+    commit_files(repository, "refs/heads/main", {"fleet/web.yaml": b"kind: A\n"})
+    services = build_services(settings, str(repository))
+    with services.remotes:
+        config = services.source.read().id
+    pages = build_config_pages(settings, str(repository))
+
+    assert pages.read_author(config) == "ada@example.com"
+    assert [pages.read_author(config) for config in ("", "tree:c0ffee")] == ["", ""]
+    with pytest.raises(GitError):
+        pages.read_author("f" * 40)
 
 
 def test_links_to_files_of_the_config(settings: Settings) -> None:

@@ -275,6 +275,38 @@ def test_rows_are_selected_with_keys_and_stay_selected(tab: Tab, served: ServedC
     assert list_errors(tab) == []
 
 
+def test_the_browser_stores_the_time_of_the_last_visit(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/changes")
+    first_visit = tab.find(By.CSS_SELECTOR, "[data-last-visit]")[0].is_displayed()
+    tab.run("localStorage.setItem('visit:latest', '1000000000')")
+    tab.open(f"{served.url}/changes")
+    tab.open(f"{served.url}/changes")
+    (link,) = tab.find(By.CSS_SELECTOR, "[data-last-visit]")
+    link.click()
+    tab.wait(lambda: "since=" in tab.url)
+    is_current = tab.run("return document.querySelector('[data-last-visit]').getAttribute('aria-current')")
+    shown = get_text(tab, ".rows")
+    tab.find(By.CSS_SELECTOR, "[data-last-visit]")[0].click()
+    tab.wait(lambda: "since=" not in tab.url)
+    tab.run("localStorage.clear()")
+
+    assert not first_visit
+    assert is_current == "true"
+    assert GATEWAY in shown
+    assert "update settings" not in shown
+    assert list_errors(tab) == []
+
+
+def test_an_expanded_row_stays_open_when_new_data_arrives(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/changes")
+    tab.find(By.CSS_SELECTOR, "details[id^=variants-] summary")[0].click()
+    add_targets(served.client, [create_target("new-6", {}, create_row("new-6", "db", change="database"))], ())
+    tab.wait(lambda: "update db" in get_text(tab))
+
+    assert "as shown" in get_text(tab, "details[id^=variants-]")
+    assert list_errors(tab) == []
+
+
 FAST_CLOCK = """
 const realInterval = setInterval, realNow = Date.now;
 window.setInterval = (run, milliseconds) => realInterval(run, milliseconds / 300);

@@ -19,12 +19,15 @@ class ConfigPages:
         url: The URL of the config. A local path has no links.
         directory: The folder of the config in its repository.
         read_file: Returns the content of a file at a config ID. Returns None if there is no such file. Raises GitError.
+        read_author: Returns the mail address of the author of a config commit. Returns "" if the config has no commits.
+            Raises GitError.
     """
 
     links: PageLinks = field(default_factory=PageLinks)
     url: str = ""
     directory: str = ""
     read_file: Callable[[str, str], bytes | None] = lambda _config, _path: None
+    read_author: Callable[[str], str] = lambda _config: ""
 
     def build_commit_url(self, config: str) -> str:
         """Return the URL of the page of a config commit. Return "" if it has no page."""

@@ -14,6 +14,7 @@ from reconciler.lazy_dataclasses import dataclass
 PAGE_SIZE = 100
 _MAX_TEXT_CHARACTERS = 200
 _MAX_DIGITS = 8
+_MAX_TIME_DIGITS = 11
 _T = TypeVar("_T")
 
 
@@ -53,6 +54,11 @@ def list_page(items: Sequence[_T], query: QueryParams, page_size: int = PAGE_SIZ
 def is_number(text: str) -> bool:
     """Return whether a text is a number that is not negative and has at most eight digits."""
     return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+
+
+def is_time(text: str) -> bool:
+    """Return whether a text is a time in seconds since 1970, before the year 5138."""
+    return text.isascii() and text.isdecimal() and len(text) <= _MAX_TIME_DIGITS
 
 
 def build_query(query: QueryParams, **changes: object) -> str:

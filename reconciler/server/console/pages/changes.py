@@ -10,7 +10,10 @@ from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.server.console.filters import filter_changes
 from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.pages.change import describe_difference
+from reconciler.server.console.quick_filters import QUICK_FILTERS, apply_quick_filters
 
+_MAX_VARIANTS = 10
 SORT_KEYS: Mapping[str, Callable[[ReviewChange], object]] = {
     "risk": lambda change: change.sort_key,
     "age": lambda change: (change.since is None, change.since, change.key),
@@ -25,7 +28,8 @@ def build_page(page: PageRequest) -> PageContent:
     error = check_selector(selector)
     found = () if error else tuple(filter_changes(index, query, selector))
     sort = read_choice(query, "sort", tuple(SORT_KEYS), "risk")
-    changes = sorted(found, key=SORT_KEYS[sort])  # type: ignore[arg-type]
+    selected = apply_quick_filters(page, found)
+    changes = sorted(selected, key=SORT_KEYS[sort])  # type: ignore[arg-type]
     return PageContent(
         "changes.html",
         {
@@ -36,7 +40,10 @@ def build_page(page: PageRequest) -> PageContent:
             "sorts": tuple(SORT_KEYS),
             "sort": sort,
             "selector_error": error,
-            "filter_count": count_filters(query, ("state", "risk", "target", "q")),
+            "filter_count": count_filters(query, ("state", "risk", "target", "q", "only", "since")),
+            "quick_filters": QUICK_FILTERS,
+            "describe_difference": describe_difference,
+            "max_variants": _MAX_VARIANTS,
         },
         is_from_index=True,
     )

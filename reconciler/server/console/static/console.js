@@ -150,6 +150,25 @@ function addViewedMarks() {
   }
 }
 
+// The time of the last visit: the browser stores it, and a link selects newer changes.
+
+const VISIT_SECONDS = 1800;
+function showLastVisit() {
+  const link = main().querySelector("a[data-last-visit]");
+  if (!link) return;
+  const now = Math.floor(Date.now() / 1000);
+  // Requests within half an hour are one visit.
+  if (now - Number(store.get("visit:latest") ?? 0) > VISIT_SECONDS) store.set("visit:before", store.get("visit:latest") ?? "");
+  store.set("visit:latest", String(now));
+  const before = store.get("visit:before");
+  if (!before && !link.hasAttribute("aria-current")) return;
+  link.parentElement.hidden = false;
+  if (link.hasAttribute("aria-current")) return;
+  const url = new URL(link.href);
+  url.searchParams.set("since", before);
+  link.href = url;
+}
+
 // The selection of rows. Without scripts, a link of the page selects all rows.
 
 let lastSelected = null;
@@ -298,6 +317,7 @@ keysSwitch.addEventListener("change", () => store.set("keys", keysSwitch.checked
 
 function prepare() {
   addPageSelection();
+  showLastVisit();
   addViewedMarks();
   addCopyButtons();
   updateTimes();
