@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import secrets
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 
 from reconciler.krm.findings import Finding, SourceLocation
-from reconciler.lazy_dataclasses import replace
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.fleet.builder import build_fleet_index
 from reconciler.output.fleet.model import FleetIndex, IndexedDraft, PackageRow, TargetEntry
 from reconciler.output.fleet.publications import Publication
@@ -20,6 +23,9 @@ from reconciler.review.permissions import PackageScope, Permissions
 HIDDEN_TEXT = "the text contains names of targets that you may not read"
 """Replaces texts with names of targets that a person may not read."""
 _MAX_CACHED = 50
+_MAX_KEPT = 20
+KEPT_SECONDS = 600.0
+"""The time in which a client can read further pages of an index after a newer index appears."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -149,27 +155,76 @@ def _select_findings(
             yield finding
 
 
+@dataclass
+class _KeptIndex:
+    """An index with further pages. `ends_at` is None while there is no newer index."""
+
+    index: FleetIndex
+    ends_at: float | None = None
+
+
 class RestrictedIndexes:
-    """Caches the restricted indexes of people with equal permissions.
+    """The newest index and some earlier indexes, for people with different permissions.
+
+    Restricted indexes of people with equal permissions are cached.
 
     Args:
         get_index: Returns the newest index of the whole fleet. None if no index is complete.
+        clock: Returns the seconds of a monotonic clock.
+
+    Attributes:
+        id: Differs for each object. The numbers of indexes of two objects can be equal.
     """
 
-    def __init__(self, get_index: Callable[[], FleetIndex | None]) -> None:
+    def __init__(self, get_index: Callable[[], FleetIndex | None], clock: Callable[[], float] = time.monotonic) -> None:
         self._get_index = get_index
+        self._clock = clock
         self._lock = Lock()
-        self._number = 0
-        self._by_permissions: dict[Permissions, FleetIndex] = {}
+        self._kept: dict[int, _KeptIndex] = {}
+        self._restricted: OrderedDict[tuple[int, Permissions], FleetIndex] = OrderedDict()
+        self.id = secrets.token_hex(4)
 
     def find(self, permissions: Permissions) -> FleetIndex | None:
         """Return the newest index for a person. Return None if no index is complete."""
         index = self._get_index()
-        if index is None or permissions.reads_everything:
+        return None if index is None else self.restrict(index, permissions)
+
+    def restrict(self, index: FleetIndex, permissions: Permissions) -> FleetIndex:
+        """Return the part of an index that a person may read."""
+        if permissions.reads_everything:
             return index
+        key = (index.number, permissions)
         with self._lock:
-            if self._number != index.number or len(self._by_permissions) >= _MAX_CACHED:
-                self._number, self._by_permissions = index.number, {}
-            if permissions not in self._by_permissions:
-                self._by_permissions[permissions] = restrict_index(index, permissions)
-            return self._by_permissions[permissions]
+            found = self._restricted.pop(key, None) or restrict_index(index, permissions)
+            self._restricted[key] = found
+            if len(self._restricted) > _MAX_CACHED:
+                self._restricted.popitem(last=False)
+        return found
+
+    def keep(self, index: FleetIndex) -> None:
+        """Keep an index of the whole fleet until `KEPT_SECONDS` after the next index, so that a client can page it."""
+        with self._lock:
+            self._remove_old(self._get_index())
+            self._kept.setdefault(index.number, _KeptIndex(index))
+            for oldest in sorted(self._kept)[:-_MAX_KEPT]:
+                del self._kept[oldest]
+
+    def find_kept(self, number: int) -> FleetIndex | None:
+        """Return the index of the whole fleet with a number. Return None if it is not kept any more."""
+        newest = self._get_index()
+        if newest and newest.number == number:
+            return newest
+        with self._lock:
+            self._remove_old(newest)
+            kept = self._kept.get(number)
+        return kept.index if kept else None
+
+    def _remove_old(self, newest: FleetIndex | None) -> None:
+        now = self._clock()
+        for number, kept in tuple(self._kept.items()):
+            if kept.ends_at is None and newest and newest.number != number:
+                kept.ends_at = now + KEPT_SECONDS
+            if kept.ends_at is not None and kept.ends_at <= now:
+                del self._kept[number]
+                for key in [key for key in self._restricted if key[0] == number]:
+                    del self._restricted[key]

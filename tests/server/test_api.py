@@ -14,13 +14,14 @@ import pytest
 from reconciler.inspect.value_explainer import ValueExplanation
 from reconciler.krm.selectors import LabelSelector
 from reconciler.review.permissions import Permissions, RoleRule
+from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS
 from reconciler.server.api.endpoints import ENDPOINTS
 from reconciler.server.api.openapi import build_openapi_document
 from reconciler.server.console.people import Session
 from tests.support.console import ADA, ConsoleClient, open_console
-from tests.support.prepared_worlds import begin, published
+from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.world import config_map, variant
 
 
@@ -142,12 +143,53 @@ def test_the_pages_of_a_list_contain_each_item_once(console: ConsoleClient) -> N
     assert first["summary"] == second["summary"] == {"publications": 3}
 
 
+def test_all_pages_of_a_list_come_from_one_view(tmp_path: Path) -> None:
+    """A cursor is valid for ten minutes after a newer view."""
+    world = begin(tmp_path, drafted)
+    console = open_console(world)
+    now = 0.0
+    indexes = RestrictedIndexes(lambda: console.context.index, lambda: now)
+    console.context = replace(console.context, indexes=indexes)
+    console.update()
+    first = read(console, "/changes?limit=1")
+    path = f"{API_PREFIX}/changes?limit=500&cursor={first['next']}"
+    rest = console.get(path)
+    for cluster in ("berlin", "lisbon"):
+        world.merge(cluster, "squash")
+    console.update()
+    later = console.get(path)
+    now = 599.0
+    before_end = console.get(path)
+    now = 600.0
+    expired = console.get(path)
+
+    assert rest.json() == later.json() == before_end.json()
+    assert (rest.headers["x-view"], later.headers["x-view"]) == ("1", "2")
+    assert later.headers["etag"] == rest.headers["etag"]
+    assert len(rest.json()["items"]) == 1
+    assert read(console, "/changes")["items"] == []
+    assert (expired.status_code, expired.json()["code"]) == (410, "CursorExpired")
+    assert expired.json()["nextStep"] == "Read the list again from its first page."
+
+
+def test_a_kept_view_has_the_permissions_of_the_request(console: ConsoleClient) -> None:
+    cursor = read(console, "/targets?limit=1")["next"]
+    rule = RoleRule("viewer", targets=LabelSelector((("region", "south"),)))
+    response = request_as(console, Session(ADA, Permissions((rule,))), f"/targets?cursor={cursor}")
+
+    assert (response.status_code, response.json()["items"]) == (200, [])
+    assert "berlin" not in response.text
+
+
 @pytest.mark.parametrize(
     ("path", "status", "code", "detail"),
     [
         pytest.param("/changes?limit=0", 400, "InvalidParameter", "limit: must be a number from 1 to 500", id="limit"),
         pytest.param("/changes?limit=501", 400, "InvalidParameter", "limit:", id="limit-too-large"),
         pytest.param("/changes?cursor=%FF", 400, "InvalidParameter", "cursor:", id="cursor"),
+        pytest.param(
+            "/changes?cursor=MDEyMzQ1NjcuMS4x", 410, "CursorExpired", "valid for 10 minutes", id="other-process"
+        ),
         pytest.param("/changes?state=new", 400, "InvalidParameter", "state: must be one of waiting", id="choice"),
         pytest.param("/changes?page=2", 400, "UnknownParameter", "allowed parameters: cursor, limit", id="unknown"),
         pytest.param("/targets?labels=a+in+(", 400, "InvalidParameter", "labels:", id="selector"),

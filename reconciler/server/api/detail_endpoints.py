@@ -46,7 +46,7 @@ def _get_history(request: ApiRequest) -> CommandResult:
         raise create_missing_error("package", f"{target}/{package}") from None
     except GitError as error:
         raise _create_unreadable_error(request, error) from None
-    page = read_page(publications, request.query)
+    page = read_page(publications, request)
     hidden = list_hidden_names(request.whole_index, request.index)
     shown = [hide_publication_names(publication, hidden) for publication in page.items]
     return build_package_history(request.index, row, shown, page.total, page.cursor)
@@ -68,7 +68,7 @@ def _get_diff(request: ApiRequest) -> CommandResult:
         ) from None  # fmt: skip
     except GitError as error:
         raise _create_unreadable_error(request, error) from None
-    page = read_page(diffs, request.query)
+    page = read_page(diffs, request)
     return build_change_diff(request.index, change, variant, member, diffs, page.items, page.cursor)
 
 
@@ -94,7 +94,7 @@ def _create_unreadable_error(request: ApiRequest, error: GitError) -> ApiError:
 
 def _search(request: ApiRequest) -> CommandResult:
     groups = dict(search(request.index, request.query["q"]))
-    page = read_page([(kind, found) for kind, items in groups.items() for found in items], request.query)
+    page = read_page([(kind, found) for kind, items in groups.items() for found in items], request)
     results = [build_result(kind, found) for kind, found in page.items]
     items = [
         FoundObject.model_validate(
@@ -114,6 +114,10 @@ DETAIL_ENDPOINTS = (
             Parameter("target", "The target of the draft. The default is the first target of the variant."),
         ),
         is_list=True,
+        refusals={
+            "409": "The draft has changed since the last pass.",
+            "410": "The change is not open any more, or the cursor is not valid any more.",
+        },
     ),
     Endpoint(
         "/history", "The recorded revisions of a package, the newest first", PackageHistoryResult, _get_history,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from typing import Protocol
 
 from starlette.datastructures import QueryParams
 
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.model import FleetIndex, PackageRow, ReviewChange, TargetEntry
 from reconciler.output.text import format_count
@@ -69,6 +69,7 @@ class Endpoint:
         path: The path below `API_PREFIX`, with parameters such as `{target}`.
         is_list: Whether the endpoint has the parameters `limit` and `cursor`.
         depends_on_index: Whether the result changes only with the index. If so, it has the header `ETag`.
+        refusals: Further statuses of refused requests, with their descriptions.
     """
 
     path: str
@@ -78,6 +79,7 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     is_list: bool = False
     depends_on_index: bool = True
+    refusals: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_target(request: ApiRequest) -> TargetEntry:

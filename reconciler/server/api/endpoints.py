@@ -78,7 +78,7 @@ def get_status(request: ApiRequest) -> CommandResult:
 
 def _list_changes(request: ApiRequest) -> CommandResult:
     selector = read_selector(request.query, "target")
-    page = read_page(tuple(filter_changes(request.index, request.query, selector)), request.query)
+    page = read_page(tuple(filter_changes(request.index, request.query, selector)), request)
     return build_change_list(request.index, page.items, page.total, page.cursor)
 
 
@@ -88,13 +88,13 @@ def _get_change(request: ApiRequest) -> CommandResult:
 
 def _list_targets(request: ApiRequest) -> CommandResult:
     selector = read_selector(request.query, "labels")
-    page = read_page(tuple(filter_targets(request.index, request.query, selector)), request.query)
+    page = read_page(tuple(filter_targets(request.index, request.query, selector)), request)
     return build_target_list(request.index, page.items, page.total, page.cursor)
 
 
 def _list_packages(request: ApiRequest) -> CommandResult:
     target = find_target(request)
-    page = read_page(target.packages, request.query)
+    page = read_page(target.packages, request)
     return build_package_list(request.index, target, page.items, page.cursor)
 
 
@@ -106,12 +106,12 @@ def _get_package(request: ApiRequest) -> CommandResult:
 
 def _list_findings(request: ApiRequest) -> CommandResult:
     entries = build_finding_entries(filter_findings(request.index.findings, request.query))
-    page = read_page(entries, request.query)
+    page = read_page(entries, request)
     return build_finding_list(request.index, page.items, page.total, page.cursor)
 
 
 def _list_activity(request: ApiRequest) -> CommandResult:
-    page = read_page(filter_activity(request.index, request.query), request.query)
+    page = read_page(filter_activity(request.index, request.query), request)
     return build_publication_list(request.index, page.items, page.total, page.cursor)
 
 
@@ -153,7 +153,10 @@ ENDPOINTS = (
         ),
         is_list=True,
     ),
-    Endpoint("/changes/{key}", "One change with its differences", ChangeListResult, _get_change),
+    Endpoint(
+        "/changes/{key}", "One change with its differences", ChangeListResult, _get_change,
+        refusals={"410": "The change is not open any more."},
+    ),
     Endpoint(
         "/targets", "The targets", TargetListResult, _list_targets,
         (
@@ -189,7 +192,7 @@ ENDPOINTS = (
             Parameter("resource", "The resource as Kind/name or Kind/namespace/name.", is_required=True),
             Parameter("pointer", "The JSON pointer of the value, for example /spec/replicas.", is_required=True),
         ),
-        depends_on_index=False,
+        depends_on_index=False, refusals={"422": "The value cannot be explained."},
     ),
     Endpoint(
         "/jobs/{id}", "A review action with its results, for 7 days", ReviewJobResult, _get_job, depends_on_index=False

@@ -24,6 +24,7 @@ _STATUSES = {
     "429": "The person or program has sent too many requests.",
     "503": "No pass is complete yet.",
 }
+_LIST_STATUSES = {"410": "The cursor is not valid any more."}
 _ACTION_STATUSES = {
     "400": "The body is not valid.",
     "403": "The person has no role for the action, or the request comes from another site.",
@@ -91,7 +92,7 @@ def _build_operation(endpoint: Endpoint) -> dict[str, Any]:
         "parameters": [*_build_path_parameters(endpoint.path), *_build_query_parameters(endpoint)],
         "responses": {
             "200": {"description": "The result.", "content": _refer(endpoint.result.__name__)},
-            **_build_problems(_STATUSES),
+            **_build_problems(_STATUSES | (_LIST_STATUSES if endpoint.is_list else {}) | dict(endpoint.refusals)),
         },
     }
 

@@ -1,7 +1,8 @@
-"""Pages of API results. A cursor is valid for one index, and for a short time after the next index appears."""
+"""Pages of API results. All pages of a list come from one index, also after a newer index appears."""
 
 from __future__ import annotations
 
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from typing import Generic, TypeVar
@@ -9,10 +10,12 @@ from typing import Generic, TypeVar
 from starlette.datastructures import QueryParams
 
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.server.api.endpoint import ApiRequest
 from reconciler.server.api.problems import ApiError
 
 DEFAULT_LIMIT, MAX_LIMIT = 100, 500
 _T = TypeVar("_T")
+_CURSOR = re.compile(r"([0-9a-f]{8})\.([0-9]{1,9})\.([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -29,16 +32,39 @@ class Page(Generic[_T]):
     cursor: str | None
 
 
-def read_page(items: Sequence[_T], query: QueryParams) -> Page[_T]:
+@dataclass(frozen=True)
+class Cursor:
+    """The position in a list.
+
+    Attributes:
+        indexes: The ID of the `RestrictedIndexes` that contain the index.
+        view: The number of the index.
+        start: The number of items on earlier pages.
+    """
+
+    indexes: str
+    view: int
+    start: int
+
+    def __str__(self) -> str:
+        return urlsafe_b64encode(f"{self.indexes}.{self.view}.{self.start}".encode()).decode().rstrip("=")
+
+
+def read_page(items: Sequence[_T], request: ApiRequest) -> Page[_T]:
     """Return the page that the parameters `limit` and `cursor` select.
 
     Raises:
         ApiError: A parameter is not valid.
     """
-    limit = _read_limit(query.get("limit", str(DEFAULT_LIMIT)))
-    start = _parse_cursor(query.get("cursor", ""))
+    limit = _read_limit(request.query.get("limit", str(DEFAULT_LIMIT)))
+    cursor = read_cursor(request.query)
+    start = cursor.start if cursor else 0
     end = start + limit
-    return Page(items[start:end], len(items), _format_cursor(end) if end < len(items) else None)
+    if end >= len(items):
+        return Page(items[start:end], len(items), None)
+    indexes = request.context.indexes
+    indexes.keep(request.whole_index)
+    return Page(items[start:end], len(items), str(Cursor(indexes.id, request.whole_index.number, end)))
 
 
 def _read_limit(text: str) -> int:
@@ -47,17 +73,20 @@ def _read_limit(text: str) -> int:
     return int(text)
 
 
-def _format_cursor(start: int) -> str:
-    return urlsafe_b64encode(f"start={start}".encode()).decode().rstrip("=")
+def read_cursor(query: QueryParams) -> Cursor | None:
+    """Return the cursor of a request. Return None if the request has none.
 
-
-def _parse_cursor(text: str) -> int:
+    Raises:
+        ApiError: The cursor is not valid.
+    """
+    text = query.get("cursor", "")
     if not text:
-        return 0
+        return None
     try:
-        name, _, value = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode().partition("=")
+        decoded = urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()
     except ValueError:
-        name, value = "", ""
-    if name != "start" or not value.isdecimal() or len(value) > 9:
+        decoded = ""
+    match = _CURSOR.fullmatch(decoded)
+    if match is None:
         raise ApiError("InvalidParameter", "cursor: must be the value of the field `next` of another result")
-    return int(value)
+    return Cursor(match[1], int(match[2]), int(match[3]))

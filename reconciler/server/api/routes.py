@@ -13,12 +13,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from reconciler.output.fleet.model import FleetIndex
+from reconciler.review.restricted_index import KEPT_SECONDS
 from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS, ActionEndpoint
 from reconciler.server.api.bodies import check_origin, parse_body
 from reconciler.server.api.endpoint import ApiRequest, Endpoint, check_parameters
 from reconciler.server.api.endpoints import ENDPOINTS
 from reconciler.server.api.openapi import build_openapi_document
+from reconciler.server.api.paging import Cursor, read_cursor
 from reconciler.server.api.problems import ApiError, respond_with_problem
 from reconciler.server.api.quota import add_quota_headers, count_request
 from reconciler.server.console.caching import COMPRESSION, build_entity_tag, has_entity_tag
@@ -44,7 +47,7 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None], limit: R
         # This function is not a coroutine, so that Starlette calls it in a thread.
         def respond(request: Request) -> Response:
             try:
-                api_request = _open(request, _require_context(get_context), limit)
+                api_request = _open(request, _require_context(get_context), limit, should_read_cursor=endpoint.is_list)
                 response = _respond(request, endpoint, api_request)
             except ApiError as error:
                 response = respond_with_problem(error)
@@ -87,8 +90,10 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
     return context
 
 
-def _open(request: Request, context: ConsoleContext, limit: RateLimit) -> ApiRequest:
-    """Return the request with its session and its index."""
+def _open(
+    request: Request, context: ConsoleContext, limit: RateLimit, *, should_read_cursor: bool = False
+) -> ApiRequest:
+    """Return the request with its session and its index. A cursor selects an earlier index."""
     session = context.authenticator.authenticate(request)
     if session is None:
         raise ApiError(
@@ -101,17 +106,36 @@ def _open(request: Request, context: ConsoleContext, limit: RateLimit) -> ApiReq
             "NoRole", f"no rule of console.roles applies to {session.person.name}", HTTPStatus.FORBIDDEN,
             context.contact,
         )  # fmt: skip
-    whole_index, index = context.index, context.indexes.find(session.permissions)
-    if whole_index is None or index is None:
+    cursor = read_cursor(request.query_params) if should_read_cursor else None
+    whole_index = _find_kept_index(context, cursor) if cursor else context.index
+    if whole_index is None:
         raise ApiError("NoView", "no pass is complete yet", HTTPStatus.SERVICE_UNAVAILABLE, "Try again in a minute.")
+    index = context.indexes.restrict(whole_index, session.permissions)
     return ApiRequest(
         context, session, index, whole_index, request.query_params, request.path_params, read_request_id(request)
     )
 
 
+def _find_kept_index(context: ConsoleContext, cursor: Cursor) -> FleetIndex:
+    """Return the index of a cursor.
+
+    Raises:
+        ApiError: The index is not kept any more.
+    """
+    index = context.indexes.find_kept(cursor.view) if cursor.indexes == context.indexes.id else None
+    if index is None:
+        minutes = round(KEPT_SECONDS / 60)
+        raise ApiError(
+            "CursorExpired", f"cursor: it is valid for {minutes} minutes after a newer view", HTTPStatus.GONE,
+            "Read the list again from its first page.",
+        )  # fmt: skip
+    return index
+
+
 def _respond(request: Request, endpoint: Endpoint, api_request: ApiRequest) -> Response:
     check_parameters(endpoint, api_request.query)
-    headers = {_VIEW_HEADER: str(api_request.index.number), "Cache-Control": "private, no-cache"}
+    newest = api_request.context.index or api_request.whole_index
+    headers = {_VIEW_HEADER: str(newest.number), "Cache-Control": "private, no-cache"}
     if endpoint.depends_on_index:
         headers["ETag"] = build_entity_tag(request, api_request.index, api_request.session)
         if has_entity_tag(request, headers["ETag"]):

@@ -108,6 +108,17 @@ def test_an_index_is_restricted_once_for_equal_permissions() -> None:
     assert indexes.find(Permissions((RoleRule("viewer", targets=NORTH),))) is not first
 
 
+def test_only_the_newest_views_are_kept() -> None:
+    newest = create_fleet()
+    indexes = RestrictedIndexes(lambda: newest, lambda: 0.0)
+    for number in range(2, 30):
+        indexes.keep(newest)
+        newest = create_index(newest.targets, number=number)
+    kept = [number for number in range(1, 30) if indexes.find_kept(number)]
+
+    assert kept == list(range(9, 30))
+
+
 def test_there_is_no_restricted_index_before_the_first_pass() -> None:
     assert RestrictedIndexes(lambda: None).find(Permissions(())) is None
 
