@@ -184,7 +184,7 @@ def _create_placement_finding(manifest: ConfigObject) -> Finding:
 
 
 def _create_usage_test(catalog: Catalog) -> _IsUsed:
-    """Return a function that checks whether an object is placed, injected, selected, or part of a package."""
+    """Return a function that checks whether an object is used: placed, possibly injected, selected, or in a package."""
     specs = [spec for kind in ("PackageVariant", "PackageVariantSet") for spec in _iterate_specs(catalog, kind)]
     injectors = [injector for spec in specs for injector in _iterate_injectors(spec)]
     selected = {selected_kind for spec in specs for selected_kind in _iterate_selected_kinds(spec)}

@@ -18,9 +18,10 @@ class CheckedCommit:
     """The commit of a ref after the check of its signature.
 
     Attributes:
-        commit: The commit to use: the current commit of the ref, or an earlier verified commit. None if there is none.
-        problem: The problem of the current commit, with the commit and the signer. "" if its signature is valid or was
-            not checked.
+        commit: The commit to use: the current commit of the ref, or an earlier verified commit. None if no commit may
+            be used.
+        problem: Text about the problem of the current commit, with the commit ID and the signer. "" if the signature
+            is valid or was not checked.
         is_required: Whether a valid signature is required. Otherwise, the problem is only a warning.
     """
 

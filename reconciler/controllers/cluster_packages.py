@@ -11,7 +11,7 @@ from reconciler.krm.objects import Condition
 
 
 def get_package_target(location: PackageLocation, inventory: ClusterInventory) -> PackageTarget:
-    """Return the target of a package. Its namespace is "" if the cluster has no Repository."""
+    """Return the target of a package. The namespace of the target is "" if the cluster has no Repository."""
     cluster, package = location
     target_key = inventory.target_keys.get(cluster)
     return PackageTarget(target_key.namespace if target_key else "", cluster, package)

@@ -43,7 +43,7 @@ class KeyedCache(_TwoPassCache[Hashable, Value]):
     """
 
     def get_or_create(self, key: Hashable, create: Callable[[], Value]) -> Value:
-        """Return the value for a key. Create the value if this pass and the previous pass did not request it."""
+        """Return the value for a key. Create the value if neither this pass nor the previous pass requested it."""
         if key not in self._current:
             self._current[key] = self._previous[key] if key in self._previous else create()
         return self._current[key]
@@ -75,7 +75,7 @@ class IdentityCache(_TwoPassCache[tuple[int, ...], tuple[tuple[object, ...], Val
     """
 
     def get_or_create(self, parts: tuple[object, ...], create: Callable[[], Value]) -> Value:
-        """Return the value for these objects. Create the value if this and the previous pass did not request it."""
+        """Return the value for these objects. Create the value if neither this nor the previous pass requested it."""
         key = tuple(map(id, parts))
         entry = self._current.get(key) or self._previous.get(key)
         if entry is None:
@@ -120,6 +120,9 @@ class ControllerCache:
             cache.end_pass()
 
     def read(self, reader: Callable[..., Value], manifest: Hashable, **options: Any) -> Value:
-        """Return the result of `reader` for a config object, which must depend only on the object and the settings."""
+        """Return the result of `reader` for a config object. The result is cached by `reader` and object.
+
+        The result must depend only on the object and the settings, because `options` are not part of the cache key.
+        """
         result = self._read_objects.get_or_create((reader, manifest), lambda: reader(manifest, **options))
         return cast("Value", result)

@@ -68,7 +68,10 @@ def format_kptfile_url(text: str) -> str:
 
 
 def explain_missing_repository(repositories: Repositories, namespace: str, name: str) -> str:
-    """Return the error that a Repository does not exist. Add other namespaces or existing names as a hint."""
+    """Return the error message for a Repository that does not exist, with a hint.
+
+    The hint contains other namespaces that have a Repository with this name, or the existing Repositories.
+    """
     message = f'could not find Repository "{name}" in namespace "{namespace}"'
     elsewhere = sorted(other_namespace for other_namespace, other_name in repositories if other_name == name)
     names = sorted(other_name for other_namespace, other_name in repositories if other_namespace == namespace)
@@ -76,7 +79,7 @@ def explain_missing_repository(repositories: Repositories, namespace: str, name:
         return (
             f"{message}; a Repository with this name exists in other namespaces: {', '.join(elsewhere[:_MAX_LISTED])}"
         )
-    # Omit a long list of names, because each new cluster would change the list and the status of invalid objects.
+    # Omit a long list of names, because each new cluster would change the list in the status of invalid objects.
     if not 0 < len(names) <= _MAX_LISTED:
         return message
     return f"{message}; existing Repositories: {', '.join(names)}{suggest_name(name, names)}"

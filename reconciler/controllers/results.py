@@ -75,7 +75,7 @@ class UpstreamPackage:
     A chart or OCI artifact has its digest instead of a commit. `tree` is always the tree of the files before charts and
     overlays are rendered.
 
-    A package with several sources has the attributes of its first source with resources, besides `tree` and `sources`.
+    A package with several sources has the attributes of its first source with resources, except `tree` and `sources`.
 
     Attributes:
         url: The URL from which the remote is read.
@@ -90,14 +90,14 @@ class UpstreamPackage:
         chart: The request to render the files as a chart, or None if the files are the package.
         overlay: The request to build the files as a Kustomize overlay, or None for other kinds.
         artifacts: The chart repository or registry, or None for Git.
-        allowed_secrets: The Secrets with values that the owner allows in the source, as "Kind/name". The request of a
-            chart contains them too.
-        values: The layers of the chart's values. The request contains their merged text, except for values files in the
-            chart, which are read when the chart is rendered.
+        allowed_secrets: The Secrets with values that the owner allows in the source, as "Kind/name". `chart` contains
+            these names too.
+        values: The layers of the chart's values. `chart` contains the merged text of these layers. Values files in the
+            chart are not included, because they are read when the chart is rendered.
         chart_dependencies: The charts that a chart or an overlay requires and does not contain.
-        function_charts: The charts that functions of the package render. They are not files of the package.
-        release: The values in Secrets, if the package contains a HelmRelease instead of the resources of the chart.
-            None for a package with resources.
+        function_charts: The charts that functions of the package render. These charts are not files of the package.
+        release: The references to Secrets with values, if the package contains a HelmRelease instead of the resources
+            of the chart. None for a package with resources.
         sources: All sources of a package with several sources. () for a package with one upstream. The tree of such a
             package contains the files of each source in a folder with the name of the source.
         on_repeated_resource: Behavior if two sources contain the same resource.
@@ -154,7 +154,7 @@ class UpstreamPackage:
 
     @property
     def required_charts(self) -> tuple[ChartDependencySource, ...]:
-        """All charts that are downloaded besides the files of the source."""
+        """All charts that are downloaded in addition to the files of the source."""
         return (*self.chart_dependencies, *self.function_charts)
 
     @property
@@ -164,7 +164,7 @@ class UpstreamPackage:
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """The URLs of the Repositories with the sources of the package, and with the charts that they require."""
+        """The URLs of the Repositories that contain the sources of the package, or charts that the sources require."""
         packages = self.packages
         dependencies = (dependency for package in packages for dependency in package.required_charts)
         return (*(package.url for package in packages), *(dependency.repository.url for dependency in dependencies))
@@ -181,9 +181,9 @@ class UpstreamPackage:
 
     @property
     def chart_release(self) -> str:
-        """The releases of all charts, as their namespaces and names. "" for packages without a chart.
+        """The Helm releases of all charts as text. "" for packages without a chart.
 
-        In a package with several sources, the name of the source is before each release.
+        In a package with several sources, each release has the name of its source as a prefix.
         """
         if not self.sources:
             return self.chart.release if self.chart else ""
@@ -213,15 +213,13 @@ class UpstreamPackage:
         )
 
     def with_sources(self, sources: tuple[PackageSource, ...]) -> UpstreamPackage:
-        """Return a package with several sources, with other commits of these sources. The files of the sources must be
-        equal.
-        """
+        """Return this package with new commits of its sources. The new sources must have the same files."""
         main = next(source.upstream for source in sources if source.has_resources)
         seconds = max(source.upstream.committer_seconds for source in sources)
         return replace(self, commit=main.commit, committer_seconds=seconds, sources=sources)
 
     def pin(self, recorded: Mapping[str, Any]) -> UpstreamPackage | None:
-        """Return the upstream at a recorded version. Return None if the recorded upstream had other sources.
+        """Return the upstream at a recorded version. Return None if the recorded upstream had different sources.
 
         Args:
             recorded: The result of `as_data` or of `read_upstream_status`.
@@ -300,7 +298,8 @@ def _get_location(data: Mapping[str, Any]) -> tuple[Any, Any]:
     return data.get("repo"), data.get("directory") or ""
 
 
-# The names in status files of the fields `repo`, `directory`, `ref`, `commit` and `tree`, by type of the Repository.
+# For each type of Repository: the names that the fields `repo`, `directory`, `ref`, `commit` and `tree` of an upstream
+# have in status files.
 _GIT_FIELDS = {name: name for name in ("repo", "directory", "ref", "commit", "tree")}
 _STATUS_FIELDS: Mapping[RepositoryType, Mapping[str, str]] = {
     "git": _GIT_FIELDS,
@@ -553,7 +552,8 @@ class RevisionPin:
             revision is unknown or has not settled.
         field_name: The field of the upstream with the revision: `revision`, or `version` or `digest` of an artifact.
         range: The version range that the daemon follows. "" if it follows a tag.
-        is_replaced_range: Whether the proposal replaces the range itself, so that no range is followed after its merge.
+        is_replaced_range: Whether the proposal replaces the version range with a version. After the merge of the
+            proposal, the daemon follows no range.
         is_same_package: Whether both revisions have the same package content.
         is_downgrade: Whether the tagged revision is older than the revision in the config.
         seconds: Commit date of the tagged revision, in seconds since 1970.

@@ -48,7 +48,7 @@ class AnyLabelRequirement(Protocol):
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The label values with which the operator compares."""
+        """The values with which the operator compares the label."""
         ...
 
 

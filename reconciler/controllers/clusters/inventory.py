@@ -49,9 +49,9 @@ class ClusterInventory:
     """All clusters of the config, sorted by name.
 
     Attributes:
-        target_keys: Object that defines the target branch of each cluster, by cluster name. This is the Repository of
-            the cluster. For a cluster without a Repository, it is the Cluster or FederatedCluster, and the target
-            branch is in the fleet repository.
+        target_keys: Key of the object that defines the target branch of a cluster, by cluster name. The object is the
+            Repository of the cluster. If the cluster has no Repository, the object is the Cluster or FederatedCluster,
+            and the target branch is in the fleet repository.
         conflicts: Errors by cluster name, for the clusters that two objects of the same kind define. The daemon must
             not write to the targets of these clusters.
         uncertain_names: Names of invalid Repositories and of objects that are defined twice. Each of these objects may

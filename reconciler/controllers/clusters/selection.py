@@ -117,7 +117,8 @@ def explain_no_cluster(selection: ClusterSelection, clusters: Mapping[str, Clust
     unknown = [name for name in selection.clusters if name not in clusters]
     if selection.clusters and len(unknown) == len(selection.clusters):
         return f"no cluster is named {' or '.join(unknown)}{suggest_name(unknown[0], sorted(clusters))}"
-    # If at least one named cluster exists, explain only the labels of the named clusters, because no other can match.
+    # If at least one of the named clusters exists, explain only the labels of the named clusters, because no other
+    # cluster can match.
     candidates = [clusters[name] for name in selection.clusters if name in clusters] or [*clusters.values()]
     label_sets = [cluster.labels for cluster in candidates if cluster.name not in selection.excluded_clusters]
     return explain_no_match(

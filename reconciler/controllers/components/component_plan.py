@@ -64,7 +64,7 @@ class AddonUse:
 
     @cached_property
     def values(self) -> EffectiveValues:
-        """Effective values of the addon without overrides, which are the same for all components of the type."""
+        """Values of the addon from the field `config` and the defaults of the schema, without overrides."""
         return compute_effective_values((self.config_layer,), self.schema, self.addon.schema)
 
 
@@ -103,7 +103,7 @@ class ComponentPlan:
     def iter_dependencies(self, component: Component) -> Iterator[Hashable]:
         """Yield all parts of the plan on which the render of a component depends.
 
-        If the component does not select a developer addon, the key of the addon is a dependency, but the addon is not.
+        For a developer addon that the component does not select, only the key of the addon is a dependency.
         """
         yield from (self.manifest, self.definition, *(use.addon for use in (*self.platform_uses, *self.listed_uses)))
         for key, use in self.allowed_uses.items():

@@ -214,7 +214,8 @@ class _ComponentRender:
         return compute_effective_values(layers, use.schema, use.addon.schema)
 
     def _set_values(self, instance: AddonInstance | None, values: EffectiveValues) -> None:
-        # Skip an error that `check_overrides` already reported. The merged values contain the invalid override as well.
+        # Skip errors that `check_overrides` already reported, because the merged values contain the invalid override
+        # as well.
         reported = {(finding.code, finding.location) for finding in self.findings}
         self.findings += (finding for finding in values.findings if (finding.code, finding.location) not in reported)
         self.values[instance] = values

@@ -71,7 +71,7 @@ def guard_binding(
     inventory: ClusterInventory,
     inputs: ComponentControllerInputs,
 ) -> DeletionGuard:
-    """Decide which of the packages that an EnvBinding no longer requests can be deleted in this pass."""
+    """Return the deletion guard for the packages that an EnvBinding no longer requests."""
     obsolete = [location for location in existing if location not in requested]
     confirmed = read_acknowledged_hashes(manifest.annotations)
     held, labels = inputs.held_deletions.get(manifest.key, {}), ("packages", str(manifest.key))

@@ -68,5 +68,5 @@ class ComponentCache(ControllerCache):
         )
 
     def get_or_create(self, key: Hashable, create: Callable[[], _Result]) -> _Result:
-        """Return the result for a key, which must contain all inputs of the result except the settings."""
+        """Return the result for a key. The key must contain all inputs of the result except the settings."""
         return cast("_Result", self._results.get_or_create(key, create))

@@ -1,4 +1,4 @@
-"""Search for the addon instances that the addon overrides in an EnvBinding change."""
+"""Assignment of the addon overrides in an EnvBinding to the addon instances that they change."""
 
 from __future__ import annotations
 
@@ -108,9 +108,10 @@ def _resolve_platform_overrides(binding: EnvBinding, plan: ComponentPlan, overri
 def _split_by_instance(
     uses: Sequence[AddonUse], key: str, overrides: AddonOverrides
 ) -> Iterator[tuple[AddonUse, tuple[str, ...], Mapping[str, Any]]]:
-    """Yield the overrides of each addon instance from the form `{<instance id>: {<field>: <value>}}`.
+    """Yield each addon instance with the path and the values of its overrides.
 
-    If there is only one instance, its id can be omitted: `{<field>: <value>}`.
+    The overrides of an addon have the form `{<instance id>: {<field>: <value>}}`. If there is only one instance, its id
+    can be omitted: `{<field>: <value>}`.
     """
     data = overrides.binding.spec.platform_addon_overrides[key]
     by_id = {use.instance.id: use for use in uses}

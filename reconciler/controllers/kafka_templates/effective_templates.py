@@ -194,7 +194,7 @@ class TemplateChange:
     """Change of a child's effective template: the changed properties, and the affected kinds of objects.
 
     `restarts_pods` is None if it is unknown whether the change restarts pods. `previous_parent` is set if the child had
-    another parent before. In this case, the operator treats the child as a new object.
+    a different parent before. In this case, the operator treats the child as a new object.
     """
 
     child: ObjectKey
@@ -218,8 +218,8 @@ def find_template_changes(
 ) -> tuple[TemplateChange, ...]:
     """Return a change for each child whose effective template or parent differs between `before` and `now`.
 
-    `before` contains the published resources, whose templates may already be merged. Merged templates do not affect the
-    comparison. Only children that exist in `before` and `now` are compared. If `children` is not None, only these
+    `before` contains the published resources. Templates in `before` may already be merged, which does not affect the
+    comparison. Only children that exist in `before` and in `now` are compared. If `children` is not None, only these
     children are compared.
     """
     operator = (options or TemplateOptions()).operator

@@ -177,7 +177,10 @@ def _merge_values(inherited: Any, own: Any, name: str) -> Any:
 
 
 def _contains_entry(items: list[Any], entry: Any, field: str) -> bool:
-    """Return whether a list contains an item with the name of `entry`, or an item equal to a nameless `entry`."""
+    """Return whether a list contains an item with the same name as `entry`. `field` contains the name.
+
+    If `entry` has no name, return whether the list contains an item that is equal to `entry`.
+    """
     name = entry.get(field, ABSENT) if isinstance(entry, dict) else ABSENT
     if name is ABSENT:
         return any(is_equal_data(item, entry) for item in items)

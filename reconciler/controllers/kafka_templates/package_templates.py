@@ -103,7 +103,7 @@ def apply_templates(files: FileTree, pairs: TemplatePairs, options: TemplateOpti
     """Return a package in which each child has its effective template. All other content is unchanged.
 
     An option or an annotation of the child can set the mode `report`. Then the child's file stays unchanged, and the
-    result only describes the effective template. `pairs` must contain the parents and children before any merge,
+    result only describes the effective template. `pairs` must contain the parents and children with unmerged templates,
     because a merged template does not show which values are inherited.
     """
     options = options or TemplateOptions()

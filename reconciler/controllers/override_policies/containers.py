@@ -27,15 +27,15 @@ POD_SPEC_PATHS: Mapping[tuple[str, str], DataPath] = {
     ("batch", "CronJob"): ("spec", "jobTemplate", *_TEMPLATE_SPEC),
     ("batch", "Job"): _TEMPLATE_SPEC,
 }
-"""Paths of the pod template by API group and kind. A path applies to all API versions."""
+"""Paths of the pod spec by API group and kind. A path applies to all API versions."""
 # The lists that are searched for a container with a given name, in this order.
 _CONTAINER_LISTS = ("initContainers", "containers")
 
 
 def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], DataPath]:
-    """Return the path of the pod template for each known kind and for the kinds in `more`.
+    """Return the path of the pod spec for each known kind and for the kinds in `more`.
 
-    `more` contains a JSON pointer for each kind, which is written as `group/Kind`.
+    `more` contains a JSON pointer by kind. A kind is written as `group/Kind`.
 
     Raises:
         PointerError: A value is not a JSON pointer.
@@ -50,7 +50,8 @@ def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], DataPa
 class PodTemplate:
     """The location of the pod template in a resource.
 
-    `group` and `kind` identify the kind of the resource before override policies are applied.
+    `group` and `kind` identify the kind of the resource before override policies are applied. `paths` contains the
+    path of the pod spec for each kind.
     """
 
     group: str

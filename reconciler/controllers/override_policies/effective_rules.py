@@ -25,15 +25,16 @@ INVALID_POLICY, DUPLICATE_POLICY = "invalid", "twice"
 # Cache the digests, because most clusters have the same digests, and every pass computes them for each cluster.
 _MAX_CACHED_DIGESTS = 4096
 RuleTexts = Mapping[RuleId, str | None]
-"""Texts by rule id, which replace the current texts of rules with a rollout. None if a rule does not apply yet."""
+"""Texts of rules with a rollout, by rule id. A text replaces the rule's current text. None if no version applies."""
 
 
 def digest_policy_for_cluster(policies: OverridePolicies, key: ObjectKey, cluster: Cluster) -> str:
     """Return a digest of the effect that a policy can have on a cluster.
 
-    Return "invalid" for an invalid policy, "twice" for a policy that is defined twice, and "" for a missing policy. Two
-    policies with equal digests have the same effect on every resource. The digest does not include the state of
-    rollouts. Therefore, the effective texts of rules with a rollout must be equal too.
+    Return "invalid" for an invalid policy, "twice" for a policy that is defined twice, and "" for a missing policy.
+
+    The digest does not include the state of rollouts. Therefore, two policies have the same effect on every resource
+    if their digests are equal, and if the effective texts of their rules with a rollout are equal.
     """
     if key in policies.valid:
         return _digest_policy(policies.valid[key], cluster)

@@ -107,7 +107,7 @@ class OverriddenPackage:
 
 @dataclass(frozen=True)
 class _AttachedResource:
-    """A resource with its policies. If there are no policies, `outcome` is the result for every cluster."""
+    """A resource with its policies. `outcome` is the result for every cluster, or None if the resource has policies."""
 
     resource: PackageResource
     attached: AttachedPolicies
@@ -116,7 +116,7 @@ class _AttachedResource:
 
 @dataclass(frozen=True)
 class _PackageContent:
-    """The content of a package that all clusters share: resources that can have policies, and findings about Lists.
+    """Data about a package that is equal on all clusters: resources that can have policies, and findings about Lists.
 
     `kinds` are the kinds of the resources as `group/Kind`. `candidate_policies` are policies that the resources name or
     that select them.

@@ -32,7 +32,7 @@ from reconciler.lazy_dataclasses import dataclass
 
 UsageData = Mapping[str, Mapping[str, Any]]
 WrittenFields = frozenset[tuple[str, ...]]
-"""The fields that a rule writes. Each tuple identifies a field. A later rule replaces the value of the same field."""
+"""The fields that a rule writes. Two rules write the same field of a resource if they have the same tuple."""
 
 
 @dataclass(frozen=True)

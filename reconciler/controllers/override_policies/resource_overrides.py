@@ -67,7 +67,7 @@ _IDENTITY_PATHS: tuple[DataPath, ...] = (
 
 @dataclass(frozen=True)
 class OverrideOptions:
-    """Settings for overrides: the handling of missing policies, and the path of the pod template for each kind."""
+    """Settings for overrides: the handling of missing policies, and the path of the pod spec for each kind."""
 
     on_missing: MissingPolicyMode = "fail"
     pod_spec_paths: Mapping[tuple[str, str], DataPath] = field(default_factory=lambda: POD_SPEC_PATHS)
@@ -159,7 +159,10 @@ def apply_overrides(
 
 
 def match_rules(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> MatchedPolicy:
-    """Return a policy with its effective rules that select a cluster. `texts` replace texts of rules with a rollout."""
+    """Return a policy with its effective rules that select a cluster.
+
+    For a rule with a rollout, the text in `texts` replaces the current text.
+    """
     rules, issues = find_effective_rules(policy, texts)
     return MatchedPolicy(
         policy, tuple(rule for rule in rules if is_cluster_selected(rule.rule.targets, cluster)), issues
@@ -339,7 +342,10 @@ class _Evaluation:
 
 
 def _strip_control_metadata(resource: PackageResource) -> Any:
-    """Return the data without the labels and annotations that control policies. A MAC can require that they stay."""
+    """Return the data without the labels and annotations that control policies.
+
+    Return the data unchanged if it is a SOPS document, and the removal would make its MAC invalid.
+    """
     data = strip_control_metadata(resource.data)
     try:
         check_sops_edit(resource.document, data)

@@ -133,8 +133,8 @@ class _FoundVersion:
     """A version that the upstream selects.
 
     Attributes:
-        version: The version with the digest that the upstream pins, if there is one.
-        listed_digest: The digest that the Repository has for this version now. "" if it is unknown.
+        version: The version. If the upstream pins a digest, the version has this digest.
+        listed_digest: The digest that the Repository has for this version now. "" if this digest is unknown.
     """
 
     version: ArtifactVersion
@@ -172,7 +172,8 @@ class _ArtifactLookup:
     def explain_missing_digest(self, found: _FoundVersion, problem: SourceProblem) -> SourceProblem:
         """Return the reason why a version cannot be read.
 
-        If the pinned content is gone and the Repository has other content for the version, it is `DigestMismatch`.
+        If the Repository no longer has the pinned content, but has different content for the same version, the reason
+        is `DigestMismatch`. Otherwise, the reason is `problem`.
         """
         listed, version = found.listed_digest, found.version
         if problem.code != SourceCodes.DIGEST_UNAVAILABLE.name or listed in ("", version.digest):
@@ -186,7 +187,8 @@ class _ArtifactLookup:
     def find_recorded_content(self, found: _FoundVersion, problem: SourceProblem) -> ResolvedRevision | None:
         """Return the recorded content of a version that cannot be read now. Return None if no package uses the version.
 
-        A package that needs no render is then unchanged. A render reads the version again, and reports the error.
+        With the recorded content, a package that needs no render stays unchanged. A render reads the version again, and
+        reports the error.
         """
         version = found.version
         recorded = (entry for entry in self.recorded if entry.has_whole_tree)
@@ -239,14 +241,14 @@ class _ArtifactLookup:
             )
         is_floating, problems = not is_exact_version(text), (listed.problem, *listed.notes)
         if self.repository.is_registry:
-            # A list of tags contains no digests.
+            # Look up the tag, because a list of tags contains no digests.
             return self._find_tag(selected, is_floating=is_floating, problems=problems)
         return self._pin(versions[selected], is_floating=is_floating, problems=problems)
 
     def _pin(
         self, version: ArtifactVersion, *, is_floating: bool, problems: tuple[SourceProblem | None, ...]
     ) -> _FoundVersion:
-        """Return the version with the required digest of the upstream, if there is one."""
+        """Return the found version. If the upstream pins a digest, this digest replaces the digest of the version."""
         digest = self.upstream.digest
         pinned = replace(version, digest=digest) if digest else version
         messages = tuple(dict.fromkeys(filter(None, problems)))

@@ -104,7 +104,7 @@ class ChartRepositories:
             return SourceProblem(UPSTREAM_NOT_FOUND, message)
         if version.digest:
             return version
-        # An index without digests: read the archive, so that the digest becomes an input of the package.
+        # The index contains no digest. Therefore, read the archive, so that its digest becomes an input of the package.
         artifact = self.artifacts.read(repository, chart.name, version)
         if isinstance(artifact, SourceProblem):
             return artifact
@@ -112,9 +112,9 @@ class ChartRepositories:
 
 
 def _list_dependencies(chart: FileTree) -> tuple[RequiredChart, ...]:
-    """Return the charts that a chart requires and does not contain, also not as an archive.
+    """Return the charts that a chart requires, and that it contains neither as a folder nor as an archive.
 
-    Errors about the chart itself are reported when the chart is rendered.
+    Return () if the manifest of the chart is invalid. The render of the chart reports this error.
     """
     manifest = read_chart_manifest(chart)
     missing = () if isinstance(manifest, Finding) else find_missing_dependencies(chart, manifest)

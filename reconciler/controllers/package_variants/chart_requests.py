@@ -53,7 +53,7 @@ class RenderOptions:
     Attributes:
         annotations: The annotations of the object that requests the package.
         target: The Repository of the cluster.
-        package_target: The location of the package. Fixed values instead of random values depend on it.
+        package_target: The location of the package. The fixed values that replace random values are derived from it.
     """
 
     spec: PackageVariantSpec
@@ -91,7 +91,7 @@ class RenderOptions:
         return split_list(self.spec.annotations.get(name) or self.annotations.get(name) or "")
 
     def _build_overlay_charts(self, secrets: tuple[str, ...]) -> ChartRequest:
-        """Return the options of the charts in an overlay, which sets their names, namespaces and values."""
+        """Return the options of the charts in an overlay. The overlay contains their names, namespaces and values."""
         return ChartRequest(
             release_name="",
             namespace="",

@@ -77,7 +77,7 @@ class OptionSource:
         return (*self._find_base(name), *option)
 
     def _find_base(self, name: str | int) -> DataPath:
-        """Return the first path whose options contain a field. Return the last path if none contains it."""
+        """Return the first path whose options contain the field `name`. Without such a path, return the last one."""
         bases = (path for path in self.paths if get_value(self.manifest.data, (*path, name)) is not ABSENT)
         return next(bases, self.paths[-1])
 
@@ -253,7 +253,7 @@ class _Collector:
 
     def _suggest_object(self, reference: ValuesReference, key: tuple[str, str, str, str]) -> str:
         if reference.optional:
-            # Do not search a similar name, because optional objects are missing for most clusters.
+            # Do not suggest a similar name, because optional objects are missing for most clusters.
             return ""
         names = [known for *kind, known in self.catalog.objects_by_name if kind == [*key[:3]]]
         return suggest_name(reference.name, names)

@@ -132,7 +132,7 @@ class UpstreamResolver:
             return resolution
         repository = self._inputs.repositories[namespace, upstream.repo]
         if repository.artifacts:
-            # The version and the digest of an artifact are immutable.
+            # No further search is needed, because the version and the digest of an artifact are immutable.
             return resolution
         refs = self._inputs.upstreams.get_refs(repository)
         assert not isinstance(refs, str), "the repository was readable when the upstream was resolved"
@@ -274,7 +274,10 @@ class UpstreamResolver:
 def _resolve_function_charts(
     files: FileTree, functions: Sequence[FunctionSpec], repositories: ChartRepositories
 ) -> DownloadedCharts:
-    """Return the charts that functions use. The function reports a missing Repository."""
+    """Return the charts that functions use.
+
+    Charts without a Repository are omitted. The function that uses such a chart reports the error when it runs.
+    """
     # Import the module here, because most packages contain no charts.
     from reconciler.packages.functions.helm_chart_config import find_required_charts
 

@@ -135,7 +135,7 @@ def _resolve_several(
     inputs: PackageVariantInputs,
     upstreams: UpstreamResolver,
 ) -> Variant | StalledVariant:
-    """Return the package variant for a spec with several sources. It is stalled if one of them cannot be used."""
+    """Return the package variant for a spec with several sources, or a stalled variant if a source cannot be used."""
     resolver = SourcesResolver(owner, spec, manifest, catalog, inputs, upstreams)
     resolved = resolver.resolve()
     if isinstance(resolved, FailedSource):
@@ -153,7 +153,7 @@ def _resolve_several(
 
 
 def _list_fields(failure: UnresolvedUpstream | UnreachableUpstream) -> tuple[str, ...]:
-    """Return the field of an upstream that is wrong, or ()."""
+    """Return the wrong field of an upstream as a path. Return () if the failure does not name a field."""
     return (failure.field,) if isinstance(failure, UnresolvedUpstream) and failure.field else ()
 
 
@@ -188,7 +188,7 @@ def _resolve_single(
     inputs: PackageVariantInputs,
     upstreams: UpstreamResolver,
 ) -> Variant | StalledVariant:
-    """Return the package variant for a spec with one source. It is stalled if values or charts do not exist."""
+    """Return the package variant for a spec with one source, or a stalled variant if values or charts are missing."""
     assert spec.upstream, "the spec has one upstream"
     namespace, target = owner.key.namespace, _get_target(owner, spec)
     chart: RequestedChart | None = None
@@ -223,7 +223,7 @@ def _resolve_single(
 
 
 def _read_confirmations(manifest: ConfigObject) -> tuple[frozenset[str], dict[str, str]]:
-    """Return the hashes of the deletions that the owner of a chart confirms, also as a dependency of the package."""
+    """Return the hashes of deletions that an annotation confirms, and these hashes as a dependency of the package."""
     acknowledged = read_acknowledged_hashes(manifest.annotations)
     return acknowledged, {"deletions": ",".join(sorted(acknowledged))} if acknowledged else {}
 

@@ -302,7 +302,7 @@ def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _Se
 def _add_selected_source(
     variant: Variant | StalledVariant, generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
 ) -> Variant | StalledVariant:
-    """Add the files of the objects that the set selected to `sources`.
+    """Add the config files of the objects that the set selected to the field `sources` of a package variant.
 
     These objects have the same name as the Repository of the PackageVariant.
     """
@@ -423,9 +423,10 @@ class _SetView:
     upstreams: UpstreamResolver
 
     def get_basis(self, query: str) -> object | None:
-        """Return the object from which the `SetSnapshot` method with the name `query` computes its results, or None.
+        """Return the object from which the `SetSnapshot` method with the name `query` computes its results.
 
-        While this object is the same, the results of the method are unchanged.
+        While this object is the same, the results of the method are unchanged. Return None if there is no such object,
+        so that the method must be called again in each pass.
         """
         return self.inputs.repositories if query == "find_repository" else None
 

@@ -35,7 +35,7 @@ def _check_expressions(spec: PackageVariantSetSpec, cel_limits: ExpressionLimits
         messages = tuple(_check_template(target.template, target_index, path, cel_limits))
         yield from messages
         if messages:
-            # A merged template contains the errors of the target's template. Report these errors only once.
+            # Skip the merged templates, because they contain the same errors again.
             continue
         for (merged_index, upstream_index), result in spec.merged_templates.items():
             if merged_index == target_index and result.model:

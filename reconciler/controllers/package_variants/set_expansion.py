@@ -236,7 +236,7 @@ def _describe_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> l
 
 def _collect_upstreams(spec: PackageVariantSetSpec, snapshot: SetSnapshot) -> list[UpstreamSpec] | SetFailure:
     if spec.sources:
-        # The set creates one package from all sources on each target.
+        # Return only one upstream, because all sources together become one package on each target.
         return [get_main_source(spec.sources).upstream]
     upstreams = list(spec.all_upstreams)
     for name in spec.upstream_sets:
@@ -273,7 +273,7 @@ def _render(
 
 
 def _share_models(outcomes: Iterable[_RenderedTarget | SkippedTarget]) -> Iterator[_RenderedTarget | SkippedTarget]:
-    """Yield the outcomes. Their specs share equal models, because each model needs a kilobyte."""
+    """Yield the outcomes unchanged. To save memory, their specs share equal models. A model needs about 1 kB."""
     previous: PackageVariantSpec | None = None
     for outcome in outcomes:
         if isinstance(outcome, _RenderedTarget):

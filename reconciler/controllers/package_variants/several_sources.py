@@ -65,7 +65,8 @@ class ResolvedSources:
 
     Attributes:
         dependencies: The fingerprints of the config objects and files with values, by name.
-        settling: The source whose new revision must not be used yet. If there are several, the last one.
+        settling: The reference whose new revision must not be used yet. If there are several, the reference whose
+            `settle` duration ends last. None if all revisions can be used.
     """
 
     upstream: UpstreamPackage
@@ -179,7 +180,7 @@ class SourcesResolver:
         package = build_upstream_package(self._namespace, revision, self.inputs)
         if source.ref:
             files = self._list_values_files(source.name)
-            # Only a change of the files that are used is a change of the package.
+            # Use a tree with only the values files, because changes of other files do not change the package.
             tree = self.upstreams.compute_files_tree(self._namespace, revision, files)
             return PackageSource(source.name, replace(package, tree=tree), values_files=files)
         package = self._options.add(package, source.kustomize, self.charts.get(source.name))
@@ -218,7 +219,7 @@ class SourcesResolver:
             yield from create_revision_findings(revision, self.manifest.location)
 
     def _find_settling(self, revisions: dict[str, ResolvedRevision]) -> SettlingReference | None:
-        """Return the source that settles last. None if all sources can be used now."""
+        """Return the reference whose `settle` duration ends last. Return None if all revisions can be used now."""
         settling = [
             found
             for source in self.spec.sources
@@ -228,7 +229,7 @@ class SourcesResolver:
 
 
 def _unique(groups: Iterable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
-    """Return the findings of all charts. Charts with the same options have the same findings."""
+    """Return the findings of all charts without duplicates. Charts with the same options have the same findings."""
     return tuple(dict.fromkeys(finding for group in groups for finding in group))
 
 

@@ -35,8 +35,8 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str
     return errors
 
 
-# The fields of an upstream that each type of Repository allows. The values of "chart" and "version" are the fields to
-# use instead of a field that is not allowed.
+# The values are the upstream fields that each type of Repository allows. If a field is not allowed, the error suggests
+# the value of "chart" (for the field `chart`) or of "version" (for all other fields).
 _FIELDS_BY_TYPE = {
     "git": {"chart": "package", "version": "revision", "workspace": "workspaceName", "tag": "tag"},
     "helm": {"chart": "chart", "version": "version", "digest": "digest"},

@@ -70,7 +70,7 @@ def create_revision_findings(revision: ResolvedRevision, location: SourceLocatio
     """Return the warnings about a resolved revision."""
     findings = [VariantCodes.UPSTREAM_WARNING.finding(text, location) for text in revision.warnings]
     for problem in revision.problems:
-        # The package can be rendered, because the last known versions are used. The controller reports the error.
+        # Report only a warning, because the package can be rendered with the last known versions.
         findings.append(downgrade_to_warning(BY_REASON[problem.code].finding(problem.message, location)))
     if revision.unverified:
         findings.append(revision.unverified.create_finding(location))

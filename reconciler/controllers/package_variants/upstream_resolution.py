@@ -315,7 +315,7 @@ def resolve_upstream(
     if isinstance(kind, UnresolvedUpstream):
         return kind
     directory = join_path(repository.directory, upstream.package)
-    # Links beside values files have no effect on the package.
+    # If only values files of the folder are used, skipped links have no effect on the package.
     skipped = package.skipped if upstream.has_resources else ()
     return ResolvedRevision(
         repository.name, upstream.package, ref.name, ref.number, ref.commit, package.tree, ref.is_floating, directory,
@@ -495,7 +495,7 @@ class _Lookup:
             if content is None:
                 continue
             if checked.commit is None:
-                # A file without a valid signature must not select a revision.
+                # A channel file must not select a revision if its commit has no valid signature.
                 return UnresolvedUpstream("UnverifiedCommit", checked.message)
             revision = _read_channel_revision(content, channel)
             if isinstance(revision, _ChannelError):

@@ -67,8 +67,7 @@ class RetentionDecider:
         - A resource in `resources` whose clusters are unknown is kept on its current clusters, with its new content.
         - A resource is kept with its earlier content if it is ambiguous or if its placement names an unknown cluster. A
           resource is ambiguous if it is defined twice or has the file name of another resource.
-        - If a file of the config is unreadable that may define a resource of a package, all files of the package are
-          kept.
+        - If an unreadable config file may define a resource of a package, all files of the package are kept.
         """
         undecided = {resource.key: resource.file for resource in resources if resource.clusters is None}
         requested = {resource.key: resource.clusters for resource in resources if resource.clusters is not None}

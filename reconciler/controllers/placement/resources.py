@@ -213,7 +213,7 @@ def read_placed_resources(
             visible = select_policies(config_object)
             placed, resource_findings = _resolve_placement(resource, inventory, visible, clusters_by_policy)
             if finding := _check_mac(config_object, mac_counts):
-                # Unknown clusters keep the published file of the resource.
+                # Set `clusters` to None (unknown), so that the clusters keep the published file of the resource.
                 placed, resource_findings = replace(placed, clusters=None), (*resource_findings, finding)
             findings += resource_findings
             resources.append(placed)

@@ -211,7 +211,7 @@ def _build_removed_row(location: PackageLocation, state: PluginState) -> dict[st
 def _merge_removed_rows(
     rows: Sequence[dict[str, Any]], deletions: Mapping[PackageLocation, PluginState]
 ) -> list[dict[str, Any]]:
-    """Return the sorted rows of `pluginStatuses`. The row about a deletion replaces the other row of the Plugin."""
+    """Return the sorted rows of `pluginStatuses`. The row about a deletion replaces the previous row of the Plugin."""
     deleted_rows = [_build_removed_row(location, state) for location, state in deletions.items()]
     deleted_names = {_get_sort_key(row) for row in deleted_rows}
     return sorted([*(row for row in rows if _get_sort_key(row) not in deleted_names), *deleted_rows], key=_get_sort_key)

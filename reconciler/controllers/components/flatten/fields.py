@@ -89,8 +89,8 @@ _NO_FIXED_FIELDS = FixedFields({}, has_open_fields=True)
 def _find_nested_fixed_fields(node: Schema, value: Any, used_paths: Collection[DataPath]) -> FixedFields | None:
     """Return the fields of a nested object that become literals. Return None if the whole object becomes a literal."""
     is_set = isinstance(value, Mapping)
-    # Require the default `{}`. If an environment sets one field of the object, a default with fields has no effect.
-    # Therefore, the fields of such a default have no fixed values.
+    # Accept only the default `{}`. If the default contains fields, and an environment sets one field of the object, the
+    # default has no effect. Therefore, the values of its fields are not fixed.
     always_exists = is_set or (value is _UNSET and node.get("default") == {})
     if "properties" not in node or not always_exists or any(keyword in node for keyword in _WHOLE_OBJECT_KEYWORDS):
         return None

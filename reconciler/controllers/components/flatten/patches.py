@@ -118,7 +118,7 @@ def _find_deciding_texts_at(
 ) -> Iterator[tuple[DataPath, str]]:
     """Yield the expressions that influence the result of a patch operation at one location.
 
-    The result also contains the field of the operation that the error message must name, e.g. `value`.
+    Each expression comes with the path that the error message must name: a field of the operation, e.g. `value`.
     """
     container, old, value = get_value(template, location[:-1]), get_value(template, location), operation.value
     if container is ABSENT or container is None or not isinstance(container, dict | list):

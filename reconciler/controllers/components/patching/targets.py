@@ -57,7 +57,8 @@ def _build_target(fields: PatchTargetFields, *, templates: bool) -> PatchTarget:
         return not (templates and is_template_text(value))
 
     def select_all(values: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        # Return None if one value contains an expression, because an expression can render to any value.
+        # If any value contains an expression, return None (no requirement), because an expression can render to any
+        # value.
         return values if values is not None and all(map(is_known, values)) else None
 
     labels = _get_labels(fields)

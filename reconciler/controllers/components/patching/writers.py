@@ -191,7 +191,7 @@ class _WriterNode:
         return self.items[step] if step < len(self.items) else None
 
     def record(self, write: Write, instance: AddonInstance) -> None:
-        """Record a write of an addon, and delete the nodes below its location."""
+        """Record a write of an addon, and delete the nodes below the location of the write."""
         parent = self
         for step in write.location[:-1]:
             parent = parent.get_child(step) or parent.set_child("replace", step, _WriterNode())
