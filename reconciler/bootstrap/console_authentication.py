@@ -113,7 +113,9 @@ def build_authenticator(
         others.append(_build_proxy_authenticator(settings, find_permissions))
     if sign_in:
         others.append(
-            SessionAuthenticator(state.sessions, sign_in.session_cookie, sign_in.provider.issuer, find_permissions)
+            SessionAuthenticator(
+                state.sessions, sign_in.session_cookie, sign_in.provider.issuer, find_permissions, sign_in.checks.check
+            )
         )
     tokens = _build_token_authenticator(settings, state.clock) if "tokens" in modes else None
     return CombinedAuthenticator(tokens, tuple(others)), sign_in
@@ -155,6 +157,7 @@ def _build_sign_in(settings: Settings, state: SignInState) -> SignIn:
         # Import the library of the extra now, so that a missing library is an error of the settings.
         from reconciler.server.authentication.oidc import OidcOptions, OidcProvider
         from reconciler.server.authentication.provider_client import ProviderClient
+        from reconciler.server.authentication.session_checks import SessionChecks
     except ImportError:
         raise SettingsError(
             "console.auth: the mode oidc requires the Python extra `oidc`; install it with"
@@ -172,9 +175,11 @@ def _build_sign_in(settings: Settings, state: SignInState) -> SignIn:
         email_claim=oidc.email_claim,
         groups_claim=oidc.groups_claim,
     )
+    provider = OidcProvider(options, ProviderClient())
     return SignIn(
-        OidcProvider(options, ProviderClient()),
+        provider,
         state.sessions,
+        SessionChecks(state.sessions, provider),
         state.pending,
         Cookie("session", is_secure),
         Cookie("sign-in", is_secure),

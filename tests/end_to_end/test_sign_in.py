@@ -1,4 +1,4 @@
-"""People who sign in to the console of a daemon at a real OpenID Connect provider, and programs with a token."""
+"""People who sign in to the console at a real OpenID Connect provider, and programs with a token."""
 
 from __future__ import annotations
 
@@ -14,6 +14,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from reconciler.server.authentication.oidc import OidcOptions, OidcProvider
+from reconciler.server.authentication.pending_sign_ins import PendingSignIns
+from reconciler.server.authentication.provider_client import ProviderClient
+from reconciler.server.console.sign_in import CALLBACK_PATH, LOGOUT_PATH
 from tests.support.command_line import run_in
 from tests.support.daemon import ENVIRONMENT, PROJECT, run_daemon
 from tests.support.git_repositories import make_bare
@@ -41,10 +45,11 @@ def find_free_port() -> int:
 
 
 @contextmanager
-def run_provider(redirect_url: str) -> Iterator[str]:
-    """Run the provider, and yield its issuer."""
+def run_provider(console: str) -> Iterator[str]:
+    """Run the provider of a console, and yield its issuer."""
     issuer = f"http://127.0.0.1:{find_free_port()}"
-    variables = {"ISSUER": issuer, "REDIRECT_URL": redirect_url, "CLIENT": CLIENT, "SECRET": SECRET}
+    urls = {"REDIRECT_URL": console + CALLBACK_PATH, "LOGOUT_URL": console + LOGOUT_PATH}
+    variables = {"ISSUER": issuer, "CLIENT": CLIENT, "SECRET": SECRET, **urls}
     command = [find_program("oidc-provider"), str(PROJECT / "tests/support/oidc_provider.mjs")]
     with subprocess.Popen(
         command, env=ENVIRONMENT | variables, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -57,15 +62,19 @@ def run_provider(redirect_url: str) -> Iterator[str]:
             process.terminate()
 
 
+def send_form(browser: httpx.Client, page: httpx.Response, **fields: str) -> httpx.Response:
+    """Send the form of a page of the provider."""
+    action = re.search(r'action="([^"]+)"', page.text)
+    assert action, page.text
+    hidden = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', page.text))
+    return browser.post(page.url.join(action[1]), data={**hidden, **fields})
+
+
 def sign_in(browser: httpx.Client, console: str) -> httpx.Response:
     """Complete all pages of the provider, and return the page of the console."""
     response = browser.get(f"{console}/sign-in/start?return_to=/targets")
     while not str(response.url).startswith(console):
-        action = re.search(r'action="([^"]+)"', response.text)
-        assert action, response.text
-        fields = dict(re.findall(r'type="hidden" name="([^"]+)" value="([^"]*)"', response.text))
-        url = response.url.join(action[1])
-        response = browser.post(url, data={**fields, "login": "f3c1", "password": "any"})
+        response = send_form(browser, response, login="f3c1", password="any")
     return response
 
 
@@ -86,7 +95,7 @@ def test_a_person_signs_in_at_a_real_provider(tmp_path: Path) -> None:
     token = run_in(tmp_path, {}, "token", "create", "ci", "--add-to", "tokens").stdout.strip()
     port, file = find_free_port(), tmp_path / "reconciler.yaml"
     console = f"http://127.0.0.1:{port}"
-    with run_provider(f"{console}/sign-in/callback") as issuer:
+    with run_provider(console) as issuer:
 
         def write_settings(scopes: str) -> None:
             text = SETTINGS.format(folder=tmp_path, port=port, issuer=issuer, client=CLIENT, scopes=scopes)
@@ -108,6 +117,10 @@ def test_a_person_signs_in_at_a_real_provider(tmp_path: Path) -> None:
             form_token = re.search(r'name="csrf" value="([^"]+)"', after_reload.text)
             assert form_token, after_reload.text
             signed_out = browser.post(f"{console}/sign-out", data={"csrf": form_token[1]})
+            sign_in(browser, console)
+            before_logout = browser.get(f"{console}/targets")
+            send_form(browser, browser.get(f"{issuer}/session/end"), logout="yes")
+            after_logout = browser.get(f"{console}/targets")
             by_token = get_with_token(f"{console}/api/v1/targets", token)
             by_nothing = httpx.get(f"{console}/api/v1/targets", timeout=30)
 
@@ -116,4 +129,33 @@ def test_a_person_signs_in_at_a_real_provider(tmp_path: Path) -> None:
     assert "Ana Silva" in signed_in.text
     assert "Ana Silva" in after_reload.text
     assert "<h1>Sign in</h1>" in signed_out.text
+    assert "Ana Silva" in before_logout.text
+    assert "<h1>Sign in</h1>" in after_logout.text
     assert (by_token.status_code, by_nothing.status_code) == (200, 401)
+
+
+@pytest.mark.slow
+def test_a_real_provider_renews_the_groups_of_a_person() -> None:
+    console = "http://127.0.0.1:1"
+    scopes = ("openid", "profile", "email", "groups", "offline_access")
+    pending = PendingSignIns(time.time).create("/")[1]
+    tokens: list[str] = []
+    with run_provider(console) as issuer, httpx.Client(follow_redirects=True, timeout=30) as browser:
+        options = OidcOptions(
+            issuer, CLIENT, lambda: SECRET, console + CALLBACK_PATH, scopes, "name", "email", "groups"
+        )
+        provider = OidcProvider(options, ProviderClient())
+        page = browser.get(provider.build_authorization_url(pending))
+        while not (location := page.headers.get("location", "")).startswith(console):
+            if page.is_redirect:
+                page = browser.get(page.url.join(location), follow_redirects=False)
+            else:
+                browser.follow_redirects = False
+                page = send_form(browser, page, login="f3c1", password="any")
+        signed_in = provider.identify(httpx.URL(location).params["code"], pending)
+        renewed = provider.refresh(signed_in.person, signed_in.refresh_token, tokens.append)
+        provider.refresh(renewed, tokens[-1], tokens.append)
+
+    assert renewed == signed_in.person
+    assert renewed.groups == {"platform"}
+    assert signed_in.provider_session

@@ -84,6 +84,16 @@ def test_the_request_to_the_provider(console: ConsoleClient, provider: OidcProvi
     assert all(len(first[name][0]) == 43 and first[name] != second[name] for name in random_names)
 
 
+def test_offline_access_requires_a_consent(console: ConsoleClient, provider: OidcProvider, tmp_path: Path) -> None:
+    prompts = []
+    for scopes in (["openid"], ["openid", "offline_access"]):
+        oidc = {"issuer": provider.issuer, "client_id": CLIENT, "scopes": scopes}
+        configure(console, tmp_path, provider, oidc=oidc)
+        prompts.append(parse_qs(urlsplit(Browser(console).start()).query).get("prompt"))
+
+    assert prompts == [None, ["consent"]]
+
+
 def test_the_flags_of_cookies(console: ConsoleClient, provider: OidcProvider) -> None:
     browser = Browser(console)
     started = browser.get("/sign-in/start")

@@ -59,6 +59,8 @@ class OidcProvider:
         keys: The published keys.
         answers: Answers that replace those of a path: the status and the body.
         requests: The paths of all requests.
+        more_tokens: Fields that replace those of the answer with tokens.
+        refresh_tokens: The valid refresh tokens. None if the provider issues none. Each token is valid once.
     """
 
     issuer: str
@@ -69,6 +71,8 @@ class OidcProvider:
     keys: list[dict[str, Any]] = field(default_factory=lambda: [build_jwk(create_rsa_key("main"), "main")])
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
+    more_tokens: dict[str, Any] = field(default_factory=dict)
+    refresh_tokens: set[str] | None = None
     _grants: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def authorize(self, url: str) -> str:
@@ -107,14 +111,28 @@ class OidcProvider:
         user, _, password = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
         if (unquote_plus(user), unquote_plus(password)) != (CLIENT, SECRET):
             return 400, b'{"error": "invalid_client"}'
+        if form["grant_type"] == "refresh_token":
+            if form["refresh_token"] not in (self.refresh_tokens or ()):
+                return 400, b'{"error": "invalid_grant"}'
+            (self.refresh_tokens or set()).remove(form["refresh_token"])
+            return self._issue_tokens({})
         grant = self._grants.pop(form["code"], None)
         digest = base64.urlsafe_b64encode(hashlib.sha256(form["code_verifier"].encode()).digest()).decode().rstrip("=")
         if not grant or grant["redirect_uri"] != form["redirect_uri"] or grant["code_challenge"] != digest:
             return 400, b'{"error": "invalid_grant"}'
+        return self._issue_tokens({"nonce": grant["nonce"]})
+
+    def _issue_tokens(self, more: dict[str, str]) -> tuple[int, bytes]:
         now = int(time.time())
-        claims = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300, "nonce": grant["nonce"]}
-        token = self.sign(self.change_token({**claims, **self.claims}))
-        return 200, json.dumps({"id_token": token, "access_token": "access-1", "token_type": "Bearer"}).encode()
+        claims = {"iss": self.issuer, "aud": CLIENT, "iat": now, "exp": now + 300, **more}
+        answer = {
+            "id_token": self.sign(self.change_token({**claims, **self.claims})),
+            "access_token": "access-1", "token_type": "Bearer",
+        }  # fmt: skip
+        if self.refresh_tokens is not None:
+            answer["refresh_token"] = secrets.token_urlsafe(16)
+            self.refresh_tokens.add(answer["refresh_token"])
+        return 200, json.dumps({**answer, **self.more_tokens}).encode()
 
 
 def sign_token(claims: dict[str, Any], key: Key | None = None, algorithm: str = "RS256", key_id: str = "main") -> str:

@@ -20,3 +20,15 @@ class ProviderUnavailableError(SignInError):
 
     def __init__(self, message: str) -> None:
         super().__init__("ProviderUnavailable", message)
+
+
+class ProviderRefusedError(SignInError):
+    """The provider refused a request.
+
+    Attributes:
+        code: The error code of OAuth 2.0, such as `invalid_grant`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__("ProviderRefused", message)
+        self.code = code

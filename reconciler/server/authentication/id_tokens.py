@@ -1,9 +1,9 @@
-"""The verification of ID tokens of an OpenID Connect provider, and its signing keys."""
+"""The verification of ID tokens and logout tokens of an OpenID Connect provider, and its signing keys."""
 
 from __future__ import annotations
 
 import hmac
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import Any
 
@@ -18,16 +18,17 @@ _MIN_REFRESH_SECONDS = 60
 # The allowed algorithms, with the type and the curve of their keys. A token that is signed with the algorithm `none`,
 # or with a public key as the secret of an HMAC, is refused.
 _ALGORITHMS: Mapping[str, tuple[str, str | None]] = {"RS256": ("RSA", None), "ES256": ("EC", "P-256")}
-_REQUIRED = ["exp", "iat", "iss", "aud", "sub", "nonce"]
+_ID_CLAIMS = ("exp", "iat", "iss", "aud", "sub")
+_LOGOUT_CLAIMS = ("iat", "iss", "aud", "events")
+_LOGOUT_EVENT = "http://schemas.openid.net/event/backchannel-logout"
 
 
 @dataclass(frozen=True)
-class ExpectedToken:
-    """The values that an ID token must contain."""
+class TokenRecipient:
+    """The issuer of a token and the client for which it was issued."""
 
     issuer: str
     client_id: str
-    nonce: str
 
 
 class SigningKeys:
@@ -76,41 +77,63 @@ def _read_keys(key_set: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     return tuple(key for key in keys if isinstance(key, dict))
 
 
-def verify_id_token(token: str, keys: SigningKeys, expected: ExpectedToken) -> Mapping[str, Any]:
+def verify_id_token(token: str, keys: SigningKeys, recipient: TokenRecipient, nonce: str | None) -> Mapping[str, Any]:
     """Return the claims of an ID token.
+
+    Args:
+        nonce: The random value of the sign-in. None for a token that was issued again after the sign-in.
 
     Raises:
         SignInError: The token is not valid, or it was not issued for this sign-in.
     """
+    claims = _verify(token, "ID token", keys, recipient, _ID_CLAIMS)
+    found = claims.get("nonce")
+    if nonce is not None and not (isinstance(found, str) and hmac.compare_digest(found.encode(), nonce.encode())):
+        raise SignInError("TokenInvalid", "the ID token belongs to another sign-in")
+    return claims
+
+
+def verify_logout_token(token: str, keys: SigningKeys, recipient: TokenRecipient) -> Mapping[str, Any]:
+    """Return the claims of a logout token.
+
+    Raises:
+        SignInError: The token is not valid, or it is a token for another purpose.
+    """
+    claims = _verify(token, "logout token", keys, recipient, _LOGOUT_CLAIMS)
+    events = claims["events"]
+    # ID tokens have the same signature. Only logout tokens have this event, and they must not have a nonce.
+    if not (isinstance(events, dict) and isinstance(events.get(_LOGOUT_EVENT), dict)) or "nonce" in claims:
+        raise SignInError("TokenInvalid", "the token is not a logout token")
+    if not any(isinstance(claims.get(name), str) and claims[name] for name in ("sub", "sid")):
+        raise SignInError("TokenInvalid", "the logout token must contain `sub` or `sid`")
+    return claims
+
+
+def _verify(
+    token: str, name: str, keys: SigningKeys, recipient: TokenRecipient, required: Sequence[str]
+) -> dict[str, Any]:
+    """Return the claims of a token that the provider has signed for this client."""
     try:
         header = jwt.get_unverified_header(token)
         algorithm, key_id = str(header.get("alg")), header.get("kid")
         if algorithm not in _ALGORITHMS:
-            raise SignInError("TokenInvalid", f"the algorithm of the ID token must be {' or '.join(_ALGORITHMS)}")
+            raise SignInError("TokenInvalid", f"the algorithm of the {name} must be {' or '.join(_ALGORITHMS)}")
         data = keys.find(algorithm, key_id if isinstance(key_id, str) else None)
         if data is None:
-            raise SignInError("TokenInvalid", "the provider has no key that matches the ID token")
+            raise SignInError("TokenInvalid", f"the provider has no key that matches the {name}")
         claims: dict[str, Any] = jwt.decode(
             token,
             jwt.PyJWK(dict(data), algorithm),
             algorithms=[algorithm],
-            audience=expected.client_id,
-            issuer=expected.issuer,
+            audience=recipient.client_id,
+            issuer=recipient.issuer,
             leeway=CLOCK_SKEW_SECONDS,
-            options={"require": _REQUIRED},
+            options={"require": list(required)},
         )
     except jwt.PyJWTError as error:
-        raise SignInError("TokenInvalid", f"the ID token is not valid: {error}") from None
-    _check_sign_in(claims, expected)
-    return claims
-
-
-def _check_sign_in(claims: Mapping[str, Any], expected: ExpectedToken) -> None:
-    """Check that the provider issued the token for this client and this sign-in."""
+        raise SignInError("TokenInvalid", f"the {name} is not valid: {error}") from None
     audience = claims["aud"]
     is_shared = isinstance(audience, list) and len(audience) > 1
-    if claims.get("azp", None if is_shared else expected.client_id) != expected.client_id:
-        raise SignInError("TokenInvalid", "the ID token was issued for another client")
-    nonce = claims["nonce"]
-    if not (isinstance(nonce, str) and hmac.compare_digest(nonce.encode(), expected.nonce.encode())):
-        raise SignInError("TokenInvalid", "the ID token belongs to another sign-in")
+    if claims.get("azp", None if is_shared else recipient.client_id) != recipient.client_id:
+        raise SignInError("TokenInvalid", f"the {name} was issued for another client")
+    return claims

@@ -5,18 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from threading import BoundedSemaphore, Lock
+from threading import BoundedSemaphore
 from typing import Any
 from urllib.parse import quote_plus, urlencode
 
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.review.people import Reviewer
 from reconciler.server.authentication.errors import ProviderUnavailableError, SignInError
-from reconciler.server.authentication.id_tokens import ExpectedToken, SigningKeys, verify_id_token
+from reconciler.server.authentication.id_tokens import (
+    SigningKeys,
+    TokenRecipient,
+    verify_id_token,
+    verify_logout_token,
+)
 from reconciler.server.authentication.pending_sign_ins import PendingSignIn
-from reconciler.server.authentication.provider_client import ProviderClient, check_endpoint
+from reconciler.server.authentication.provider_client import ProviderClient
+from reconciler.server.authentication.provider_metadata import MetadataCache
 
-_METADATA_SECONDS = 3_600
 MAX_SIGN_INS = 16
 """The number of sign-ins that wait for the provider. A slow provider must not block all threads of the server."""
 
@@ -41,12 +46,27 @@ class OidcOptions:
 
 
 @dataclass(frozen=True)
-class _Metadata:
-    authorization_endpoint: str
-    token_endpoint: str
-    keys_url: str
-    userinfo_endpoint: str
-    accepts_basic_authentication: bool
+class SignedInPerson:
+    """A person whom the provider has identified.
+
+    Attributes:
+        provider_session: The ID of the session at the provider (the claim `sid`). "" if the provider sends none.
+        refresh_token: The secret with which the groups of the person are read again. "" if the provider sends none.
+    """
+
+    person: Reviewer
+    provider_session: str = ""
+    refresh_token: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class EndedSessions:
+    """The sessions that a provider has ended: those with this session of the provider, or all of a person."""
+
+    issuer: str
+    subject: str
+    provider_session: str
+    issued_at: float
 
 
 class OidcProvider:
@@ -61,12 +81,9 @@ class OidcProvider:
     ) -> None:
         self._options = options
         self._client = client
-        self._clock = clock
-        self._lock = Lock()
         self._free_sign_ins = BoundedSemaphore(MAX_SIGN_INS)
-        self._metadata: _Metadata | None = None
-        self._metadata_until = 0.0
-        self._keys = SigningKeys(lambda: client.get(self._get_metadata().keys_url), clock)
+        self._metadata = MetadataCache(options.issuer, client, clock)
+        self._keys = SigningKeys(lambda: client.get(self._metadata.get().keys_url), clock)
 
     @property
     def issuer(self) -> str:
@@ -80,7 +97,7 @@ class OidcProvider:
             SignInError: The provider does not respond.
         """
         with self._limit_sign_ins():
-            endpoint = self._get_metadata().authorization_endpoint
+            endpoint = self._metadata.get().authorization_endpoint
         query = {
             "response_type": "code",
             "client_id": self._options.client_id,
@@ -91,22 +108,75 @@ class OidcProvider:
             "code_challenge": pending.code_challenge,
             "code_challenge_method": "S256",
         }
+        if "offline_access" in self._options.scopes:
+            # OpenID Connect Core, section 11: without this parameter, providers ignore the scope.
+            query["prompt"] = "consent"
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
-    def identify(self, code: str, pending: PendingSignIn) -> Reviewer:
+    def identify(self, code: str, pending: PendingSignIn) -> SignedInPerson:
         """Return the person to whom the provider issued an authorization code.
 
         Raises:
             SignInError: The code, the ID token or a claim is not valid.
         """
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._options.redirect_url,
+            "code_verifier": pending.code_verifier,
+        }
         with self._limit_sign_ins():
-            answer = self._redeem(code, pending)
-            id_token, access_token = answer.get("id_token"), answer.get("access_token")
+            answer = self._request_tokens(form)
+            id_token = answer.get("id_token")
             if not isinstance(id_token, str):
                 raise SignInError("TokenInvalid", "the response of the provider must contain an ID token")
-            expected = ExpectedToken(self.issuer, self._options.client_id, pending.nonce)
-            claims = verify_id_token(id_token, self._keys, expected)
-            return self._read_person(self._add_userinfo(claims, access_token))
+            claims = verify_id_token(id_token, self._keys, self._get_recipient(), pending.nonce)
+            person = self._read_person(self._add_userinfo(claims, answer.get("access_token")))
+        return SignedInPerson(person, _read_text(claims, "sid"), _read_text(answer, "refresh_token"))
+
+    def refresh(self, known: Reviewer, refresh_token: str, store_token: Callable[[str], None]) -> Reviewer:
+        """Return a person with the current claims. If the provider sends no claims, they stay the same.
+
+        Args:
+            store_token: Stores a new refresh token. The old token can be invalid from then on.
+
+        Raises:
+            ProviderUnavailableError: The claims cannot be read now.
+            SignInError: The provider does not permit it any more, or a claim is not valid.
+        """
+        with self._limit_sign_ins():
+            answer = self._request_tokens({"grant_type": "refresh_token", "refresh_token": refresh_token})
+            if new_token := _read_text(answer, "refresh_token"):
+                store_token(new_token)
+            claims: Mapping[str, Any] = {"sub": known.subject}
+            if isinstance(id_token := answer.get("id_token"), str):
+                claims = verify_id_token(id_token, self._keys, self._get_recipient(), None)
+                if claims["sub"] != known.subject:
+                    raise SignInError("ClaimInvalid", "the ID token describes another person than the sign-in")
+            claims = self._add_userinfo(claims, answer.get("access_token"))
+        # A response without an ID token and without user info contains only the subject.
+        return known if len(claims) == 1 else self._read_person(self._add_known(claims, known))
+
+    def _add_known(self, claims: Mapping[str, Any], known: Reviewer) -> Mapping[str, Any]:
+        """Add the mail address of the sign-in, because not all providers send it again. Groups are always new."""
+        options = self._options
+        if claims.get(options.email_claim) is not None:
+            return claims
+        verified = {options.email_claim: known.email, "email_verified": True}
+        return {options.name_claim: known.name, **claims, **verified}
+
+    def read_logout(self, token: str) -> EndedSessions:
+        """Return the sessions that the provider ends with a logout token (OpenID Connect Back-Channel Logout).
+
+        Raises:
+            SignInError: The token is not valid.
+        """
+        with self._limit_sign_ins():
+            claims = verify_logout_token(token, self._keys, self._get_recipient())
+        return EndedSessions(self.issuer, _read_text(claims, "sub"), _read_text(claims, "sid"), float(claims["iat"]))
+
+    def _get_recipient(self) -> TokenRecipient:
+        return TokenRecipient(self.issuer, self._options.client_id)
 
     @contextmanager
     def _limit_sign_ins(self) -> Iterator[None]:
@@ -117,26 +187,23 @@ class OidcProvider:
         finally:
             self._free_sign_ins.release()
 
-    def _redeem(self, code: str, pending: PendingSignIn) -> Mapping[str, Any]:
-        metadata, options = self._get_metadata(), self._options
-        form = {
-            "grant_type": "authorization_code",
-            "code": code,
-            "redirect_uri": options.redirect_url,
-            "client_id": options.client_id,
-            "code_verifier": pending.code_verifier,
-        }
+    def _request_tokens(self, form: Mapping[str, str]) -> Mapping[str, Any]:
+        metadata, options = self._metadata.get(), self._options
         secret = options.read_secret()
         if secret is None:
             raise SignInError("SecretUnreadable", "the file of the client secret cannot be read")
+        all_fields = {**form, "client_id": options.client_id}
         if secret and metadata.accepts_basic_authentication:
             # RFC 6749 requires this encoding for both parts.
-            return self._client.post(metadata.token_endpoint, form, (quote_plus(options.client_id), quote_plus(secret)))
-        return self._client.post(metadata.token_endpoint, form | ({"client_secret": secret} if secret else {}), None)
+            credentials = quote_plus(options.client_id), quote_plus(secret)
+            return self._client.post(metadata.token_endpoint, all_fields, credentials)
+        return self._client.post(
+            metadata.token_endpoint, all_fields | ({"client_secret": secret} if secret else {}), None
+        )
 
     def _add_userinfo(self, claims: Mapping[str, Any], access_token: object) -> Mapping[str, Any]:
         """Return the claims. If some are missing, add them from the userinfo endpoint, as some providers require."""
-        options, endpoint = self._options, self._get_metadata().userinfo_endpoint
+        options, endpoint = self._options, self._metadata.get().userinfo_endpoint
         needed = {options.name_claim, options.email_claim, "email_verified", options.groups_claim}
         if needed <= claims.keys() or not endpoint or not isinstance(access_token, str):
             return claims
@@ -167,30 +234,8 @@ class OidcProvider:
             name if isinstance(name, str) and name else email, email, subject, self.issuer, frozenset(groups)
         )
 
-    def _get_metadata(self) -> _Metadata:
-        with self._lock:
-            if self._metadata is None or self._clock() >= self._metadata_until:
-                self._metadata = self._fetch_metadata()
-                self._metadata_until = self._clock() + _METADATA_SECONDS
-            return self._metadata
 
-    def _fetch_metadata(self) -> _Metadata:
-        issuer = self.issuer
-        data = self._client.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-        if data.get("issuer") != issuer:
-            raise ProviderUnavailableError(
-                f"the provider has another issuer than the setting console.oidc.issuer, {issuer}; both must be equal"
-            )
-        authorization, token, keys = (
-            check_endpoint(data.get(name), name, issuer)
-            for name in ("authorization_endpoint", "token_endpoint", "jwks_uri")
-        )
-        userinfo = data.get("userinfo_endpoint")
-        methods = data.get("token_endpoint_auth_methods_supported", ["client_secret_basic"])
-        return _Metadata(
-            authorization,
-            token,
-            keys,
-            check_endpoint(userinfo, "userinfo_endpoint", issuer) if userinfo else "",
-            accepts_basic_authentication=not isinstance(methods, list) or "client_secret_basic" in methods,
-        )
+def _read_text(values: Mapping[str, Any], name: str) -> str:
+    """Return a value that is a text. Return "" for other values."""
+    value = values.get(name)
+    return value if isinstance(value, str) else ""

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from reconciler.output.text import to_one_line
-from reconciler.server.authentication.errors import ProviderUnavailableError, SignInError
+from reconciler.server.authentication.errors import ProviderRefusedError, ProviderUnavailableError
 
 _TIMEOUT = httpx.Timeout(5.0)
 _MAX_SECONDS = 15.0
@@ -39,7 +39,8 @@ class ProviderClient:
             credentials: The user and the password of the request. None if the form contains the credentials.
 
         Raises:
-            SignInError: The provider refused the form.
+            ProviderRefusedError: The provider refused the form.
+            ProviderUnavailableError: The provider does not respond as expected.
         """
         headers = {"Accept": "application/json"}
         request = httpx.Request("POST", url, data=dict(form), headers=headers)
@@ -63,7 +64,7 @@ class ProviderClient:
             data = None
         if response.status_code == HTTPStatus.BAD_REQUEST and isinstance(data, dict) and "error" in data:
             code = to_one_line(str(data["error"]))[:_MAX_ERROR_CHARACTERS]
-            raise SignInError("ProviderRefused", f"{place}: the provider refused the request: {code}")
+            raise ProviderRefusedError(code, f"{place}: the provider refused the request: {code}")
         if response.status_code != HTTPStatus.OK or not isinstance(data, dict):
             raise ProviderUnavailableError(
                 f"{place}: the response must be a JSON object with the status 200, not the status"

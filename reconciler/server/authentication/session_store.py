@@ -7,13 +7,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from threading import Lock
 
-from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.review.people import Reviewer
 
 IDLE_SECONDS = 8 * 3_600
 ABSOLUTE_SECONDS = 24 * 3_600
 # The time of the last request is stored with this accuracy. After a restart, a session can end earlier by this time.
 _STORE_SECONDS = 60
+CHECK_SECONDS = 15 * 60
+_RETRY_SECONDS = 60
 _ID_BYTES = 32
 
 
@@ -24,11 +26,17 @@ class StoredSession:
     Attributes:
         created_at: Seconds since 1970.
         used_at: The time of the last request of the person.
+        checked_at: The time at which the provider last confirmed the person and the groups.
+        provider_session: The ID of the session at the provider. "" if the provider sends none.
+        refresh_token: The secret with which the groups are read again. "" if the provider sends none.
     """
 
     person: Reviewer
     created_at: float
     used_at: float
+    checked_at: float
+    provider_session: str = ""
+    refresh_token: str = field(default="", repr=False)
 
     @property
     def ends_at(self) -> float:
@@ -66,7 +74,7 @@ class SessionStore:
         self._write = write
         self._store()
 
-    def create(self, person: Reviewer) -> str:
+    def create(self, person: Reviewer, provider_session: str = "", refresh_token: str = "") -> str:
         """Create a session with a new ID, and return the ID."""
         identifier, now = secrets.token_urlsafe(_ID_BYTES), self._clock()
         with self._lock:
@@ -77,7 +85,7 @@ class SessionStore:
                 del self._sessions[key]
             while len(self._sessions) >= self._max_sessions:
                 self._sessions.popitem(last=False)
-            self._sessions[identifier] = StoredSession(person, now, now)
+            self._sessions[identifier] = StoredSession(person, now, now, now, provider_session, refresh_token)
         self._store()
         return identifier
 
@@ -98,6 +106,49 @@ class SessionStore:
         if extends_session and now - self._written_at >= _STORE_SECONDS:
             self._store()
         return session
+
+    def start_check(self, identifier: str) -> StoredSession | None:
+        """Return a session whose person must be checked at the provider. Return None if no check is due.
+
+        The session is returned to one caller, which must call `complete_check`, `postpone_check` or `delete`.
+        """
+        now = self._clock()
+        with self._lock:
+            session = self._sessions.get(identifier)
+            if session is None or not session.refresh_token or now - session.checked_at < CHECK_SECONDS:
+                return None
+            self._sessions[identifier] = replace(session, checked_at=now)
+            return session
+
+    def complete_check(self, identifier: str, person: Reviewer) -> None:
+        """Store the current claims of a person, unless the session has ended meanwhile."""
+        self._change(identifier, lambda session: replace(session, person=person))
+        self._store()
+
+    def replace_token(self, identifier: str, refresh_token: str) -> None:
+        """Store a new refresh token, unless the session has ended meanwhile."""
+        self._change(identifier, lambda session: replace(session, refresh_token=refresh_token))
+        self._store()
+
+    def postpone_check(self, identifier: str) -> None:
+        """Let the next check be due in a minute."""
+        checked_at = self._clock() - CHECK_SECONDS + _RETRY_SECONDS
+        self._change(identifier, lambda session: replace(session, checked_at=checked_at))
+
+    def _change(self, identifier: str, change: Callable[[StoredSession], StoredSession]) -> None:
+        with self._lock:
+            if session := self._sessions.get(identifier):
+                self._sessions[identifier] = change(session)
+
+    def delete_matching(self, is_match: Callable[[StoredSession], bool]) -> int:
+        """End all sessions for which a function returns true, and return their number."""
+        with self._lock:
+            ended = [key for key, session in self._sessions.items() if is_match(session)]
+            for key in ended:
+                del self._sessions[key]
+        if ended:
+            self._store()
+        return len(ended)
 
     def delete(self, identifier: str) -> None:
         """End a session."""

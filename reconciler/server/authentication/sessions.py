@@ -50,6 +50,7 @@ class SessionAuthenticator:
         issuer: The service that must have identified the person. Sessions of another issuer are refused, because the
             settings can change while sessions exist.
         find_permissions: Returns the current permissions of a person.
+        check: Checks the person of a session at the provider, if a check is due. It can take several seconds.
     """
 
     def __init__(
@@ -58,16 +59,22 @@ class SessionAuthenticator:
         cookie: Cookie,
         issuer: str,
         find_permissions: Callable[[Reviewer], Permissions],
+        check: Callable[[str], None],
     ) -> None:
         self._store = store
         self._cookie = cookie
         self._issuer = issuer
         self._find_permissions = find_permissions
+        self._check = check
 
     def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session of the person. Return None if the request has no cookie of a current session."""
         identifier = self._cookie.read(request)
         stored = self._store.find(identifier, extends_session=extends_session) if identifier else None
         if stored is None or stored.person.issuer != self._issuer:
+            return None
+        self._check(identifier)
+        stored = self._store.find(identifier, extends_session=False)
+        if stored is None:
             return None
         return Session(stored.person, self._find_permissions(stored.person), identifier, "oidc")

@@ -30,8 +30,8 @@ class EventFeed:
     """The data of one stream.
 
     Attributes:
-        is_open: Returns whether the stream continues. A stream ends when the session of its person ends, and when the
-            console is disabled, gets other settings, or stops.
+        is_open: Returns whether the stream continues. It can take several seconds. A stream ends when the session of
+            its person ends, and when the console is disabled, gets other settings, or stops.
         get_number: Returns the number of the newest index. None if no index is complete.
         get_index: Returns the part of the newest index that the person may read. It can take a long time.
         get_view: Returns the fleet after the last pass. None if no pass is complete.
@@ -78,7 +78,7 @@ class EventStreams:
     async def _send(self, request: Request, feed: EventFeed) -> AsyncIterator[str]:
         known = request.headers.get("last-event-id", "")
         silent_seconds = 0.0
-        while feed.is_open() and not await request.is_disconnected():
+        while await run_in_threadpool(feed.is_open) and not await request.is_disconnected():
             # Read the index in another thread, because the part that a person may read can take a long time.
             event_id = feed.event_id
             index = await run_in_threadpool(feed.get_index) if event_id not in ("", known) else None

@@ -34,6 +34,8 @@ class Authenticator(Protocol):
     def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session. Return None if the person must first sign in.
 
+        Call this method only in a thread, because it can wait for the provider that identified the person.
+
         Args:
             extends_session: Whether the request shows that the person is active. An open stream of events does not.
         """

@@ -107,14 +107,18 @@ def create_console_routes(
 
     async def open_events(request: Request) -> Response:
         context = _require_context(get_context)
-        session = context.authenticator.authenticate(request)
+
+        def authenticate() -> Session | None:
+            # Browsers open streams again of their own accord.
+            return context.authenticator.authenticate(request, extends_session=False)
+
+        session = await run_in_threadpool(authenticate)
         if session is None:
             raise HTTPException(HTTPStatus.UNAUTHORIZED)
 
         def is_open() -> bool:
             # The session ends with a sign-out, when it expires, and when the rights of the person change.
-            is_current = get_context() is context
-            return is_current and context.authenticator.authenticate(request, extends_session=False) == session
+            return get_context() is context and authenticate() == session
 
         feed = EventFeed(
             is_open=is_open,

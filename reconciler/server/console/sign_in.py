@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reconciler.review.people import Reviewer
     from reconciler.server.authentication.oidc import OidcProvider
     from reconciler.server.authentication.pending_sign_ins import PendingSignIns
+    from reconciler.server.authentication.session_checks import SessionChecks
     from reconciler.server.authentication.session_store import SessionStore
     from reconciler.server.authentication.sessions import Cookie
     from reconciler.server.console.context import ConsoleContext
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 SIGN_IN_PATH = "/sign-in"
 START_PATH = f"{SIGN_IN_PATH}/start"
 CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
+LOGOUT_PATH = f"{SIGN_IN_PATH}/back-channel-logout"
 SIGN_OUT_PATH = "/sign-out"
 _MAX_ERROR_CHARACTERS = 100
 # Do not store redirects, because they contain cookies and values for one use.
@@ -50,6 +52,7 @@ class SignIn:
 
     provider: OidcProvider
     sessions: SessionStore
+    checks: SessionChecks
     pending: PendingSignIns
     session_cookie: Cookie
     pending_cookie: Cookie
@@ -88,10 +91,16 @@ def create_sign_in_routes(
         form = await read_form(request)
         return await run_in_threadpool(_sign_out, request, form, context, sign_in)
 
+    async def end_sessions(request: Request) -> Response:
+        _, sign_in = require_context()
+        form = await read_form(request)
+        return await run_in_threadpool(_end_sessions, form, sign_in)
+
     return [
         Route(SIGN_IN_PATH, show_page, middleware=middleware),
         Route(START_PATH, start, middleware=middleware),
         Route(CALLBACK_PATH, complete, middleware=middleware),
+        Route(LOGOUT_PATH, end_sessions, methods=["POST"], middleware=middleware),
         Route(SIGN_OUT_PATH, sign_out, methods=["POST"], middleware=middleware),
     ]
 
@@ -129,10 +138,12 @@ def _complete(request: Request, sign_in: SignIn) -> Response:
     if "code" not in query:
         code = to_one_line(query.get("error", ""))[:_MAX_ERROR_CHARACTERS]
         raise SignInError("ProviderRefused", f"the provider refused the sign-in: {code or 'no error code'}")
-    person = sign_in.provider.identify(query["code"], pending)
+    signed_in = sign_in.provider.identify(query["code"], pending)
+    person = signed_in.person
     sign_in.sessions.delete(sign_in.session_cookie.read(request))
     response = RedirectResponse(pending.return_path, HTTPStatus.SEE_OTHER, _NO_STORE)
-    sign_in.session_cookie.set(response, sign_in.sessions.create(person))
+    session = sign_in.sessions.create(person, signed_in.provider_session, signed_in.refresh_token)
+    sign_in.session_cookie.set(response, session)
     sign_in.pending_cookie.delete(response)
     log.info("sign_in_completed", actor=_format_person(person), subject=person.qualified_subject)
     return response
@@ -147,6 +158,18 @@ def _sign_out(request: Request, form: Form, context: ConsoleContext, sign_in: Si
     response = RedirectResponse(SIGN_IN_PATH, HTTPStatus.SEE_OTHER, _NO_STORE)
     sign_in.session_cookie.delete(response)
     return response
+
+
+def _end_sessions(form: Form, sign_in: SignIn) -> Response:
+    """End sessions at the request of the provider. Its signature replaces the token of a form."""
+    try:
+        sign_in.checks.end(form.get("logout_token"))
+    except SignInError as error:
+        log.warning("back_channel_logout_refused", reason=error.reason, message=str(error))
+        is_unavailable = isinstance(error, ProviderUnavailableError)
+        status = HTTPStatus.SERVICE_UNAVAILABLE if is_unavailable else HTTPStatus.BAD_REQUEST
+        return Response(status_code=status, headers=_NO_STORE)
+    return Response(headers=_NO_STORE)
 
 
 def _check_limit(request: Request, sign_in: SignIn) -> None:
