@@ -13,6 +13,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.diffs import mask_file_documents
 from reconciler.output.fleet.field_rows import FieldRow, list_field_rows
 from reconciler.output.fleet.publications import Publication
+from reconciler.output.fleet.resource_diffs import format_reference
 from reconciler.output.json_data import mask_secrets
 from reconciler.output.text import format_object
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages, parse_package_status
@@ -98,6 +99,5 @@ def _list_resources(files: FileTree) -> Iterator[PublishedResource]:
     for path, file in files.items():
         for document in mask_file_documents(path, file.data):
             key = document.object_key
-            reference = "/".join(filter(None, (key.kind, key.namespace, key.name)))
             fields = list_field_rows(mask_secrets(document.data))
-            yield PublishedResource(format_object(key), reference, path, document.text, fields)
+            yield PublishedResource(format_object(key), format_reference(key), path, document.text, fields)

@@ -81,10 +81,13 @@ def _hide_names_in_draft(draft: IndexedDraft, hidden: TargetNameSet) -> IndexedD
     """
     member, content = draft.member, draft.content
     refusals = _hide_names_in_reasons(member.refusals, hidden)
-    causes = tuple(hide_names(cause, hidden) for cause in content.causes)
+    causes, effects = (
+        tuple(hide_names(text, hidden) for text in texts) for texts in (content.causes, content.template_effects)
+    )
     risk = content.risk if refusals == member.refusals else replace(content.risk, reasons=())
     member = replace(member, refusals=refusals, rejection=hide_names(member.rejection, hidden))
-    return replace(draft, member=member, content=replace(content, causes=causes, risk=risk))
+    shown = replace(content, causes=causes, template_effects=effects, risk=risk)
+    return replace(draft, member=member, content=shown)
 
 
 def _hide_names_in_reasons(reasons: tuple[BlockingReason, ...], hidden: TargetNameSet) -> tuple[BlockingReason, ...]:

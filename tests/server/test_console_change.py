@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from reconciler.inspect.draft_content import DraftContent
+from reconciler.output.fleet.model import DraftMember, TargetEntry
+from reconciler.output.fleet.resource_diffs import ResourceDiff, build_blocks
 from reconciler.output.fleet.value_table import MIN_VARIANTS
+from reconciler.server.console.config_pages import ConfigPages
+from reconciler.server.console.page_links import PageLinks
 from tests.support.console import ConsoleClient, open_console
-from tests.support.console_server import add_targets
+from tests.support.console_server import add_targets, create_updated_world
+from tests.support.fleet_index import create_refusal, create_row, create_target
 from tests.support.prepared_worlds import begin, drafted
 from tests.unit.output.fleet.builders import build_draft, index_targets
+from tests.unit.output.report.builders import CONFLICT, HEAD
 
 
 @pytest.fixture
@@ -40,3 +51,144 @@ def test_many_variants_are_one_table_of_values(console: ConsoleClient) -> None:
     assert "11 variants with the same fields, on 11 targets" in text
     assert text.count('name="variant"') == MIN_VARIANTS + 1
     assert "Other variants" in text
+
+
+def get_target(console: ConsoleClient, name: str) -> TargetEntry:
+    index = console.context.index
+    assert index is not None
+    return index.by_target[name]
+
+
+def open_change(console: ConsoleClient, target: str, query: str = "") -> str:
+    """Return the page of the change of this target."""
+    return console.get(f"/changes/{get_target(console, target).drafts[0].change_key}?target={target}&{query}").text
+
+
+def show_diffs(console: ConsoleClient, *diffs: ResourceDiff) -> None:
+    """Let all drafts have these differences."""
+
+    class Contents:
+        def read(self, _member: DraftMember) -> DraftContent:
+            return DraftContent(diffs)
+
+    console.context = replace(console.context, contents=Contents())
+
+
+def create_diff(title: str, count: int, **fields: Any) -> ResourceDiff:
+    """Return the diff of a resource with this number of added lines."""
+    blocks = tuple(build_blocks([], [f"line {number}" for number in range(count)]))
+    return ResourceDiff(title, "added", f"{title.rpartition(' ')[2]}.yaml", blocks, **fields)
+
+
+def test_each_added_line_leads_to_the_layers_of_its_value(drafted_console: ConsoleClient) -> None:
+    text = open_change(drafted_console, "berlin")
+    links = re.findall(r'<a class="why" href="([^"]*)">', text)
+    (replicas,) = (unescape(link) for link in links if "pointer=%2Fspec%2Freplicas" in link)
+
+    assert replicas == "/targets/berlin/packages/gateway?resource=Deployment%2Fgateway&pointer=%2Fspec%2Freplicas"
+    page = drafted_console.get(replicas)
+    assert (page.status_code, "effective" in page.text) == (200, True)
+
+
+def test_the_list_contains_one_line_for_each_change(tmp_path: Path) -> None:
+    console = open_console(begin(tmp_path, create_updated_world))
+    console.update()
+    text = open_change(console, "berlin", "view=list")
+
+    assert "<li>Deployment gateway: replicas 2 → 3</li>" in text
+    assert '<details class="resource"' not in text
+
+
+def test_line_numbers_are_the_headers_of_rows(drafted_console: ConsoleClient) -> None:
+    for view in ("unified", "split"):
+        assert '<th scope="row" class="number">1</th>' in open_change(drafted_console, "berlin", f"view={view}")
+
+
+def test_lines_after_the_limit_are_counted_and_loaded_on_demand(console: ConsoleClient) -> None:
+    show_diffs(console, *(create_diff(f"ConfigMap c{number}", 150) for number in range(4)))
+    text = open_change(console, "berlin")
+    more = open_change(console, "berlin", "resource=ConfigMap+c3")
+
+    assert "300 changed lines of 2 resources are not on this page" in text
+    assert [f"c{number}" for number in range(4) if text.count(f"Changed lines of ConfigMap c{number}<")] == ["c0", "c1"]
+    assert "Changed lines of ConfigMap c3<" in more
+    assert "reconciler show berlin/gateway --diff-lines 550" in text
+
+
+def test_a_resource_that_is_too_large_is_never_loaded(console: ConsoleClient) -> None:
+    show_diffs(console, create_diff("ConfigMap large", 5_001))
+    text = open_change(console, "berlin", "resource=ConfigMap+large")
+
+    assert "5001 changed lines not shown." in text
+    assert "Show the lines" not in text
+    assert "--diff-lines 5401" in text
+
+
+def test_resources_with_conflicts_come_first_and_have_a_sign(console: ConsoleClient) -> None:
+    add_targets(console, index_targets(build_draft("porto", conflicts=[CONFLICT])), ())
+    show_diffs(console, create_diff("ConfigMap other", 1), create_diff("Deployment web", 1))
+    text = open_change(console, "porto")
+
+    assert re.findall(r'<a href="#([^"]*)">', text.partition('aria-label="Resources"')[2])[:2] == [
+        "r-Deployment-web",
+        "r-ConfigMap-other",
+    ]
+    assert "≠ added" in text
+
+
+def test_two_resources_with_one_name_have_different_anchors(console: ConsoleClient) -> None:
+    show_diffs(console, create_diff("Role a", 1), create_diff("Role a", 1))
+
+    anchors = re.findall(r'<details class="resource" open id="([^"]*)"', open_change(console, "berlin"))
+    assert len(set(anchors)) == len(anchors) == 2
+
+
+def test_a_file_whose_lines_are_hidden_links_to_the_draft_on_the_forge(console: ConsoleClient) -> None:
+    console.context = replace(console.context, config=ConfigPages(PageLinks(lambda _url: "github")))
+    (entry,) = index_targets(build_draft("porto"))
+    add_targets(console, [replace(entry, url="https://example.com/fleet.git", directory="apps")], ())
+    show_diffs(console, create_diff("ConfigMap a", 401))
+
+    assert f'href="https://example.com/fleet/blob/{HEAD}/apps/gw/a.yaml"' in open_change(console, "porto")
+
+
+def test_targets_have_their_pull_request_their_check_and_their_drift(console: ConsoleClient) -> None:
+    console.context = replace(console.context, config=ConfigPages(PageLinks(lambda _url: "github")))
+    refusals = (create_refusal("web: reviewed is not reported"),)
+    rows = [
+        create_row("porto", "web", change="moved", pull_request=7, behind_count=2),
+        create_row("faro", "web", change="moved", pull_request=8, refusals=refusals, lifecycle="Stale"),
+    ]
+    add_targets(console, [create_target(row.target, {}, row) for row in rows], ())
+
+    for text in (open_change(console, "porto"), console.get("/changes/moved/targets").text):
+        assert '<a href="https://example.com/porto/pull/7" rel="noreferrer">pull request #7</a>' in text
+        assert "2 newer commits on the target branch since the draft" in text
+        assert "changed since its proposal" in text
+        assert [text.count(f"check {state}") for state in ("passed", "failed")] == [1, 1]
+
+
+def test_targets_are_grouped_by_a_label(console: ConsoleClient) -> None:
+    labels = [{"region": f"r{number % 2}", "stage": f"s{number % 3}"} for number in range(14)]
+    targets = [
+        create_target(f"t{number:02}", labels[number], create_row(f"t{number:02}", "web", change="moved"))
+        for number in range(14)
+    ]
+    add_targets(console, targets, ())
+    text = open_change(console, "t00").partition('id="targets"')[2]
+    by_stage = open_change(console, "t00", "by=stage").partition('id="targets"')[2]
+    listed = console.get("/changes/moved/targets?target=region%3Dr1").text
+
+    assert re.findall(r"<h3>(\S+) <span", text) == ["region=r0", "region=r1"]
+    assert re.findall(r"<h3>(\S+) <span", by_stage) == ["stage=s0", "stage=s1", "stage=s2"]
+    assert 'href="/changes/moved/targets?target=region%3Dr1">show all 7</a>' in text
+    assert "1 to 7 of 7 targets" in listed
+    assert "Labels of targets:" in console.get("/changes/moved/targets?target=a+in+(").text
+
+
+def test_effects_of_templates_are_facts_of_the_change(console: ConsoleClient) -> None:
+    line = "KafkaNodePool kafka/pool: podTemplate changes; pods restart"
+    add_targets(console, index_targets(build_draft("porto", templates=(line,)), build_draft("faro")), ())
+
+    assert line in open_change(console, "porto")
+    assert "other effects of templates" in open_change(console, "faro")

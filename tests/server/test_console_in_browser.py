@@ -242,7 +242,7 @@ def test_keys_of_a_change(tab: Tab, served: ServedConsole) -> None:
     tab.wait(lambda: "/confirmations/" in tab.url)
     tab.run("localStorage.clear()")
 
-    assert resources == ["r-1", "r-2", "r-1"]
+    assert resources == ["r-Ingress-legacy", "r-Deployment-gateway", "r-Ingress-legacy"]
     assert folded == folded_in_split_view == [False, True, True]
     assert heading == "Differences on porto"
     assert chosen == 2
@@ -305,6 +305,34 @@ def test_an_expanded_row_stays_open_when_new_data_arrives(tab: Tab, served: Serv
 
     assert "as shown" in get_text(tab, "details[id^=variants-]")
     assert list_errors(tab) == []
+
+
+def test_a_viewed_mark_is_lost_only_when_the_content_of_its_resource_changes(tab: Tab, served: ServedConsole) -> None:
+    path = served.find_change(GATEWAY)
+    is_open = "return document.getElementById('r-Deployment-gateway').open"
+    opened = []
+    tab.open(f"{served.url}{path}?target=berlin")
+    tab.find(By.CSS_SELECTOR, "#r-Deployment-gateway .viewed input")[0].click()
+    for target in ("porto", "lisbon"):
+        tab.open(f"{served.url}{path}?target={target}")
+        opened.append(tab.run(is_open))
+    tab.run("localStorage.clear()")
+
+    # The draft of Porto changes the same lines. The draft of Lisbon keeps the replicas of a local change.
+    assert opened == [False, True]
+
+
+def test_all_resources_are_folded_and_unfolded_without_a_request(tab: Tab, served: ServedConsole) -> None:
+    tab.open(served.url + served.find_change(GATEWAY))
+    count = "return document.querySelectorAll('details.resource[open]').length"
+    requests = len(served.paths)
+    counts = []
+    for state in ("closed", "open"):
+        tab.find(By.CSS_SELECTOR, f"a[data-fold={state}]")[0].click()
+        counts.append(tab.run(count))
+
+    assert counts == [0, 3]
+    assert [path for path in served.paths[requests:] if "/changes" in path] == []
 
 
 FAST_CLOCK = """

@@ -117,3 +117,25 @@ def test_errors_of_templates(template: str, has_file: bool, error: str) -> None:
 
     assert found.startswith(error)
     assert bool(found) == bool(error)
+
+
+@pytest.mark.parametrize(
+    ("repository", "url"),
+    [
+        pytest.param("https://github.com/acme/fleet", "https://github.com/acme/fleet/pull/7", id="github"),
+        pytest.param(
+            "git@gitlab.example.com:acme/fleet.git",
+            "https://gitlab.example.com/acme/fleet/-/merge_requests/7",
+            id="gitlab",
+        ),
+        pytest.param("https://codeberg.org/acme/fleet", "https://codeberg.org/acme/fleet/pulls/7", id="forgejo"),
+        pytest.param(
+            "https://bitbucket.org/acme/fleet", "https://bitbucket.org/acme/fleet/pull-requests/7", id="bitbucket"
+        ),
+        pytest.param("https://git.example.com/acme/fleet", "", id="unknown-host"),
+        pytest.param("/srv/fleet.git", "", id="this-machine"),
+    ],
+)
+def test_pages_of_pull_requests(repository: str, url: str) -> None:
+    assert PageLinks().build_pull_request_url(repository, 7) == url
+    assert PageLinks().build_pull_request_url(repository, 0) == ""

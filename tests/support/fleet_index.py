@@ -22,13 +22,17 @@ def create_row(
     risk: RiskClass = "fields",
     tenant: str = "",
     causes: tuple[str, ...] = (),
+    template_effects: tuple[str, ...] = (),
     publication: Publication | None = None,
+    lifecycle: str = "Draft",
     **more: Any,
 ) -> PackageRow:
     """Return a package. If `change` is set, the package has a draft, which is a member of this change."""
-    content = VariantContent(f"update {package} on {target}", PackageChanges(), Risk(risk), causes=causes)
+    content = VariantContent(
+        f"update {package} on {target}", PackageChanges(), Risk(risk), causes=causes, template_effects=template_effects
+    )
     member = DraftMember(
-        target, package, f"drafts/{target}", f"draft-of-{target}", f"head-of-{target}", "Draft", tenant=tenant, **more
+        target, package, f"drafts/{target}", f"draft-of-{target}", f"head-of-{target}", lifecycle, tenant=tenant, **more
     )
     draft = IndexedDraft(member, change, f"update {package}", "", f"sha256:{risk}", content) if change else None
     state: PackageState = "draft" if draft else "published"

@@ -42,6 +42,7 @@ def build_targets(draw: st.DrawFn, name: str) -> TargetEntry:
             refusals=draw(st.sampled_from([(), (create_refusal(f"waits for {draw(NAME)}"),)])),
             rejection=f"rejected by Ada: see {draw(NAME)}",
             causes=(f"config of {draw(NAME)}",),
+            template_effects=(f"KafkaNodePool kafka/{draw(NAME)}: pods restart",),
             publication=Publication(1, "c", "Ada", 1, f"Approve {draw(NAME)}", f"after {draw(NAME)}"),
         )
         for package in draw(st.sets(st.sampled_from(["web", "db"])))

@@ -156,6 +156,12 @@ class ObjectChange:
         changes = [change.format_line().removeprefix("spec.") for change in fields]
         return f"{self.name}: {join_field_changes(changes)}"
 
+    def list_field_lines(self) -> tuple[str, ...]:
+        """Return one line for each changed field. Remove the prefix `spec.` from field paths."""
+        if self.change_type != "changed":
+            return (f"{self.name}: {self.change_type}",)
+        return tuple(f"{self.name}: {change.format_line().removeprefix('spec.')}" for change in self.fields)
+
     @cached_property
     def rank(self) -> tuple[int, int, ObjectKey]:
         """The sort key. Removals come first. In each change type, workloads come first and local config last."""

@@ -258,6 +258,16 @@ class PackageChanges:
         """
         return limit_lines([line for change_type in CHANGE_TYPE_ORDER for line in self._format(change_type)], limit)
 
+    def list_lines(self) -> tuple[str, ...]:
+        """Return one line for each changed field, and for each other change with an effect on a cluster."""
+        lines = [line for change in self.objects if not change.is_local_config for line in change.list_field_lines()]
+        kptfiles = [
+            f"{to_one_line(kptfile.path)}: {field.format_line()}"
+            for kptfile in self.kptfiles
+            for field in (*kptfile.pipeline, *kptfile.gates)
+        ]
+        return (*lines, *kptfiles, *(file.format_line() for file in self.files if file.change_type != "reformatted"))
+
     def format_file_lines(self, limit: int = 10) -> tuple[str, ...]:
         """Return at most `limit` lines for changed Kptfiles and other files. The limit must be positive."""
         kptfiles = [change.format_line() for change in self.kptfiles]

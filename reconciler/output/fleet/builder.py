@@ -120,7 +120,7 @@ def _index_draft(
     member = DraftMember(
         names.cluster, package.package, draft.draft.branch, draft.draft.head, draft.draft.published_head,
         draft.draft.lifecycle, details.since, draft.draft.pull_request_number, draft.editors, rejection, refusals,
-        package.record.tenant, draft.approved_by,
+        package.record.tenant, draft.approved_by, draft.behind_count,
     )  # fmt: skip
     title = intern(str(replace(change, package=names.replace_cluster(package.package, ANY_TARGET))))
     return IndexedDraft(member, intern(shorten_digest(key)), title, intern(change.owner), digest, content)

@@ -153,18 +153,14 @@ def _list_hunk_lines(blocks: Sequence[DiffBlock]) -> Iterator[str]:
     yield f"@@ -{_format_range(old)} +{_format_range(new)} @@"
     for block in blocks:
         if block.is_changed:
-            yield from (f"-{_get_text(line)}" for line in block.old)
-            yield from (f"+{_get_text(line)}" for line in block.new)
+            yield from (f"-{line.text}" for line in block.old)
+            yield from (f"+{line.text}" for line in block.new)
         else:
-            yield from (f" {_get_text(line)}" for line in block.new)
+            yield from (f" {line.text}" for line in block.new)
 
 
 def _format_range(lines: Sequence[DiffLine]) -> str:
     return f"{lines[0].number if lines else 0},{len(lines)}"
-
-
-def _get_text(line: DiffLine) -> str:
-    return "".join(text for text, _ in line.parts)
 
 
 def build_search_result(

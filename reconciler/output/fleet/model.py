@@ -42,6 +42,7 @@ class DraftMember:
         rejection: The rejection as a phrase. "" if the draft is not rejected.
         approved_by: The people who have approved the draft, while more people must approve it.
         refusals: The reasons that block the draft, with the names of its target.
+        behind_count: The number of commits on the target branch since the draft branch started.
     """
 
     target: str
@@ -57,6 +58,7 @@ class DraftMember:
     refusals: tuple[BlockingReason, ...] = ()
     tenant: str = ""
     approved_by: tuple[str, ...] = ()
+    behind_count: int = 0
 
     @property
     def state(self) -> ChangeState:
@@ -77,6 +79,7 @@ class VariantContent:
         causes: The dependencies that changed.
         config: The ID of the config for which the draft was created.
         is_removal: Whether the draft removes the package.
+        template_effects: The effects of changed templates on pods.
     """
 
     action: str
@@ -86,6 +89,7 @@ class VariantContent:
     causes: tuple[str, ...] = ()
     config: str = ""
     is_removal: bool = False
+    template_effects: tuple[str, ...] = ()
 
     def count_objects(self, change_type: str) -> int:
         """Return the number of resources that are added, changed or removed."""

@@ -8,7 +8,9 @@ from itertools import zip_longest
 from typing import Any
 
 from reconciler.catalog.files import FileTree
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.krm.json_text import compute_digest
+from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.changes.diffs import (
     MaskedDocument,
     SecretOptions,
@@ -19,7 +21,9 @@ from reconciler.output.changes.diffs import (
 )
 from reconciler.output.changes.objects import CHANGE_TYPE_ORDER, ChangeType, has_only_objects_in_file, is_kptfile
 from reconciler.output.changes.package_changes import PackageChanges, select_differing_files
+from reconciler.output.fleet.line_pointers import find_line_pointers
 from reconciler.output.fleet.variants import list_noise
+from reconciler.output.report.model import TargetNames
 from reconciler.output.text import to_one_line
 
 CONTEXT_LINES = 3
@@ -35,10 +39,20 @@ TextPart = tuple[str, bool]
 
 @dataclass(frozen=True)
 class DiffLine:
-    """One line with its number, starting at 1."""
+    """One line with its number, starting at 1.
+
+    Attributes:
+        pointer: The JSON pointer of the value on an added line of a resource. "" for other lines.
+    """
 
     number: int
     parts: tuple[TextPart, ...]
+    pointer: str = ""
+
+    @property
+    def text(self) -> str:
+        """The text of the line."""
+        return "".join(text for text, _ in self.parts)
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,8 @@ class ResourceDiff:
         file: The path of the file with the resource after the change, or before its removal.
         is_noise: Whether the change has no effect on the cluster, for example a new upstream in the Kptfile.
         note: The reason why no lines are shown. "" if lines are shown.
+        reference: The resource as `Kind/namespace/name`, or as `Kind/name`. "" for a file without resources.
+        is_reformatted: Whether only comments or the format of the file changed.
     """
 
     title: str
@@ -79,11 +95,18 @@ class ResourceDiff:
     blocks: tuple[DiffBlock, ...] = ()
     is_noise: bool = False
     note: str = ""
+    reference: str = ""
+    is_reformatted: bool = False
 
     @property
     def changed_lines(self) -> int:
         """The number of added and removed lines."""
         return sum(len(block.old) + len(block.new) for block in self.blocks if block.is_changed)
+
+    def compute_digest(self, names: TargetNames) -> str:
+        """Return a digest of the shown lines, in which the names of the target have no effect."""
+        lines = [[names.mask_names(line.text) for line in (*block.old, *block.new)] for block in self.blocks]
+        return compute_digest([names.mask_names(self.title), self.change_type, self.note, lines])
 
 
 def build_resource_diffs(before: FileTree, after: FileTree, changes: PackageChanges) -> tuple[ResourceDiff, ...]:
@@ -101,10 +124,34 @@ def build_resource_diffs(before: FileTree, after: FileTree, changes: PackageChan
         sides = [documents.get(str(change.key)) for documents in (old_documents, new_documents)]
         file = next((found.file for found in reversed(sides) if found), next(iter(sorted(change.files)), ""))
         texts = [None if found is None else found.text for found in sides]
-        diffs.append(_build_diff(change.name, change.change_type, file, texts, is_noise=change.is_local_config))
+        diff = _build_diff(change.name, change.change_type, file, texts, is_noise=change.is_local_config)
+        diffs.append(replace(_add_pointers(diff, texts[1]), reference=format_reference(change.key)))
     other_paths = {file.path for file in changes.files} | {file.path for file in changes.kptfiles}
-    diffs += _build_file_diffs(old, new, other_paths, frozenset(list_noise(changes)))
+    reformatted = frozenset(file.path for file in changes.files if file.change_type == "reformatted")
+    diffs += (
+        replace(diff, is_reformatted=diff.file in reformatted)
+        for diff in _build_file_diffs(old, new, other_paths, frozenset(list_noise(changes)))
+    )
     return tuple(sorted(diffs, key=lambda diff: (diff.is_noise, CHANGE_TYPE_ORDER.index(diff.change_type))))
+
+
+def format_reference(key: ObjectKey) -> str:
+    """Return a resource as `Kind/namespace/name`, or as `Kind/name` if it has no namespace."""
+    return "/".join(filter(None, (key.kind, key.namespace, key.name)))
+
+
+def _add_pointers(diff: ResourceDiff, text: str | None) -> ResourceDiff:
+    """Return a diff whose added lines have the pointers of their values. `text` is the text after the change."""
+    if text is None or not any(block.is_changed and block.new for block in diff.blocks):
+        return diff
+    pointers = find_line_pointers(text)
+    blocks = (
+        replace(
+            block, new=tuple(replace(line, pointer=pointers.get(line.number, "")) for line in block.new)
+        ) if block.is_changed else block
+        for block in diff.blocks
+    )  # fmt: skip
+    return replace(diff, blocks=tuple(blocks))
 
 
 def _read_data(files: FileTree) -> Mapping[str, Any]:

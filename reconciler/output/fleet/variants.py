@@ -49,7 +49,7 @@ class DraftEffect:
         before, after = self._masked_files
         return compute_digest([
             self.change_key, before.id, after.id, self.names.owner, self._masked_conflicts, self._masked_reasons,
-            risk_class,
+            self._masked_templates, risk_class,
         ])  # fmt: skip
 
     def compute_variant_digest(self, risk_class: RiskClass) -> str:
@@ -65,7 +65,8 @@ class DraftEffect:
         )
         comparison_key = build_comparison_key(effects.comparison_key, self.names.owner)
         return compute_digest([
-            self.change_key, comparison_key, self._masked_conflicts, self._masked_reasons, risk_class,
+            self.change_key, comparison_key, self._masked_conflicts, self._masked_reasons, self._masked_templates,
+            risk_class,
         ])  # fmt: skip
 
     def build_content(self) -> VariantContent:
@@ -80,6 +81,7 @@ class DraftEffect:
             causes=details.causes,
             config=read_text(read_inputs(status), "config"),
             is_removal=details.package.is_removed,
+            template_effects=details.templates,
         )
 
     @cached_property
@@ -97,6 +99,10 @@ class DraftEffect:
     @property
     def _masked_reasons(self) -> list[str]:
         return [self.names.mask_names(reason) for reason in self.blocking_reasons]
+
+    @property
+    def _masked_templates(self) -> list[str]:
+        return [self.names.mask_names(effect) for effect in self.details.templates]
 
 
 class VariantPool:
@@ -133,6 +139,7 @@ class VariantPool:
                 changes.files,
             ),
             causes=tuple(map(intern, content.causes)),
+            template_effects=tuple(map(intern, content.template_effects)),
             config=intern(content.config),
         )
 

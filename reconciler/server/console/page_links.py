@@ -22,17 +22,24 @@ class LinkTemplates:
 
     commit: str
     file: str
+    pull_request: str = ""
 
 
 _GITLAB = LinkTemplates(
-    "https://{host}/{path}/-/commit/{commit}", "https://{host}/{path}/-/blob/{commit}/{file}#L{line}"
+    "https://{host}/{path}/-/commit/{commit}",
+    "https://{host}/{path}/-/blob/{commit}/{file}#L{line}",
+    "https://{host}/{path}/-/merge_requests/{number}",
 )
 _GITEA = LinkTemplates(
-    "https://{host}/{path}/commit/{commit}", "https://{host}/{path}/src/commit/{commit}/{file}#L{line}"
+    "https://{host}/{path}/commit/{commit}",
+    "https://{host}/{path}/src/commit/{commit}/{file}#L{line}",
+    "https://{host}/{path}/pulls/{number}",
 )
 _TEMPLATES: Mapping[str, LinkTemplates] = {
     "github": LinkTemplates(
-        "https://{host}/{path}/commit/{commit}", "https://{host}/{path}/blob/{commit}/{file}#L{line}"
+        "https://{host}/{path}/commit/{commit}",
+        "https://{host}/{path}/blob/{commit}/{file}#L{line}",
+        "https://{host}/{path}/pull/{number}",
     ),
     "gitlab": _GITLAB,
     "gitlab-push-options": _GITLAB,
@@ -40,7 +47,9 @@ _TEMPLATES: Mapping[str, LinkTemplates] = {
     "agit": _GITEA,
     "forgejo": _GITEA,
     "bitbucket": LinkTemplates(
-        "https://{host}/{path}/commits/{commit}", "https://{host}/{path}/src/{commit}/{file}#lines-{line}"
+        "https://{host}/{path}/commits/{commit}",
+        "https://{host}/{path}/src/{commit}/{file}#lines-{line}",
+        "https://{host}/{path}/pull-requests/{number}",
     ),
 }
 _PUBLIC_HOSTS = {"bitbucket.org": "bitbucket", "codeberg.org": "forgejo"}
@@ -62,26 +71,37 @@ class PageLinks:
 
     def build_commit_url(self, repository: str, commit: str) -> str:
         """Return the URL of the page of a commit. Return "" if it is unknown."""
-        return self._build(repository, commit, lambda templates: templates.commit)
+        return self._build_at(repository, commit, lambda templates: templates.commit)
 
     def build_file_url(self, repository: str, commit: str, file: str, line: int = 0) -> str:
         """Return the URL of the page of a file at a commit. Return "" if it is unknown."""
         values = {"file": quote(file, safe="/"), "line": str(line or "")}
-        return self._build(repository, commit, lambda templates: _drop_line(templates.file, line), values)
+        return self._build_at(repository, commit, lambda templates: _drop_line(templates.file, line), values)
 
-    def _build(
+    def build_pull_request_url(self, repository: str, number: int) -> str:
+        """Return the URL of the page of a pull request. Return "" if it is unknown, or if there is no pull request."""
+        if not number:
+            return ""
+        return self._build(repository, lambda templates: templates.pull_request, {"number": str(number)})
+
+    def _build_at(
         self,
         repository: str,
         commit: str,
         select: Callable[[LinkTemplates], str],
         values: Mapping[str, str] | None = None,
     ) -> str:
+        if not _COMMIT.fullmatch(commit):
+            return ""
+        return self._build(repository, select, {"commit": commit, **(values or {})})
+
+    def _build(self, repository: str, select: Callable[[LinkTemplates], str], values: Mapping[str, str]) -> str:
         address = _parse(repository)
-        if address is None or not _COMMIT.fullmatch(commit):
+        if address is None:
             return ""
         template = select(self._find_templates(address))
         host, path = _get_page_host(address), quote(split_host_and_path(address)[1], safe="/")
-        texts = {"host": host, "path": path, "commit": commit, **(values or {})}
+        texts = {"host": host, "path": path, **values}
         return _PLACEHOLDER.sub(lambda match: texts.get(match[1], match[0]), template)
 
     def _find_templates(self, address: GitUrl) -> LinkTemplates:

@@ -6,40 +6,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 
-from reconciler.git.errors import GitError
-from reconciler.inspect.draft_content import DraftMovedError
-from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.change_history import MAX_LINES, DraftOutcome, PastChange, PastDraft
-from reconciler.output.fleet.model import ChangeVariant, DraftMember, ReviewChange
-from reconciler.output.fleet.resource_diffs import ResourceDiff
+from reconciler.krm.selectors import parse_label_query
+from reconciler.output.fleet.change_history import MAX_LINES as MAX_HISTORY_LINES
+from reconciler.output.fleet.change_history import DraftOutcome, PastChange, PastDraft
+from reconciler.output.fleet.model import ChangeVariant, ReviewChange
 from reconciler.output.text import format_count
-from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.review.stages import list_progress
-from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.listing import list_page, read_choice
+from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.selected_drafts import select_member, select_variant
+from reconciler.server.console.shown_diffs import MAX_LINES, read_diffs
+from reconciler.server.console.target_groups import group_members, list_group_labels, list_member_rows
 
-VIEWS = ("unified", "split")
-_MAX_LINES = 400
-_MAX_RESOURCE_LINES = 5_000
+VIEWS = ("unified", "split", "list")
 _MAX_TARGETS = 20
+_MAX_TARGETS_PER_GROUP = 5
 _MAX_VALUES = 20
-
-
-@dataclass(frozen=True)
-class ShownDiffs:
-    """The diffs of a draft on a page.
-
-    Attributes:
-        hidden: The titles of the resources whose lines are not shown, because the page has too many lines.
-        error: The reason why the diffs cannot be read. "" if they were read.
-    """
-
-    diffs: tuple[ResourceDiff, ...] = ()
-    noise: tuple[ResourceDiff, ...] = ()
-    hidden: frozenset[str] = frozenset()
-    error: str = ""
 
 
 def build_page(page: PageRequest) -> PageContent:
@@ -50,20 +32,34 @@ def build_page(page: PageRequest) -> PageContent:
         return _build_gone_page(page)
     variant = select_variant(change, request.query_params.get("variant", ""), request.query_params.get("target", ""))
     member = select_member(variant, request.query_params.get("target", ""))
+    target = page.index.by_target[member.target]
+    draft = target.by_package[member.package].draft
+    assert draft is not None, "a member of a change is the draft of a package"
     position = change.members.index(member)
     resource = request.query_params.get("resource", "")
-    shown = read_diffs(page.context, member, resource)
+    shown = read_diffs(page.context, target, member, draft.content, resource)
+    labels = list_group_labels(page.index.by_target[each.target] for each in change.members)
+    label = read_choice(request.query_params, "by", labels, next(iter(labels), ""))
     return PageContent(
         "change.html",
         {
             "change": change,
             "variant": variant,
+            # The texts in the content of a variant have the names of its first target.
+            "content": draft.content,
             "first": member,
+            "target": target,
             "shown": shown,
             "resource": resource,
+            "max_lines": MAX_LINES,
             "view": read_choice(request.query_params, "view", VIEWS, "unified"),
+            "views": VIEWS,
             "should_show_noise": request.query_params.get("noise") == "show",
-            "members": change.members[:_MAX_TARGETS],
+            "is_folded": request.query_params.get("fold") == "all",
+            "labels": labels,
+            "label": label,
+            "groups": group_members(change, page.index.by_target, label),
+            "max_targets": _MAX_TARGETS if len(labels) == 0 else _MAX_TARGETS_PER_GROUP,
             "stages": list_progress(page.index, change, page.context.stages),
             "previous": change.members[position - 1] if position else None,
             "next": change.members[position + 1] if position + 1 < len(change.members) else None,
@@ -114,7 +110,7 @@ def compare_lines(past: PastChange, newer: ReviewChange | None) -> tuple[Sequenc
     """Return two lists of lines: the effects of only the past change, and the effects of only the newer change."""
     if newer is None or not past.lines:
         return (), ()
-    lines = newer.variants[0].content.changes.format_summary_lines(MAX_LINES)
+    lines = newer.variants[0].content.changes.format_summary_lines(MAX_HISTORY_LINES)
     return [line for line in past.lines if line not in lines], [line for line in lines if line not in past.lines]
 
 
@@ -123,32 +119,16 @@ def build_targets_page(page: PageRequest) -> PageContent:
     change = page.index.by_change.get(page.request.path_params["key"])
     if change is None:
         return _build_gone_page(page)
-    rows = [(variant, member) for variant in change.variants for member in variant.members]
-    values = {"change": change, "listing": list_page(rows, page.request.query_params)}
+    query = page.request.query_params
+    selector = read_text(query, "target")
+    error = check_selector(selector)
+    matches = parse_label_query("" if error else selector).matches
+    rows = [row for row in list_member_rows(change) if matches(page.index.by_target[row[1].target].labels)]
+    values = {
+        "change": change, "listing": list_page(rows, query), "targets": page.index.by_target,
+        "selector_error": error, "filter_count": count_filters(query, ("target",)),
+    }  # fmt: skip
     return PageContent("change_targets.html", values, is_from_index=True)
-
-
-def read_diffs(context: ConsoleContext, member: DraftMember, resource: str = "") -> ShownDiffs:
-    """Return the diffs of a draft.
-
-    Args:
-        resource: The title of a resource. Its lines are always shown.
-    """
-    try:
-        with repository_boundary("the content of a draft"):
-            diffs = context.contents.read(member).diffs
-    except DraftMovedError:
-        return ShownDiffs(error="The draft has changed since the last pass. The next pass shows its new content.")
-    except GitError as error:
-        log_if_internal(error)
-        return ShownDiffs(error=error.full_message)
-    hidden, lines = set(), 0
-    for diff in diffs:
-        lines += 0 if diff.is_noise else diff.changed_lines
-        if diff.title != resource and (lines > _MAX_LINES or diff.changed_lines > _MAX_RESOURCE_LINES):
-            hidden.add(diff.title)
-    shown = tuple(diff for diff in diffs if not diff.is_noise)
-    return ShownDiffs(shown, tuple(diff for diff in diffs if diff.is_noise), frozenset(hidden))
 
 
 def describe_difference(first: ChangeVariant, other: ChangeVariant) -> str:
@@ -160,6 +140,8 @@ def describe_difference(first: ChangeVariant, other: ChangeVariant) -> str:
         parts.append(format_count(len(other.content.conflicts), "conflict"))
     lines = set(other.content.changes.format_summary_lines()) - set(first.content.changes.format_summary_lines())
     parts += sorted(lines)[:2]
+    if other.content.template_effects != first.content.template_effects:
+        parts.append("other effects of templates")
     if any(member.editors for member in other.members):
         parts.append("local changes")
     if _list_codes(other) != _list_codes(first):

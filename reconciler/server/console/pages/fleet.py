@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import BLOCKED_STATES, FleetIndex, TargetEntry
+from reconciler.output.fleet.model import BLOCKED_STATES, FleetIndex
 from reconciler.planning.lifecycle.open_drafts import PackageState
 from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.target_groups import list_group_labels
 from reconciler.service.health import evaluate_health
 
 MAX_ROWS = 10
@@ -59,19 +60,6 @@ def build_page(page: PageRequest) -> PageContent:
         },
         is_from_index=True,
     )
-
-
-def list_group_labels(targets: Iterable[TargetEntry]) -> Sequence[str]:
-    """Return the labels that divide the targets into groups, the label with the fewest values first."""
-    values: dict[str, set[str]] = {}
-    count = 0
-    for target in targets:
-        count += 1
-        for name, value in target.labels.items():
-            values.setdefault(name, set()).add(value)
-    # A label with a different value for each target does not form groups.
-    groups = {name: len(found) for name, found in values.items() if 1 < len(found) < max(count, 3)}
-    return sorted(groups, key=lambda name: (groups[name], name))
 
 
 def build_health_rows(index: FleetIndex, label: str) -> list[HealthRow]:

@@ -247,6 +247,14 @@ function move(selector, step) {
   next.scrollIntoView({ block: "nearest" });
 }
 
+function foldResources(event) {
+  const state = event.target.closest("a[data-fold]")?.dataset.fold;
+  if (!state) return;
+  event.preventDefault();
+  for (const resource of main().querySelectorAll("details.resource")) resource.open = state === "open";
+}
+document.addEventListener("click", foldResources);
+
 function press(...selectors) {
   // The first selector with an element wins, and not the first element.
   const found = selectors.map((selector) => main().querySelector(selector)).find(Boolean);

@@ -47,6 +47,7 @@ def build_draft(
     unmet_gates: Sequence[str] = (),
     is_published: bool = True,
     has_version: bool = True,
+    templates: tuple[str, ...] = (),
     **fields: Any,
 ) -> ReportCluster:
     """Return a target with one drafted package. `fields` are fields of the draft."""
@@ -62,7 +63,9 @@ def build_draft(
     )
     draft = OpenDraft(build_target(cluster), f"drafts/{cluster}", HEAD, BASE, BASE, None, False, (drafted,), ())
     draft = replace(draft, **fields)
-    details = DraftPackageDetails(drafted, build_tree(before), build_tree({} if is_removal else after), since=DAY)
+    details = DraftPackageDetails(
+        drafted, build_tree(before), build_tree({} if is_removal else after), (), templates, DAY
+    )
     state = TargetPackage(package, record, "draft", TREE, draft=draft, drafted_package=drafted)
     rejected = Rejection(by="Grace", reason=rejection) if rejection else None
     sheets = {draft.branch: DraftDetails(draft, DAY, 0, rejection=rejected, packages=(details,))}

@@ -101,6 +101,7 @@ def test_name_of_one_target_in_a_path_of_another_target_is_not_replaced() -> Non
         pytest.param({"owner": build_owner("other")}, [[["eu"]], [["us"]]], id="other-owner"),
         pytest.param({"after": {**AFTER, "tool.yaml": TOOL}}, [[["eu", "us"]]], id="local-config"),
         pytest.param({"after": {"d.yaml": f"# text\n{AFTER['d.yaml']}"}}, [[["eu", "us"]]], id="comment"),
+        pytest.param({"templates": ("pods restart",)}, [[["eu"], ["us"]]], id="template-effects"),
         pytest.param({"proposed_head": HEAD, "is_edited": True}, [[["eu", "us"]]], id="lifecycle"),
         pytest.param({"rejection": "not now"}, [[["eu", "us"]]], id="rejection"),
     ],

@@ -10,6 +10,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.fleet.resource_diffs import DiffLine, ResourceDiff, build_blocks, build_resource_diffs
+from reconciler.output.report.model import TargetNames
 
 
 def build(before: dict[str, str], after: dict[str, str]) -> tuple[ResourceDiff, ...]:
@@ -162,3 +163,35 @@ def test_a_file_without_resources_has_the_lines_of_the_file() -> None:
     (diff,) = build({"notes.txt": "one\ntwo\n"}, {"notes.txt": "one\nthree\n"})
 
     assert (diff.title, list_changed_lines(diff)) == ("notes.txt", ["-2 two", "+2 three"])
+
+
+def test_added_lines_have_the_pointers_of_their_values() -> None:
+    (diff,) = build({"a.yaml": config_map("a", "1")}, {"a.yaml": config_map("a", "2")})
+    (block,) = (block for block in diff.blocks if block.is_changed)
+
+    assert diff.reference == "ConfigMap/a"
+    assert [[line.pointer for line in side] for side in (block.old, block.new)] == [[""], ["/data/api"]]
+
+
+def test_a_masked_value_has_its_pointer() -> None:
+    (diff,) = build({"a.yaml": secret("one")}, {"a.yaml": secret("two")})
+
+    pointers = [line.pointer for block in diff.blocks if block.is_changed for line in block.new]
+    assert pointers == ["/stringData/password"]
+
+
+def test_a_file_in_which_only_a_comment_changes_is_reformatted() -> None:
+    (diff,) = build({"a.yaml": config_map("a", "1")}, {"a.yaml": f"# comment\n{config_map('a', '1')}"})
+
+    assert (diff.is_reformatted, diff.is_noise, diff.reference) == (True, True, "")
+
+
+def test_the_digest_of_a_diff_depends_on_its_lines_and_not_on_names_of_targets() -> None:
+    def compute(target: str, value: str, name: str = "a") -> str:
+        (diff,) = build({"a.yaml": config_map(name, "old")}, {"a.yaml": config_map(name, value)})
+        return diff.compute_digest(TargetNames(target))
+
+    assert compute("lisbon", "api.lisbon") == compute("porto", "api.porto")
+    assert compute("lisbon", "api.lisbon") != compute("porto", "api.lisbon")
+    assert compute("lisbon", "x") != compute("lisbon", "y")
+    assert compute("lisbon", "x", "a") != compute("lisbon", "x", "b")

@@ -1,0 +1,134 @@
+"""The differences of a draft as the page of a change shows them: their order, their marks and their limits."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Collection, Iterable, Iterator
+
+from reconciler.git.errors import GitError
+from reconciler.inspect.draft_content import DraftMovedError
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.model import DraftMember, TargetEntry, VariantContent
+from reconciler.output.fleet.resource_diffs import ResourceDiff
+from reconciler.output.report.model import TargetNames
+from reconciler.output.text import format_object_reference
+from reconciler.reconcile.failures import log_if_internal, repository_boundary
+from reconciler.server.console.context import ConsoleContext
+
+MAX_LINES = 400
+_MAX_RESOURCE_LINES = 5_000
+_SIGNS = {"added": "+", "changed": "~", "removed": "−"}
+_CONFLICT_SIGN = "≠"
+_NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_-]+")
+
+
+@dataclass(frozen=True)
+class ShownResource:
+    """The diff of a resource on a page.
+
+    Attributes:
+        anchor: The ID of its element, such as `r-Deployment-edge-web`.
+        sign: The sign of its operation, or of a conflict.
+        digest: A digest of its content, which is equal for equal contents on all targets.
+        are_lines_hidden: Whether the page does not contain its lines, because they exceed a limit.
+        is_too_large: Whether no page contains its lines.
+        raw_url: The URL of its file on the forge. "" if it is unknown.
+    """
+
+    diff: ResourceDiff
+    anchor: str
+    sign: str
+    digest: str
+    are_lines_hidden: bool
+    is_too_large: bool
+    raw_url: str
+
+
+@dataclass(frozen=True)
+class ShownDiffs:
+    """The diffs of a draft on a page.
+
+    Attributes:
+        noise: The diffs without an effect on the cluster.
+        error: The reason why the diffs cannot be read. "" if they were read.
+    """
+
+    resources: tuple[ShownResource, ...] = ()
+    noise: tuple[ShownResource, ...] = ()
+    error: str = ""
+
+    @property
+    def hidden_resources(self) -> tuple[ShownResource, ...]:
+        """The resources whose lines the page does not contain."""
+        return tuple(resource for resource in self.resources if resource.are_lines_hidden)
+
+    @property
+    def hidden_lines(self) -> int:
+        """The number of changed lines that the page does not contain."""
+        return sum(resource.diff.changed_lines for resource in self.resources if resource.are_lines_hidden)
+
+
+def read_diffs(
+    context: ConsoleContext, target: TargetEntry, member: DraftMember, content: VariantContent, resource: str = ""
+) -> ShownDiffs:
+    """Return the diffs of a draft. Resources with conflicts come first.
+
+    Args:
+        resource: The title of a resource. Its lines are always shown, unless it is too large.
+    """
+    try:
+        with repository_boundary("the content of a draft"):
+            diffs = context.contents.read(member).diffs
+    except DraftMovedError:
+        return ShownDiffs(error="The draft has changed since the last pass. The next pass shows its new content.")
+    except GitError as error:
+        log_if_internal(error)
+        return ShownDiffs(error=error.full_message)
+    conflicting = {format_object_reference(conflict.resource) for conflict in content.conflicts}
+    conflicting |= {conflict.file for conflict in content.conflicts if not conflict.resource}
+    ordered = sorted(diffs, key=lambda diff: diff.title not in conflicting)
+    names = TargetNames(member.target, package=member.package)
+    # The draft does not contain a removed resource, so its link shows the published file.
+    folder = posixpath.join(target.directory, member.package)
+
+    def build_url(diff: ResourceDiff) -> str:
+        commit = member.published_head if diff.change_type == "removed" else member.head
+        return context.config.links.build_file_url(target.url, commit, posixpath.join(folder, diff.file))
+
+    shown = [
+        ShownResource(
+            diff,
+            anchor,
+            _CONFLICT_SIGN if diff.title in conflicting else _SIGNS[diff.change_type],
+            diff.compute_digest(names),
+            are_lines_hidden,
+            bool(diff.note) or diff.changed_lines > _MAX_RESOURCE_LINES,
+            build_url(diff),
+        )
+        for diff, anchor, are_lines_hidden in zip(
+            ordered, _create_anchors(ordered), _find_hidden(ordered, resource), strict=True
+        )
+    ]
+    return ShownDiffs(
+        tuple(item for item in shown if not item.diff.is_noise), tuple(item for item in shown if item.diff.is_noise)
+    )
+
+
+def _find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
+    """Yield for each diff whether its lines are hidden: the diffs after the first 400 changed lines, and large ones."""
+    lines = 0
+    for diff in diffs:
+        lines += 0 if diff.is_noise else diff.changed_lines
+        is_large = diff.changed_lines > _MAX_RESOURCE_LINES
+        yield is_large or (diff.title != resource and lines > MAX_LINES)
+
+
+def _create_anchors(diffs: Collection[ResourceDiff]) -> Iterator[str]:
+    """Yield a different ID for each diff. It consists of characters that need no escape in a selector."""
+    known: set[str] = set()
+    for number, diff in enumerate(diffs):
+        name = f"r-{_NOT_IN_ANCHORS.sub('-', diff.title)}"
+        anchor = f"{name}-{number}" if name in known else name
+        known.add(anchor)
+        yield anchor
