@@ -1,7 +1,7 @@
 """Small files with credentials. A file is read again after each change, so that a rotated credential is used at once.
 
-Except for the characters of tokens and files with one secret per line, this module contains no code for formats of
-credentials. Messages never contain the content of a file.
+This module contains no code for formats of credentials, except for the allowed characters of tokens, and for files with
+one secret per line. Messages never contain the content of a file.
 """
 
 from __future__ import annotations

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 else:
 
     def replace(instance: Any, /, **changes: Any) -> Any:
-        """Return a copy of a dataclass instance with other values of some fields, like `dataclasses.replace`.
+        """Return a copy of a dataclass instance with new values of some fields, like `dataclasses.replace`.
 
-        The function of the standard library inspects every field in each call, which takes several times as long.
+        This function is several times faster than `dataclasses.replace`, which inspects every field in each call.
         """
         cls = instance.__class__
         copy = _COPY_FUNCTIONS.get(cls)

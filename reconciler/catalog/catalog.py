@@ -222,7 +222,7 @@ class Catalog:
         return content.documents if content else None
 
     def get_file_id(self, path: str) -> BlobId | None:
-        """Return the blob ID of a file that `documents` can return. Return None for other files."""
+        """Return the blob ID of a config file. Return None for files for which `documents` returns None."""
         content = self._files.get(path)
         return content.id if content else None
 
@@ -292,8 +292,8 @@ class Catalog:
     def without_definitions(self, excluded: Sequence[ConfigObject], present: Iterable[ConfigObject]) -> Catalog:
         """Return a catalog in which the definitions in `excluded` have no effect.
 
-        They do not conflict with other definitions of the same object. Definitions that an earlier call excluded stay
-        excluded.
+        The excluded definitions do not conflict with other definitions of the same object. Definitions that an earlier
+        call excluded stay excluded.
 
         Args:
             present: The excluded definitions whose identities the catalog still contains, so that the packages of the

@@ -43,7 +43,7 @@ class DefinitionConflict:
         reason: The end of the sentence "the first object …" in messages, e.g. "defines the same object".
         package: The package that all conflicting objects request, or "" if the conflict is not about a package.
         claimed_location: Function that returns the location that an object claims, e.g. a Git location. `find_first`
-            ignores earlier versions of an object with another claimed location.
+            ignores earlier versions of an object with a different claimed location.
     """
 
     claims: tuple[ConfigObject, ...]

@@ -135,7 +135,7 @@ class FileTree(Mapping[str, File]):
         return hash((tuple(self._files.items()), tuple(self._special.items())))
 
     def __getstate__(self) -> dict[str, object]:
-        # Omit the hash, because hashes of the same content are different in another process.
+        # Omit the hash, because the same content has a different hash in each process.
         return {name: value for name, value in vars(self).items() if name != "_hash"}
 
     def __repr__(self) -> str:

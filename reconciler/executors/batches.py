@@ -67,7 +67,7 @@ class RenderWorker:
         The results contain only new files. The sender already has the files in the file trees of the batch.
 
         Raises:
-            VersionMismatchError: The sender has another program version.
+            VersionMismatchError: The sender has a different program version.
         """
         if batch.version != __version__:
             raise VersionMismatchError(

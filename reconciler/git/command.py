@@ -73,7 +73,7 @@ class GitResult:
 class GitCommand:
     """Runs git in the mirror of one remote. The mirror's Git settings name the remote `origin`.
 
-    `variables` contains more environment variables of git.
+    `variables` contains additional environment variables of git.
     """
 
     def __init__(
@@ -223,14 +223,13 @@ class GitCommand:
 
 
 def _get_command_name(arguments: Sequence[str]) -> str:
-    """Return the name of a Git command, after the options `-c <setting>` of git itself."""
+    """Return the name of the Git command in `arguments`, which follows the options `-c <setting>`."""
     pairs = zip(("", *arguments), arguments, strict=False)
     return next(argument for previous, argument in pairs if argument != "-c" and previous != "-c")
 
 
 def _is_access_denied(result: GitResult) -> bool:
-    # Ignore a push with output, because it has reached the remote, and its message can come from a hook that refused a
-    # ref.
+    # A push with output has reached the remote: the credentials were accepted, and the message can come from a hook.
     return result.exit_code != 0 and not result.output and classify_failure(result.stderr) is AccessDeniedError
 
 

@@ -240,7 +240,7 @@ class GitProgramMissingError(GitError):
     next_step = "human"
 
 
-# The first matching pattern determines the error class, so that specific patterns come before general ones. For
+# The first matching pattern determines the error class. Therefore, specific patterns come before general patterns. For
 # example, the output for a refused SSH key also contains "could not read from remote repository". The output for a
 # missing repository can contain "403".
 _ERROR_PATTERNS: tuple[tuple[type[GitError], tuple[str, ...]], ...] = (

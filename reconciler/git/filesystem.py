@@ -24,7 +24,7 @@ _RETRY_SECONDS = 0.01
 def walk_folder(
     top: Path, on_error: Callable[[OSError], object] = lambda _: None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield `top` and each folder below it, as `os.walk` does: the path, the names of subfolders, and the other names.
+    """Yield the path, the subfolder names and the other names of `top` and of each folder below it, as `os.walk` does.
 
     The caller may remove or sort names of subfolders, to skip or order them. Links to folders are not followed.
     """
@@ -98,10 +98,10 @@ def _check_owner(folder: Path, owner: int) -> None:
 
 
 def replace_file(file: Path, text: str, *, is_durable: bool = False) -> None:
-    """Write a text file and its folder. Another process reads the old or the new content, and never a part of it.
+    """Write a text file, and create its folder. A concurrent reader gets the complete old or the complete new content.
 
     Args:
-        is_durable: Whether the file also has the old or the new content after a power failure. This takes longer.
+        is_durable: Whether the file is complete even after a power failure. This takes longer.
 
     Raises:
         OSError: The file cannot be written.

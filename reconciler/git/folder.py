@@ -106,7 +106,7 @@ def _describe(mode: int) -> str:
 
 
 def _list_top_folders(root: Path, unreadable: dict[str, str]) -> list[str]:
-    """Return the names of the folders in `root`, after "" for the files in `root` itself."""
+    """Return the names of the folders in `root`. The first name is "", which stands for the files in `root` itself."""
     try:
         return ["", *sorted(entry.name for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False))]
     except OSError as error:
@@ -325,7 +325,10 @@ def _compute_mode(old_mode: int, executable: bool) -> int:
 
 
 def _set_aside(target: Path, saved: Path, undo: UndoSteps, *, keep: bool) -> None:
-    """Save a file, so that it can be restored. If `keep` is True, `target` exists until a new file replaces it."""
+    """Save the file `target` as `saved`, and add the undo step.
+
+    If `keep` is False, `target` does not exist afterwards.
+    """
     if keep:
         _copy_or_link(target, saved)
     else:
@@ -337,7 +340,7 @@ def _copy_or_link(target: Path, saved: Path) -> None:
     try:
         os.link(target, saved, follow_symlinks=False)
     except OSError:
-        # Copy the file, because some file systems do not support hard links.
+        # Copy the file instead, because some file systems do not support hard links.
         descriptor = os.open(saved, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(target.read_bytes())

@@ -149,7 +149,7 @@ class MirrorHistory:
         return next((commit for commit in commits if commit), None) or self._resolve_unfetched(name)
 
     def _resolve_unfetched(self, name: str) -> CommitId | None:
-        """Return the commit for the commit ID `name`, or for a ref that `fetch` omits, such as a pull request."""
+        """Return the commit if `name` is a commit ID, or a ref that `fetch` omits, such as a pull request."""
         if _COMMIT_ID.match(name):
             return self._resolve_id(name.lower())
         object_id = self._mirror.resolve_remote_ref(name) if is_ref_name(name) else None
@@ -247,7 +247,7 @@ class FolderHistory:
 
 
 def resolve_commit_name(name: str, mirror: Mirror, folder: Path, state_prefix: str = STATE_REF_PREFIX) -> CommitId:
-    """Return the commit of a remote that `name` means. HEAD means the HEAD of the work tree that contains `folder`.
+    """Return the commit that `name` means on a remote. HEAD means the HEAD of the work tree that contains `folder`.
 
     Raises:
         GitError: There is no such commit, or the remote does not have the commit.

@@ -48,7 +48,10 @@ def find_path_in_work_tree(path: Path) -> str | None:
 
 
 def find_checked_out_branch(folder: Path) -> str:
-    """Return the branch of the work tree that contains `folder`. Return "" without a work tree or without a branch."""
+    """Return the branch of the work tree that contains `folder`.
+
+    Return "" if there is no work tree, or if HEAD is detached.
+    """
     repository = find_enclosing_repository(folder.resolve())
     if repository is None:
         return ""

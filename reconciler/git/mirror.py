@@ -209,7 +209,7 @@ class Mirror:
     def _fetch_once(self, refspecs: Sequence[str]) -> None:
         with self._storage.lock() as lock_descriptor:
             fetch_into(self._storage.command, refspecs, lock_descriptor)
-            # List the refs only if the fetch may have changed a ref, because the list requires another Git process.
+            # List the refs only if the fetch may have changed a ref, because the list requires one more Git process.
             if (
                 self._refs is None
                 or self._ref_timestamps is None
@@ -247,8 +247,8 @@ class Mirror:
             # Keep the damaged mirror. The caller raises the original error.
             self._is_repair_useless = True
             return False
-        # Clear the cached refs, because the refs may have moved since the last fetch. A push must not expect values
-        # that the plan did not use.
+        # Clear the cached refs, because the new mirror can contain newer values. The check before a push then detects
+        # that a ref has moved since the plan was computed.
         self._refs, self._ref_timestamps, self._root, self._has_new_objects = None, None, None, True
         self._on_rebuild(self.url, error.message)
         return True
@@ -344,8 +344,8 @@ class Mirror:
         Return None if the mirror does not contain the commit.
 
         Raises:
-            ValueError: `text` has another form, such as a ref name. Ref names are not allowed, because refs have other
-                names in the mirror than on the remote.
+            ValueError: `text` has a different form, such as a ref name. Ref names are not allowed, because refs have
+                different names in the mirror and on the remote.
         """
         if not _COMMIT.match(text):
             raise ValueError(f"{text!r} must be a commit ID, which can have a suffix such as ~1 or ^2")
@@ -404,7 +404,8 @@ class Mirror:
             GitError: Git cannot read the object.
         """
         options = [text for key, value in settings for text in ("-c", f"{key}={value}")]
-        # Do not rebuild the mirror after an error, because the object of an earlier check can be missing.
+        # Do not rebuild the mirror after an error: the object can be missing without damage, because callers also check
+        # objects of earlier passes.
         result = self._run(*options, command, "--raw", check_object_id(object_id), accepted_exit_codes=(0, 1))
         return None if result.exit_code == 0 else result.stderr
 
@@ -472,12 +473,13 @@ class Mirror:
     def write_commits(self, commits: Sequence[NewCommit]) -> list[CommitId]:
         """Write commits with one fast-import process, and return their IDs in the same order. Change no ref.
 
-        Equal commits always get equal IDs, unless the mirror signs commits with a key whose signatures differ.
+        Equal commits always get equal IDs, unless the mirror signs commits with a key that gives a different signature
+        each time.
         """
         return self._import(commits, self._options.author)
 
     def write_root_commit(self) -> CommitId:
-        """Write the first commit of each created branch, and return its ID.
+        """Write the root commit with which each new target branch starts, and return its ID.
 
         The content of the commit is always the same. Its signature, and therefore its ID, depends on the signing key.
         """
@@ -632,8 +634,8 @@ class Mirror:
         Raises:
             GitError: Git failed.
         """
-        # Write the root commit again when it is needed, because the maintenance may delete it: if no branch contains
-        # the commit yet, it is unreachable.
+        # Clear the ID of the root commit, so that the commit is written again when it is needed. The maintenance may
+        # delete the commit, because it is unreachable until a branch contains it.
         self._root = None
         self._has_new_objects = False
         return self._storage.maintain()

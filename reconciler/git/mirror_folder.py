@@ -149,7 +149,10 @@ class MirrorFolder:
             remove_folder(old)
 
     def _describe_obstacle(self) -> str:
-        """Return the reason why the existing content of the path is not a mirror. Return "" if there is no content."""
+        """Return the reason why the existing content of the path cannot be a mirror.
+
+        Return "" if the path is empty or absent.
+        """
         if self.path.is_symlink() or (self.path.exists() and not self.path.is_dir()):
             return f"{self.path} must be a directory"
         return f"{self.path} has no HEAD" if self.path.is_dir() and any(self.path.iterdir()) else ""
@@ -216,7 +219,7 @@ class MirrorFolder:
             self.command.run("update-ref", "--stdin", stdin=commands, lock_descriptor=lock_descriptor)
 
     def _write_remote_config(self, folder: Path) -> str:
-        """Write the configuration file for the Git process that serves a local remote, if the file has other content.
+        """Write the configuration file for the Git process that serves a local remote, if its content has changed.
 
         Returns:
             A message if the existing file was damaged. "" if it was empty, absent, or written by this program.
@@ -278,9 +281,9 @@ def translate_write_errors(folder: Path) -> Iterator[None]:
 
 
 def build_mirror_folder_name(url: GitUrl) -> str:
-    """Return the folder name for the mirror of a URL, which consists of a readable part and a hash.
+    """Return the name of the mirror folder for a URL. The name consists of a readable part and a hash.
 
-    All spellings of a remote URL have the same name. Local paths with and without the suffix `.git` have different
+    All spellings of a remote URL give the same name. Local paths with and without the suffix `.git` have different
     names, because they can be different repositories.
     """
     identity = url.text if url.is_local else url.identity

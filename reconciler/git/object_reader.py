@@ -114,9 +114,9 @@ class TreeEntry:
 class ObjectReader:
     """Reads objects of one repository. Use a reader as a context manager and in one thread. The first read starts git.
 
-    The methods raise ObjectMissingError if the repository does not contain an ID, or if the object has another type.
-    They raise TooLargeError if an object is larger than `max_object_bytes`. GitTimeoutError and MirrorCorruptError are
-    possible as well.
+    The methods raise ObjectMissingError if the repository does not contain an ID, or if the object has a different
+    type. They raise TooLargeError if an object is larger than `max_object_bytes`. GitTimeoutError and
+    MirrorCorruptError are possible as well.
     """
 
     def __init__(
@@ -151,7 +151,7 @@ class ObjectReader:
         self.close()
 
     def close(self) -> None:
-        """End the git process. The next read starts another process."""
+        """End the git process. The next read starts a new process."""
         self._pipe = None
         self._running.close()
 
@@ -293,7 +293,7 @@ class ObjectReader:
         if prefetched_kind == kind:
             return content
         # Treat a missing object as damage, unless it is a commit without a ref: users can enter the ID of any commit.
-        # For a tree, blob or tag, another object or a ref in the mirror contains the ID.
+        # The ID of a tree, blob or tag comes from an object or a ref in the mirror.
         must_exist = kind != b"commit" or self._is_head(object_id)
         damage = [ObjectMissingError] if must_exist else []
         found_kind, content = self._read_with_repair(partial(self._request_object, object_id), *damage)
@@ -353,7 +353,7 @@ def _check_kind(object_id: str, expected_kind: bytes, found_kind: bytes, content
     """Return `content` if the object has the expected type.
 
     Raises:
-        ObjectMissingError: The object has another type.
+        ObjectMissingError: The object has a different type.
     """
     if found_kind != expected_kind:
         raise ObjectMissingError(

@@ -32,7 +32,7 @@ class GitOptions:
         allowed_urls: Patterns of allowed addresses. If there are none, https, ssh and local addresses are allowed.
         credentials: The credentials of all remotes.
         gnupg_home: The folder of gpg, for the verification of OpenPGP signatures. None means that git must not verify
-            them.
+            such signatures.
         max_refs_per_push: The maximum number of refs in one push. A single unit with more refs is pushed alone.
         max_pushes_per_minute: The maximum number of pushes to one remote per minute. 0 means no limit.
         remotes: Different values of `max_refs_per_push` and `max_pushes_per_minute` for some remotes. The first entry

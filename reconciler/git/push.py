@@ -3,8 +3,8 @@
 A push to a symbolic ref moves the branch that this ref points to, without a review. Detection depends on the remote:
 
 - With protocol version 2, Git lists all symbolic refs to existing branches.
-- With version 0, Git lists only the target of HEAD. A push through a symbolic ref is detected afterwards, because
-  another branch has moved too.
+- With protocol version 0, Git lists only the target of HEAD. A push through another symbolic ref is detected after the
+  push, because it also moves the branch that the ref points to.
 
 Only branches are listed, because a remote may have very many tags. State refs are not checked, because the code that
 reads states refuses the content of a symbolic state ref.

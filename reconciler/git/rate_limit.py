@@ -15,9 +15,9 @@ _MINUTE = 60.0
 class PushRateLimiter:
     """Allows at most `per_minute` calls of `acquire` in any 60 seconds. 0 means no limit.
 
-    Further calls wait, but not longer than `max_wait_seconds`: a call that must wait longer is refused. `on_wait` is
-    called with the number of seconds before a wait, and with 0 after it. Threads can share one limiter. Their calls
-    wait one after the other.
+    Further calls wait, but not longer than `max_wait_seconds`: a call that must wait longer is refused. Before a wait,
+    `on_wait` is called with the number of seconds to wait. After the wait, it is called with 0. Threads can share one
+    limiter. Their calls wait one after the other.
     """
 
     def __init__(

@@ -65,8 +65,8 @@ def _check_read(
     error: GitError | None = None
     with tempfile.TemporaryDirectory() as temporary:
         trace = Path(temporary) / "trace"
-        # Read the header from the trace of git, which contains no credentials. Another HTTP client would need the
-        # credentials and the settings of git for certificates and proxies.
+        # Read the header from the trace of git, which contains no credentials. A separate HTTP client would need the
+        # credentials, and git's settings for certificates and proxies.
         variables = {"GIT_TRACE_CURL": str(trace), "GIT_TRACE_CURL_NO_DATA": "1", "GIT_TRACE_REDACT": "1"}
         try:
             GitCommand(folder, url, options, variables).run("ls-remote", "--quiet", "origin", "HEAD")
@@ -81,7 +81,7 @@ def _check_read(
 
 
 def _check_push(command: GitCommand, commit: str) -> tuple[bool, bool]:
-    """Return whether the host supports atomic pushes and push options. Raises GitError if it refuses the push."""
+    """Return whether the host supports atomic pushes and push options. Raises GitError if the host refuses the push."""
     is_atomic, has_options = True, True
     while True:
         result = command.run(

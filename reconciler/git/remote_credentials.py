@@ -49,7 +49,7 @@ class CredentialSource:
         token_file: A file with a token, which is the password of `username`.
         credentials_file: A file in the format of git-credential-store (`https://user:token@host`, one per line).
         known_hosts_file: The known hosts of ssh.
-        push_url: The URL for pushes to the folder or repository of the entry, if it is not the URL for reading.
+        push_url: The URL for pushes to the folder or repository of the entry, if it differs from the URL for reading.
         is_default: Whether ssh can use its default keys and known hosts. This is True for remotes without an entry.
     """
 

@@ -50,7 +50,10 @@ _PUSH_RESULTS: tuple[tuple[type[PushOutcome], str], ...] = (
 
 
 class RequestMeasurement:
-    """The measurement of one call of git. The caller sets `result` if git has ended."""
+    """The measurement of one call of git.
+
+    The caller sets `result` when git has ended.
+    """
 
     def __init__(self) -> None:
         self.result: GitResult | None = None

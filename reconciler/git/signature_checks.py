@@ -11,7 +11,7 @@ from reconciler.catalog.files import CommitId, ObjectId
 from reconciler.git.mirror import Mirror
 from reconciler.lazy_dataclasses import dataclass
 
-# The text that git and gpg print about a signature, and the meaning of the text. The first match is used.
+# Patterns for the output of git and gpg about a signature. The first pattern that matches determines the message.
 _SSH_UNKNOWN = re.compile(r'^Good "git" signature with (?P<type>\S+) key (?P<key>\S+)', re.MULTILINE)
 _GPG_UNKNOWN = re.compile(r"^\[GNUPG:\] ERRSIG (?P<key>\S+)", re.MULTILINE)
 _GPG_REVOKED = re.compile(r"^\[GNUPG:\] (?:EXPKEYSIG|EXPSIG|REVKEYSIG) (?P<key>\S+)", re.MULTILINE)

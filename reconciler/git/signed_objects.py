@@ -17,7 +17,7 @@ _MAX_SIZE_PER_BYTE = 0x7F
 
 
 def replace_parents(content: bytes, parents: Sequence[CommitId]) -> bytes:
-    """Return the content of a commit with other parents."""
+    """Return the content of a commit in which `parents` replaces the parents."""
     header, separator, message = content.partition(b"\n\n")
     tree, *lines = (line for line in header.split(b"\n") if not line.startswith(b"parent "))
     return b"\n".join([tree, *(f"parent {parent}".encode() for parent in parents), *lines]) + separator + message

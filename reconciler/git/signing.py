@@ -160,8 +160,8 @@ class _InProcessSshKey:
 class _ProcessKey:
     """A key that signs with one process per signature.
 
-    The object stores signatures. Without this, a pass would write another commit for the same content when it tries
-    again, because signatures of some keys differ for equal data.
+    The object caches signatures, because some keys give a different signature for equal data each time. Without the
+    cache, a repeated attempt would write a different commit for the same content.
     """
 
     def __init__(self, command: Sequence[str], options: SigningOptions, should_stop: ShouldStop) -> None:
@@ -175,7 +175,7 @@ class _ProcessKey:
         """Return the armored signature of a payload.
 
         Raises:
-            InterruptedGitError: The process must end, and the payload has no signature yet.
+            InterruptedGitError: The daemon or command must end, and the payload has no signature yet.
         """
         digest = sha256(payload).digest()
         with self._lock:
@@ -232,7 +232,7 @@ def _run_signing_program(
             output, error_output = _communicate(process, command[0], payload, options.timeout_seconds, should_stop)
         finally:
             if process.poll() is None:
-                # Also end the programs that it has started, such as the helper for hardware keys.
+                # Also end the programs that the signing program has started, such as the helper for hardware keys.
                 os.killpg(process.pid, signal.SIGKILL)
     if process.returncode != 0 or b"-----BEGIN" not in output:
         lines = redact(error_output.decode(errors="replace")).split("\n")
@@ -255,7 +255,8 @@ def _communicate(
         try:
             return process.communicate(data, timeout=min(remaining, _STOP_CHECK_SECONDS))
         except subprocess.TimeoutExpired:
-            # Give no data to the next call, because the call continues to write the payload.
+            # Pass no data to the next call of `communicate`, because it continues to write the payload of the first
+            # call.
             data = b""
         if should_stop():
             raise InterruptedGitError(f"{program} was ended, because the process must end")

@@ -59,7 +59,7 @@ def parse_ssh_key_file(data: bytes) -> SshKeyFile:
     """Return the public part of a private key file in the format of OpenSSH, or of a public key file.
 
     Raises:
-        ValueError: The file has another format. The message does not contain content of the file.
+        ValueError: The file has a different format. The message does not contain content of the file.
     """
     text = data.decode("ascii", "replace").strip()
     if text.startswith("-----BEGIN") and not text.startswith(_KEY_BEGIN):
@@ -95,7 +95,7 @@ def load_raw_signer(data: bytes) -> RawSigner:
 
     Raises:
         ImportError: The library `cryptography` is not installed.
-        ValueError: The key is damaged, or has another type.
+        ValueError: The key is damaged, or has a different type.
     """
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ed25519, padding, rsa

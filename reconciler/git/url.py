@@ -171,7 +171,10 @@ def find_parent_location(url: GitUrl) -> str:
 
 
 def make_url_relative_to(folder: Path, text: str) -> str:
-    """Return a URL or absolute path unchanged. Convert a path relative to the current folder to one for `folder`."""
+    """Return a URL or absolute path unchanged.
+
+    Convert a path relative to the current folder to a path relative to `folder`.
+    """
     if "://" in text or not parse_url(text).is_local or Path(text).is_absolute():
         return text
     path = os.path.relpath(Path(text).resolve(), folder.resolve())

@@ -30,8 +30,8 @@ class CallBackoff(Protocol):
 class RecordedFailures(Generic[Failure]):
     """The last failure of each call. During the back-off of a call, its failure replaces the call.
 
-    Without this class, every pass would wait until the timeout of a call that hangs. The failure is recorded, and not
-    created again, because the status would change in every pass if its message changed. The object is thread-safe.
+    Without this class, every pass would wait until the timeout of a call that hangs. The recorded failure is reused,
+    because a new failure with a different message would change the status in every pass. The object is thread-safe.
     """
 
     def __init__(self, backoff: CallBackoff) -> None:

@@ -1,4 +1,4 @@
-"""The number of cores for work at the same time."""
+"""The number of cores for parallel work."""
 
 from __future__ import annotations
 

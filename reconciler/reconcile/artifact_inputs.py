@@ -30,7 +30,10 @@ _MAX_REQUESTS = 8
 
 @dataclass(frozen=True)
 class _Request:
-    """A request for the versions of an artifact, or for the version that a tag names (`tag` is not "")."""
+    """A request for all versions of an artifact.
+
+    If `tag` is not "", a request for the version that the tag points to.
+    """
 
     repository: ArtifactRepository
     name: str
@@ -70,13 +73,13 @@ class ArtifactInputs:
         return tuple(sorted(request.to_text() for request in self._fingerprints))
 
     def begin_pass(self) -> None:
-        """Forget the requests of the last pass."""
+        """Delete the recorded requests of the last pass."""
         self._fingerprints.clear()
 
     def repeat(self, requests: Iterable[str]) -> None:
         """Repeat the requests of the last pass. Several servers are contacted at the same time.
 
-        While a list is newer than the poll interval, no server is contacted.
+        If a cached list is newer than the poll interval, its server is not contacted.
         """
         try:
             parsed = [_Request.from_text(text) for text in requests]

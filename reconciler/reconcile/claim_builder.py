@@ -60,7 +60,7 @@ class ClaimBuilder:
         )  # fmt: skip
 
     def _select(self, target: Target, tenants: frozenset[str]) -> TargetClaims:
-        """Return the claims of a target in which only owners of some tenants and the platform team block deletions."""
+        """Return the claims of a target. Only owners of `tenants` and of the platform team can block deletions."""
         key = (target.key, tenants)
         if key not in self._selected:
             self._selected[key] = self._build_selected(target, tenants)
@@ -86,7 +86,7 @@ class ClaimBuilder:
 
 @dataclass(frozen=True)
 class _FleetClaims:
-    """The owners of the whole fleet that can block a deletion.
+    """All owners in the fleet that can block a deletion.
 
     Attributes:
         tenants: The tenants whose owners are included. None means all tenants. The platform team is always included.
@@ -98,7 +98,7 @@ class _FleetClaims:
     tenants: frozenset[str] | None = None
 
     def select(self, tenants: frozenset[str]) -> _FleetClaims:
-        """Return the claims with only the owners of some tenants and of the platform team."""
+        """Return a copy that includes only the owners of `tenants` and of the platform team."""
         selected = replace(self, tenants=tenants)
         result = replace(
             self.result,
@@ -128,7 +128,7 @@ class _FleetClaims:
 
     @cached_property
     def unresolved_owners(self) -> frozenset[ObjectKey]:
-        """The owners and sets in the config whose packages cannot be computed."""
+        """The owners in the config, including PackageVariantSets, whose packages cannot be computed."""
         # Treat an object with several definitions as an existing owner, although its packages are unknown.
         named = filter(self._includes_key, self.result.kept_owners | self.catalog.duplicates)
         return self.desired.stalled_owners.union(named)
@@ -156,7 +156,10 @@ class _FleetClaims:
 
     @cached_property
     def similar_objects(self) -> Mapping[tuple[str, str], ObjectKey]:
-        """The objects of unknown kinds, which can be misspelled owners, by namespace and name."""
+        """The objects with unknown kinds, by namespace and name.
+
+        Such an object can be an owner with a misspelled kind.
+        """
         keys = (key for key in self.catalog.objects if _is_similar_to_owner(key) and self._includes_key(key))
         return {(key.namespace or DEFAULT_NAMESPACE, key.name): key for key in keys}
 

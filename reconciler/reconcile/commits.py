@@ -148,7 +148,8 @@ def _list_draft_commits(
 def _build_merge(remote: Remote, target: Target, head: CommitId, merge: TargetBranchMerge, seconds: int) -> NewCommit:
     """Return a commit that merges the target branch into a draft, and changes nothing else.
 
-    Therefore, rebasing the draft gives the same tree as merging it, e.g. with "Rebase and merge" on GitHub.
+    Because of this commit, a rebase of the draft gives the same tree as a merge, e.g. with "Rebase and merge" on
+    GitHub.
     """
     changed = remote.list_changes(merge.base, merge.commit, head)
     changes = tuple(PutObject(path, entry.id, entry.mode) if entry else DeletePath(path) for path, entry in changed)
@@ -183,8 +184,8 @@ def _with_heads(plan: TargetPlan, heads: Mapping[str, CommitId]) -> TargetState:
     drafts = dict(plan.next_state.drafts)
     for push in list_pushes(plan):
         is_removal = push.branch in plan.heads.removal_branches
-        # Keep the record of the pull request, unless the pull request was closed. A closed pull request is not opened
-        # again, so that the new draft gets another pull request.
+        # Keep the record of the pull request, unless the pull request was closed. The daemon does not reopen a closed
+        # pull request, but opens a new pull request for the new draft.
         recorded = drafts.get(push.branch) if push.branch not in plan.heads.closed_drafts else None
         pull_request = recorded.pull_request if recorded else None
         drafts[push.branch] = DraftBranch(
@@ -407,8 +408,8 @@ class RevisionTagger:
     def push_missing_tags(self, remote: Remote, plans: Sequence[WrittenPlan]) -> TagResult:
         """Create the missing tags of one remote, and record the existing tags in the states of their targets.
 
-        An existing tag is recorded if it points to the commit of the revision. A tag that points to another object is
-        not changed. Errors of the remote become findings.
+        An existing tag is recorded if it points to the commit of the revision. A tag that points to a different object
+        is not changed. Errors of the remote become findings.
         """
         requests = [_TagRequest(written, tag) for written in plans for tag in written.plan.missing_tags]
         if not requests:

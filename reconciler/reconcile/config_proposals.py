@@ -138,7 +138,10 @@ class RepositoryConfigProposals:
         is_complete: bool,
         taken_branches: Mapping[str, Collection[str]],
     ) -> ConfigProposal:
-        """Return the proposal. If the branch or the state cannot be used, the result contains only a finding."""
+        """Return the proposal.
+
+        If the proposal branch or the recorded state of the proposal cannot be used, the result contains only a finding.
+        """
         if not pins and self._state_ref not in self._mirror.refs():
             return ConfigProposal()
         names = {self._config_branch, *taken_branches.get(self._repository, ())}

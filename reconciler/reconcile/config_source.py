@@ -53,7 +53,7 @@ from reconciler.reconcile.remotes.remotes import maintain_mirror
 if TYPE_CHECKING:
     from reconciler.output.commit_messages import DryCommit
 
-# The ID of a config that is a plain folder: this prefix and a tree ID.
+# The ID of a config in a plain folder consists of this prefix and a tree ID.
 _TREE_PREFIX = "tree:"
 # Limit for the number of commits that a search for earlier versions of config files reads.
 _MAX_DEFINITION_COMMITS = 5_000

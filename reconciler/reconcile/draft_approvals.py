@@ -1,8 +1,8 @@
 """Approvals of a draft by people while more people must approve it (the setting `review.approvals`).
 
-One ref for each draft branch points to the last approval. Each approval is a commit without files whose parent is the
-approval before it. Two people who approve at the same time therefore move the same ref, and one of them tries again.
-An approval is valid for one head of the draft branch.
+One ref for each draft branch points to the last approval. Each approval is a commit without files. Its parent is the
+previous approval. If two people approve at the same time, both move the same ref, so that one push fails and must be
+repeated. An approval is valid for one head of the draft branch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_APPROVALS = 100
 
 @dataclass(frozen=True)
 class DraftApproval:
-    """The approval of packages of a draft by one person."""
+    """One person's approval of some or all packages of a draft."""
 
     name: str
     email: str
@@ -37,11 +37,11 @@ class DraftApproval:
 
 @dataclass(frozen=True)
 class RecordApproval:
-    """Record the approval of a person, because more people must approve the draft.
+    """The decision to record a person's approval without a publication, because more people must approve the draft.
 
     Attributes:
-        count: The number of approvals with this one.
-        required: The number of approvals with which the draft is published.
+        count: The number of approvals, including this one.
+        required: The number of approvals that are necessary to publish the draft.
         has_earlier: Whether the current head has earlier approvals.
     """
 
@@ -52,7 +52,7 @@ class RecordApproval:
 
     @property
     def message(self) -> str:
-        """The result for the person."""
+        """A message to the person about the result."""
         missing = format_count(self.required - self.count, "more approval")
         return f"{self.count} of {self.required} approvals; {missing} by other people must follow"
 
@@ -82,7 +82,10 @@ def _iterate_approvals(draft: OpenDraft, remote: Remote, state_ref: str) -> Iter
 def list_other_approvers(
     approvals: Iterable[DraftApproval], packages: Iterable[DraftedPackage], person: tuple[str, str] | None
 ) -> tuple[DraftApproval, ...]:
-    """Return one approval of each other person who has approved all these packages. People have different addresses."""
+    """Return one approval of each person, except `person`, who has approved all packages in `packages`.
+
+    A person is identified by the mail address.
+    """
     names = {package.package for package in packages}
     own = person[1].casefold() if person else ""
     covered: dict[str, frozenset[str]] = {}
@@ -105,6 +108,7 @@ def build_approval_commit(decision: RecordApproval, last: CommitId | None, messa
     """Return the commit that records an approval.
 
     Args:
-        last: The commit to which the ref of the approvals points. It can be an approval of another head.
+        last: The commit that the ref of the approvals points to. It can be an approval of an earlier head. None if the
+            ref does not exist.
     """
     return NewCommit((last,) if last and decision.has_earlier else (), (), message, 0)

@@ -69,7 +69,7 @@ def log_failure(failure: InternalFailure) -> None:
 
 
 def log_failures(findings: Iterable[Finding]) -> None:
-    """Log the unexpected exceptions behind the findings. An exception behind several findings is logged once."""
+    """Log the unexpected exceptions that caused the findings. If an exception caused several findings, log it once."""
     for failure in dict.fromkeys(finding.failure for finding in findings if finding.failure):
         log_failure(failure)
 

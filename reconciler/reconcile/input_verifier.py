@@ -30,7 +30,7 @@ class InputVerifier(Protocol):
         ...
 
     def store(self) -> None:
-        """Write new results to the cache file."""
+        """Write new results of signature checks to the cache file."""
         ...
 
 

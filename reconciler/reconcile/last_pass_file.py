@@ -1,4 +1,7 @@
-"""The cache file with the last pass of this machine. No time is written to Git, because each pass would then push."""
+"""The cache file with the last pass of this machine.
+
+Git contains no such time, because each pass would push a commit.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +66,8 @@ class LastPassFile:
             config_author=commit.author.partition(" <")[0] if commit else "",
         )
         if summary and summary.is_skipped and self._last and self._last.config_commit == summary.config:
-            # Use the texts of the last pass, because a skipped pass does not read the config commit.
+            # Copy the title and the author of the config commit from the last pass, because a skipped pass does not
+            # read the commit.
             names = {"config_title": self._last.config_title, "config_author": self._last.config_author}
             last_pass = last_pass.model_copy(update=names)
         self._last = last_pass

@@ -117,7 +117,7 @@ class PassCache:
         if cached is None:
             self._targets.pop(target.key, None)
             return
-        # Share one trace between targets with equal packages, to save memory.
+        # Share one trace (the fingerprints of the dependencies) between targets with equal packages, to save memory.
         trace = self._traces.setdefault(
             frozenset(cached.checkpoint.dependencies.items()), cached.checkpoint.dependencies
         )

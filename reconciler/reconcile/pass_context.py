@@ -103,9 +103,10 @@ if TYPE_CHECKING:
 
 _NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
 
-# A single chart is rendered by the decision about its package.
+# The minimal number of charts to render at the same time before the decisions. A single chart is rendered during the
+# decision about its package.
 _MIN_PARALLEL_CHARTS = 2
-# More charts in memory would not make the renders faster.
+# The maximal number of charts in memory at the same time. A higher limit would not make the renders faster.
 _MAX_CHARTS_PER_BATCH = 16
 
 
@@ -114,7 +115,7 @@ class PassContext:
 
     Attributes:
         source_files: The files of the upstream trees that the pass has read or that new states contain.
-        failures: Unexpected exceptions after which the planning of the target continued.
+        failures: Unexpected exceptions that did not end the planning of their target.
     """
 
     def __init__(
@@ -206,7 +207,10 @@ class PassContext:
         return self._renderer.cluster_overrides.clusters
 
     def read_tree(self, target: Target, tree: TreeId) -> FileTree:
-        """Return the files of a tree in a plan. Raises PackageTooLargeError, PackageMalformedError, GitError."""
+        """Return the files of a tree to which a plan of the target refers.
+
+        Raises PackageTooLargeError, PackageMalformedError, GitError.
+        """
         remote = self.get_remote(target.url)
         assert remote, "a target that cannot be read has no plan"
         return self._create_contents(remote).read_tree(tree)
@@ -225,8 +229,8 @@ class PassContext:
     def plan_targets(self, targets: Sequence[Target], others: Iterable[TargetPlan]) -> list[TargetPlan]:
         """Return the plans of targets. An error of one target does not affect the other targets.
 
-        All targets are decided before the first removal is planned, because removals depend on the packages of all
-        targets.
+        The decisions about all targets are made before the first removal is planned, because a removal depends on the
+        packages of all targets.
 
         Args:
             others: The complete plans of other targets.
@@ -234,8 +238,8 @@ class PassContext:
         cached = {target.key: plan for target in targets if (plan := self._find_cached_plan(target))}
         changed = [target for target in targets if target.key not in cached]
         if cached:
-            # Prefetch the branches of targets without a cached plan. The prefetch of the states did not include them,
-            # because the states of these targets were in the cache.
+            # Prefetch the branches of targets without a cached plan. The prefetch of the states did not include these
+            # branches, because the states of these targets were in the cache.
             prefetch_branches(changed, self._remotes, self._services.state_ref)
         prepared = [self._prepare(target) for target in changed]
         if self._renderer.cluster_overrides.rollouts:
@@ -274,7 +278,8 @@ class PassContext:
     def _render_changed_charts(self, prepared: Iterable[PreparedTarget | TargetPlan]) -> None:
         """Render the charts of all changed packages on all cores. The decisions then use the results.
 
-        This method reports no errors, because the decisions about the packages read the charts again.
+        This method reports no errors, because the decisions about the packages read the charts again and report the
+        errors.
         """
         changed = {
             fingerprint: (target, upstream)
@@ -285,7 +290,8 @@ class PassContext:
         if len(changed) < _MIN_PARALLEL_CHARTS:
             return
         sources: list[tuple[UpstreamPackage, FileTree]] = []
-        # Requests with the same chart are next to each other, so that each chart is read once and freed again.
+        # Sort the requests by tree, so that all requests with the same chart are adjacent. Each chart is then read
+        # once, and its memory is freed early.
         for target, upstream in sorted(changed.values(), key=lambda entry: entry[1].tree):
             remote = self.get_remote(target.target.url)
             with suppress(ExpectedError, GitError):
@@ -331,8 +337,8 @@ class PassContext:
     def build_cached_target(self, plan: TargetPlan, written: WrittenPlan | None) -> CachedTarget | None:
         """Return the cache entry of a target after a push. Return None if the next pass must plan the target.
 
-        If GitOps Promoter is used, each pass must plan the target, because the drafts of the target name the commit of
-        the config.
+        If GitOps Promoter is used, each pass must plan the target, because each draft of the target contains the ID of
+        the config commit.
         """
         target, remote = plan.target, self.get_remote(plan.target.url)
         decided = self._decided.get(target.key)
@@ -478,7 +484,7 @@ class PassContext:
             return _create_error_plan(decided.target, _create_read_error(decided.target, error))
 
     def _add_promoter_actions(self, plan: TargetPlan) -> tuple[BranchAction, ...]:
-        # Skip GitOps Promoter for a plain folder, because the config has no commit that a draft can name.
+        # Skip GitOps Promoter for a plain folder, because the config has no commit ID that a draft can contain.
         if self.config.dry_commit is None:
             return plan.branch_actions
         return add_promoter_actions(plan, self._services.draft_template, self._promoter_metadata)
@@ -608,12 +614,14 @@ class PassContext:
         return self._services.find_target_conflicts(self._catalog)
 
     def _check_reset(self, target: Target, remote: Remote) -> Finding | None:
-        """Return an error if the repository of a target was reset, else None. The target has no branch and no state.
+        """Return an error if the repository of a target was reset, else None.
+
+        The target must have neither a branch nor a state.
 
         The known heads are the evidence that the target, or another target in the repository, had a branch before.
         """
         if target.url in self._remotes.failures:
-            # Do not report a reset, because it is unknown what the repository contains now.
+            # Do not report a reset, because the fetch failed and the current content of the repository is unknown.
             return None
         if self._services.known_heads.find(target):
             return self._check_acknowledged_reset(target)
@@ -652,7 +660,7 @@ class PassContext:
         return self._head_reader.list_draft_branches(target, state, _list_packages(claims, state))
 
     def _fetch_tags(self, url: str, remote: Remote) -> None:
-        """Fetch the revision tags of all targets of a remote that have a branch but no state.
+        """For all targets of a remote that have a branch but no state, fetch the revision tags.
 
         Planning restores the states of these targets from the tags. All tags are fetched in one request.
         """
@@ -729,7 +737,7 @@ def _create_read_error(target: Target, error: GitError | None, suffix: str = "")
     if isinstance(error, InternalGitError):
         return create_internal_error_finding(error.failure, target.location)
     message = error.full_message if error else "the repository was not fetched"
-    # A read can fail with SigningFailedError, because it signs the first commit of an absent target branch.
+    # A read can fail with SigningFailedError: if the target branch does not exist, the read signs its first commit.
     code = PassCodes.PUSH_FAILED if isinstance(error, SigningFailedError) else PassCodes.REPOSITORY_UNREACHABLE
     return code.finding(f"{target.title}: {message}{suffix}", target.location)
 
@@ -741,7 +749,10 @@ def find_unread_targets(plan: FleetPlan, remotes: Remotes) -> tuple[Finding, ...
 
 
 def check_target_read(target: Target, remotes: Remotes) -> tuple[Finding, ...]:
-    """Return an error if the repository of a target could not be read, because the result is then not reliable."""
+    """Return an error if the repository of a target could not be read.
+
+    A result about this target is then not reliable.
+    """
     failure = remotes.failures.get(target.url)
     return (_create_read_error(target, failure, _NOT_READ),) if failure else ()
 

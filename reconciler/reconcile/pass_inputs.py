@@ -81,12 +81,12 @@ class InputServices(Protocol):
 
     @property
     def clock(self) -> Callable[[], float]:
-        """Returns seconds since 1970."""
+        """A function that returns the current time in seconds since 1970."""
         ...
 
     @property
     def report_progress(self) -> Callable[[str, int, int], None]:
-        """Receives a stage, the number of completed steps, and the total number of steps."""
+        """A function that receives a stage name, the number of completed steps, and the total number of steps."""
         ...
 
     @property
@@ -165,8 +165,8 @@ def digest_proposal_refs(mirror: Mirror, branch: str, state_ref: str) -> str:
 def digest_heads(remotes: Remotes, services: InputServices, config_findings: Iterable[Finding]) -> str:
     """Return a digest of all inputs of a pass except the config: refs, functions, proposals and pull requests.
 
-    The digest also contains the findings about the config commit: a new head without a valid signature changes them,
-    but not the config.
+    The digest also contains the findings about the config commit: a new head without a valid signature changes these
+    findings, but not the config.
     """
     return compute_digest(
         [

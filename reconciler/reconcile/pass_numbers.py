@@ -23,8 +23,9 @@ class PassNumbers:
         targets: The number of targets by state.
         packages: The number of packages by state.
         drafts: The number of packages whose draft was created, updated, withdrawn, or left unchanged.
-        conflicts: The number of recorded conflicts between local changes on drafts and updates.
-        oldest_drafts: The time at which a pass first found the oldest open draft, by its state. 0 if there is no draft.
+        conflicts: The number of recorded conflicts between updates and local changes on drafts.
+        oldest_drafts: The time at which a pass first found the oldest open draft, by draft state. 0 if no draft has
+            this state.
         by_target: The state and the packages of each target.
     """
 

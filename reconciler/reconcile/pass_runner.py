@@ -209,8 +209,8 @@ class PassRunner:
         last = replace(report, plan=next_plan, render_count=0) if next_plan else report
         is_silent = is_silent or next_plan is not None
         findings = last.plan.list_findings()
-        # Do not store the output of `plan` with warnings and errors. They can describe the environment, for example
-        # the time since a server does not respond, and they determine the exit status.
+        # Do not store the output of `plan` with warnings and errors. They can describe the environment, for example how
+        # long a server has not responded. They also determine the exit status.
         has_plan_texts = is_silent and not report.publish_findings and _has_only_infos(findings)
         return CompletedPass(
             snapshot.config.id, heads, tuple(upstreams), tuple(targets), report.due_at, count_outcomes(last), findings,

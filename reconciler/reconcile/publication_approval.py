@@ -1,4 +1,4 @@
-"""The person who published a commit of a target branch, and the way of the publication, for log events and metrics."""
+"""The person who published a commit of a target branch, and the source of the publication, for logs and metrics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from reconciler.git.object_reader import Commit
 from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER, parse_trailers
 from reconciler.lazy_dataclasses import dataclass
 
-# The values of the trailer `Reconciler-Approved-Via`, and the sources of publications in events and metrics.
+# The source of a publication in events and metrics, by the value of the trailer `Reconciler-Approved-Via`.
 _SOURCES = {"cli": "command", "forge": "forge", "console": "console", "annotation": "annotation"}
 
 
@@ -19,7 +19,10 @@ class PublicationApproval:
 
 
 def find_approval(commit: Commit) -> PublicationApproval:
-    """Return the approval of a commit that published packages. A trailer takes precedence over the author."""
+    """Return the approval of a commit that published packages.
+
+    The person in a trailer takes precedence over the author.
+    """
     trailers = parse_trailers(commit.message)
     author = trailers.get(APPROVED_BY_TRAILER) or f"{commit.author.name} <{commit.author.email}>"
     return PublicationApproval(author, _SOURCES.get(trailers.get(APPROVED_VIA_TRAILER, ""), "git"))

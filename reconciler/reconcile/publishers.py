@@ -278,7 +278,7 @@ class _LocalPublisher:
         return TagResult()
 
     def push_approvals(self, groups: Sequence[tuple[Remote, Sequence[WrittenPlan]]], now: int) -> ApprovalResult:
-        """Do nothing, because findings describe the approvals."""
+        """Do nothing, because the findings of the plan describe the approvals that a real pass would publish."""
         return ApprovalResult()
 
     def update_pull_requests(
@@ -300,7 +300,7 @@ class _LocalPublisher:
 
 
 class DryRunPublisher(_LocalPublisher):
-    """Pushes nothing. The written commits stay in the mirrors, and no ref names them."""
+    """Pushes nothing. The written commits stay in the mirrors, and no ref points to them."""
 
     def publish(self, remote: Remote, plans: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
         """Return `PushDone` for each target, as if no other writer had moved its refs."""

@@ -58,8 +58,9 @@ def push_plans(
 ) -> Iterator[tuple[WrittenPlan, PushOutcome]]:
     """Write and push the plans of each remote, and yield the outcome of each target.
 
-    All commits are written before the first push, because writing needs the object readers, and these are closed while
-    a slow push still runs. The function does not wait for a slow push: the outcome of its targets is `PushPostponed`.
+    All commits are written before the first push, because a write needs the object readers, and these readers can be
+    closed while a slow push still runs. The function does not wait for a slow push: the outcome of its targets is
+    `PushPostponed`.
     """
     # Write to several mirrors at the same time, because each write mostly waits for git processes.
     targets = sum(len(plans) for _, plans in groups)
@@ -88,7 +89,7 @@ def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple
     if len(plans) == 1 or isinstance(
         written, MirrorBusyError | CacheUnusableError | GitTimeoutError | SigningFailedError
     ):
-        # Do not write each plan separately, because these errors affect the whole mirror, so that each write would
+        # Do not write each plan separately: these errors affect the whole mirror, so that each separate write would
         # fail.
         return [(plan, written) for plan in plans]
     results: list[WrittenPlan | tuple[TargetPlan, GitError]] = []
@@ -134,7 +135,8 @@ class PassReport:
         due_at: The time of the next pass if no ref moves, in seconds since 1970. None if no pass is due.
         is_postponed: Whether a push waits for a rate limit or is still running. The next pass continues this push.
         unproven_deletions: Findings about missing objects that do not count as deleted, because evidence is missing.
-        publish_findings: The findings of the plan that a dry run does not have, because it pushes nothing.
+        publish_findings: The findings about proposals, tags and approvals. A dry run has none of these findings,
+            because it pushes nothing.
     """
 
     plan: FleetPlan
@@ -209,8 +211,8 @@ def decide_and_publish(
 ) -> PassReport:
     """Plan all targets, and push the plans with `publisher`.
 
-    If another writer moves the refs of a target first, the target is fetched and planned again, up to five times.
-    `pass_cache` contains results of earlier passes of the service. The results of this pass are added to it.
+    If another writer moves the refs of a target before the push, the target is fetched and planned again, up to five
+    times. `pass_cache` contains results of earlier passes of the service. The results of this pass are added to it.
     """
     shard = services.shard
     prepared = prepare_pass(snapshot, remotes, services, pass_cache=pass_cache, shard=shard)
@@ -338,7 +340,7 @@ class _Progress:
 def _plan_and_push(
     prepared: PreparedPass, remotes: Remotes, services: PassServices, publisher: PlanPublisher
 ) -> _Progress:
-    """Plan and push all targets. Repeat this for each target whose refs another writer moved first."""
+    """Plan and push all targets. Repeat both steps for each target whose refs another writer moved before the push."""
     context, progress = prepared.context, _Progress()
     remaining = prepared.targets
     for _ in range(MAX_PUSH_ATTEMPTS):
@@ -368,7 +370,10 @@ def _push_approvals(
 def _update_cache(
     cache: PassCache, fleet: FleetPlan, context: PassContext, progress: _Progress, remotes: Remotes
 ) -> None:
-    """Store the planned targets in the cache, or delete them if another writer may have moved their refs."""
+    """Store the planned targets in the cache.
+
+    If another writer may have moved the refs of a target, delete it from the cache.
+    """
     for plan in fleet.targets:
         if context.has_planned(plan.target):
             cached = context.build_cached_target(plan, progress.written.get(plan.target.name))
@@ -381,8 +386,8 @@ def plan_fleet(
 ) -> FleetPlan:
     """Plan the whole fleet, and write no commits.
 
-    `reference` contains the plan of another config with the same remotes. The plans of targets with equal inputs are
-    copied from this plan.
+    `reference` contains the plan of a different config with the same remotes. The plans of targets with equal inputs
+    are copied from this plan.
     """
     if reference:
         plans = prepared.context.plan_changed_targets(prepared.targets, reference[0].context, reference[1].targets)

@@ -1,4 +1,4 @@
-"""The effects of changed HelmReleases on the resources of their charts, which Git does not contain.
+"""The effects of changed HelmReleases on the resources of their charts. Git does not contain these resources.
 
 The charts of both versions are rendered with the values in the HelmReleases, and the results are compared. Both renders
 use the current Kubernetes version of the cluster, so that the result contains only the effects of the draft.
@@ -33,7 +33,7 @@ _NO_RECORD = "the published package does not contain the version and digest of i
 
 @dataclass(frozen=True)
 class _Version:
-    """One version of the resources of a release: files without a render, or a preview of a chart."""
+    """One version of the resources of a release: files that need no render, or a request for a preview of a chart."""
 
     files: FileTree = field(default_factory=FileTree)
     preview: _Preview | None = None
@@ -55,11 +55,11 @@ class _ChangedRelease:
 
     @property
     def versions(self) -> tuple[_Version, ...]:
-        """The versions that are compared. () if the old version is unknown."""
+        """The old and the new version. () if the old version is unknown."""
         return (self.before, self.after) if self.before else ()
 
     def build_effect(self, versions: Sequence[RenderedSource]) -> ReleaseEffect:
-        """Return the effect for the resources of the versions."""
+        """Return the difference between the resources of the two versions, or the reason why it is unknown."""
         errors = [error for version in versions for error in select_errors(version.findings)]
         reason = "" if versions else _NO_RECORD
         if errors or reason:
@@ -110,14 +110,17 @@ def _list_changed_releases(draft: Draft) -> Iterator[_ChangedRelease]:
         if old_spec and old_package:
             before = _Version(preview=(old_package, build_preview_request(request, old_spec)))
         elif not old_spec:
-            # The package is new, or it had the rendered resources.
+            # There is no old HelmRelease: the package is new, or it contained the resources of the chart instead.
             has_resources = not old_specs and not source.name
             before = _Version(old_files.without_files(KPTFILE, PACKAGE_CONTEXT_FILE) if has_resources else FileTree())
         yield _ChangedRelease(draft.variant.target, name, before, after, bool(package.release))
 
 
 def _find_old_package(package: UpstreamPackage, lock: Mapping[str, str]) -> UpstreamPackage | None:
-    """Return the package with the version in the lock of an earlier version. Return None if it has another location."""
+    """Return the package at the version in `lock`, which is the lock of the previous package.
+
+    Return None if the lock has a different repository or directory, or no version.
+    """
     if (lock.get("repo"), lock.get("directory")) != (package.repo, package.directory):
         return None
     ref, commit = lock.get("ref"), lock.get("commit")

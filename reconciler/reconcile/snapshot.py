@@ -99,7 +99,8 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
             SourceLocation(config.directory),
         )
     elif not has_targets and not any(key.group == COMPONENTS for key in catalog.objects):
-        # A config without clusters is allowed if it has component types, whose schemas are published with the status.
+        # Report no error if the config has objects of components, because the status contains the schemas of component
+        # types.
         yield PlanningCodes.CONFIG_EMPTY.finding(
             f"the config has no Repository and no cluster, {_describe_content(catalog, config)}. Nothing is "
             "reconciled or removed. Next step: correct the config branch, `config.directory` or .krmignore. "
@@ -151,8 +152,8 @@ def resolve_definition_conflicts(
     """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
 
     The earlier definition is searched in this order: the recorded packages of the targets, the other records of the
-    targets, the status files, and the config history. If the earlier definition is not found, the tenants of the
-    definitions decide. If there are conflicts, `fetch` is called with the URLs of all targets.
+    targets, the status files, and the config history. If it is not found, `DefinitionConflict.resolve_by_tenant`
+    resolves the conflict. If there are conflicts, `fetch` is called with the URLs of all targets.
     """
     for find in (find_duplicates, services.find_rival_claims):
         conflicts = find(catalog)
@@ -233,7 +234,7 @@ def _find_by_package(conflict: DefinitionConflict, states: Iterable[TargetState]
 def _find_by_target(
     conflict: DefinitionConflict, targets: Mapping[ConfigObject, Target], states: TargetStates, remotes: Remotes
 ) -> ConfigObject | None:
-    """Return the definition whose branch and directory the state of its target records.
+    """Return the definition with the same branch and directory as the recorded state of its target.
 
     Return None if there is no such definition, or more than one.
     """
@@ -264,7 +265,7 @@ def _is_recorded(target: Target, state: TargetState | None) -> bool:
 
 
 def _find_by_status(conflict: DefinitionConflict, remotes: Remotes, services: PassServices) -> ConfigObject | None:
-    """Return the definition whose file the status file of its object records.
+    """Return the definition in the config file that the status file of the object records.
 
     Return None if there is no such definition, or more than one.
     """
@@ -408,7 +409,7 @@ def collect_catalog_findings(catalog: Catalog) -> tuple[Finding, ...]:
 
 @dataclass(frozen=True)
 class PreparedPass:
-    """A pass after the controllers have run, and before targets are decided.
+    """A pass after the controllers have run, and before the decisions about the targets.
 
     Attributes:
         snapshot: The inputs of the pass. Its catalog also contains the findings about deletions without evidence.

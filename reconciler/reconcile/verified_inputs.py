@@ -23,9 +23,10 @@ _MAX_CHECKS = 20_000
 
 
 class VerifiedInputs:
-    """Checks signatures. With `require`, the last verified commit stays in use until a commit with a valid signature.
+    """Checks signatures.
 
-    With `warn`, each commit is used.
+    With the mode `require`, the last verified commit of a ref stays in use until the ref points to a commit with a
+    valid signature. With the mode `warn`, each commit is used.
     """
 
     def __init__(self, mode: Literal["warn", "require"], signers: AllowedSigners, file: Path) -> None:
@@ -54,10 +55,10 @@ class VerifiedInputs:
     def _find_last_verified(self, mirror: Mirror, key: str) -> CommitId | None:
         object_id, commit = self._verified.get(key, ("", ""))
         try:
-            # Search the commit, because it can be missing after a rewrite of the branch.
+            # Check that the commit exists, because it can be missing after a rewrite of the branch.
             if not commit or mirror.find_commit(commit) is None:
                 return None
-            # Check again, because the list of allowed keys can have changed.
+            # Check the signature again, because the list of allowed keys can have changed.
             check = self._check_once(mirror, ObjectId(object_id), CommitId(commit))
         except GitError:
             return None
@@ -70,7 +71,7 @@ class VerifiedInputs:
             try:
                 problem = check_signature(mirror, object_id, commit, self._signers).problem
             except GitError as error:
-                # Do not store this result, because the next check can succeed.
+                # Do not store this result, because the next check of the same commit can succeed.
                 return SignatureCheck(f"cannot be checked: {error.message}")
             self._has_changed = True
         # Add the entry at the end, so that the first entry is the least recently used one.

@@ -77,7 +77,8 @@ def apply_review_action(
     """Apply a review action to all selected drafts. Repeating an action is not an error.
 
     If another writer changes the branch before the push, the target is fetched and the action is repeated. An action on
-    one draft is tried at most five times. The next pass of this process is linked to the action.
+    one draft is tried at most five times. The trace of the next pass in this process has a link to the trace of the
+    action.
 
     Args:
         report_result: Receives each final result, as soon as it is known.
@@ -158,7 +159,7 @@ def _list_unknown_targets(
 def _expect_own_commits(
     pending: Iterable[_Task], tasks: Iterable[_Task], done: Mapping[str, ReviewActionResult], action: ReviewAction
 ) -> list[_Task]:
-    """Return the pending tasks. If this action has moved their target branch, they expect the commit of this action."""
+    """Return the pending tasks. If this action has moved the target branch of a task, the task expects the new head."""
     if action.verb != "approve":
         return list(pending)
     moves = {
@@ -300,7 +301,10 @@ def _prepare(review: DraftReview, task: _Task, action: ReviewAction) -> tuple[Re
 def _check_expected(
     review: DraftReview, task: _Task, open_target: OpenTarget, draft: OpenDraft | None, result: ReviewActionResult
 ) -> ReviewActionResult | None:
-    """Return the result of an action on a draft that is not as the person reviewed it. Return None if it is."""
+    """Return the result for a draft that has changed since the person reviewed it.
+
+    Return None if it has not changed.
+    """
     branch = task.target.branch
     if open_target.error:
         return replace(result, outcome="failed", message=open_target.error)

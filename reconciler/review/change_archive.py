@@ -58,7 +58,7 @@ class ChangeArchive:
         try:
             return {change.key: change for change in self._adapter.validate_json(self._file.read_bytes())}
         except (OSError, ValueError) as error:
-            # Start with an empty history, because another version of the program can have written the file.
+            # Start with an empty history, because a different version of the program can have written the file.
             log.warning("change_history_unreadable", file=str(self._file), message=type(error).__name__)
             return {}
 

@@ -129,7 +129,8 @@ class Confirmation:
         id: A random ID.
         expires_at: The time after which the confirmation cannot be used, in seconds since 1970.
         reason_causes: Why the person must give a reason. If empty, the reason is optional.
-        typed_count: The number of targets that the person must type. None if the person need not type it.
+        typed_count: The number of targets, if the person must type this number to confirm. None if the person need not
+            type it.
     """
 
     id: str
@@ -355,7 +356,7 @@ class ConfirmationStore:
 
     Args:
         clock: Returns seconds since 1970.
-        confirm_above: If an action applies to more targets, the person must type their number.
+        confirm_above: If an action applies to more targets than this, the person must type the number of targets.
         max_confirmations: The number of confirmations of all people. The oldest ones are deleted.
         max_per_person: The number of confirmations of one person.
         max_drafts: The number of drafts, and of excluded drafts, in all confirmations.

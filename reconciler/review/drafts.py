@@ -211,7 +211,7 @@ class DraftReview(DraftReader):
 def _list_config_authors(
     packages: Iterable[DraftedPackage], read_commit: Callable[[CommitId], Commit]
 ) -> Iterator[tuple[str, str]]:
-    """Yield the mail address of the author, and a description, of the config commit of each package."""
+    """For the config commit of each package, yield the mail address of its author and a description of the commit."""
     for config in dict.fromkeys(read_text(read_inputs(package.status), "config") for package in packages):
         # A config folder without Git has no author.
         if config and not config.startswith("tree:"):

@@ -36,7 +36,7 @@ class JobFolder:
             try:
                 yield self._adapter.validate_json(file.read_bytes())
             except (OSError, ValueError) as error:
-                # Another version can have written the file.
+                # A different version of the program can have written the file.
                 log.warning("review_job_unreadable", file=str(file), message=type(error).__name__)
 
     def write(self, job: ReviewJob) -> None:

@@ -94,8 +94,8 @@ class ReviewJobs:
         self._clock = clock
         self._changed = threading.Condition()
         self._jobs: dict[str, ReviewJob] = {}
-        # The items of the running job by target and branch. Its entry in `_jobs` is replaced only at its end, because a
-        # new tuple for each result would take quadratic time.
+        # The items of the running job by target and branch. The entry of the job in `_jobs` is replaced only when the
+        # job ends, because a new tuple for each result would take quadratic time.
         self._running_items: dict[tuple[str, str], JobItem] = {}
         self._waiting: list[str] = []
         self._is_stopping = False
@@ -152,7 +152,7 @@ class ReviewJobs:
         return job
 
     def find_by_key(self, idempotency_key: str, person: Reviewer) -> ReviewJob | None:
-        """Return the job that this person has submitted with a key. Return None if there is no such job."""
+        """Return the job that this person has submitted with this key. Return None if there is no such job."""
         with self._changed:
             self._delete_old()
             jobs = (job for job in self._jobs.values() if job.idempotency_key == idempotency_key)
@@ -302,7 +302,10 @@ class ReviewJobs:
 
 
 def _end_interrupted(job: ReviewJob) -> ReviewJob:
-    """Return a job of an earlier process. If it was not completed, its waiting items have failed."""
+    """Return the job of an earlier process as completed.
+
+    If the job was not completed, its waiting items become failed.
+    """
     if job.state == "completed":
         return job
     message = "the service stopped before it stored the result of this draft; apply the draft again"

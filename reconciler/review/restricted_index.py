@@ -75,9 +75,9 @@ def _hide_names_in_row(row: PackageRow, hidden: TargetNameSet) -> PackageRow:
 
 
 def _hide_names_in_draft(draft: IndexedDraft, hidden: TargetNameSet) -> IndexedDraft:
-    """Return a draft without names of hidden targets. With other refusals, the reasons of its risk are omitted.
+    """Return a draft without names of hidden targets.
 
-    The reasons of the risk contain the refusals.
+    If a refusal changes, the reasons for the risk are omitted, because they contain the original refusals.
     """
     member, content = draft.member, draft.content
     refusals = _hide_names_in_reasons(member.refusals, hidden)
@@ -102,12 +102,12 @@ def hide_publication_names(publication: Publication, hidden: TargetNameSet) -> P
 
 
 def hide_names(text: str, hidden: TargetNameSet) -> str:
-    """Return a text, or another text if it contains a name of a hidden target."""
+    """Return a text. If it contains a name of a hidden target, return `HIDDEN_TEXT` instead."""
     return HIDDEN_TEXT if hidden.occur_in(text) else text
 
 
 def list_hidden_names(index: FleetIndex, readable: FleetIndex) -> TargetNameSet:
-    """Return the names of the targets that a part of the index does not contain."""
+    """Return the names of the targets in `index` that `readable` does not contain."""
     return TargetNameSet(target.name for target in index.targets if target.name not in readable.by_target)
 
 
@@ -137,7 +137,10 @@ class TargetNameSet:
 def _select_findings(
     findings: Iterable[Finding], targets: Iterable[TargetEntry], hidden: TargetNameSet
 ) -> Iterator[Finding]:
-    """Yield the findings about readable targets and the owners of their packages that name no hidden target."""
+    """Yield the findings about readable targets and about the owners of their packages.
+
+    Omit findings that contain the name of a hidden target.
+    """
     readable = tuple(targets)
     names = TargetNameSet(target.name for target in readable)
     rows = [row for target in readable for row in target.packages]

@@ -65,7 +65,10 @@ def list_progress(index: FleetIndex, change: ReviewChange, stages: Sequence[Stag
 
 
 def list_unpublished(progress: Sequence[StageProgress], targets: Collection[str]) -> tuple[StageProgress, ...]:
-    """Return the stages before the last stage of these targets on which other targets wait for the change."""
+    """Return the earlier stages in which other targets than `targets` still wait for the change.
+
+    These are stages before the last stage in which one of `targets` waits for the change.
+    """
     positions = [position for position, stage in enumerate(progress) if not set(stage.waiting).isdisjoint(targets)]
     earlier = progress[: max(positions, default=0)]
     return tuple(stage for stage in earlier if not set(stage.waiting).issubset(targets))

@@ -95,7 +95,7 @@ class ScriptProcess:
 
     The process has its own session, an empty environment, and no file descriptors except its pipes. The kernel ends the
     process when a call exceeds its limit of CPU time or memory, or when the parent process ends. If a call takes longer
-    than `timeout_seconds`, the process is killed. The next call then starts another process.
+    than `timeout_seconds`, the process is killed. The next call then starts a new process.
     """
 
     def __init__(self, timeout_seconds: float) -> None:
@@ -122,7 +122,7 @@ class ScriptProcess:
         return self._worker.process.pid if self._worker else None
 
     def end(self) -> None:
-        """Kill the process. The next call starts another process."""
+        """Kill the process. The next call starts a new process."""
         if worker := self._drop_worker():
             worker.kill()
 

@@ -26,7 +26,10 @@ class CacheSize:
         self._due_at = 0.0
 
     def update(self, now: float) -> None:
-        """Measure the folder if the last measurement is an hour old. `now` is the time of a monotonic clock."""
+        """Measure the folder if the last measurement is at least an hour old.
+
+        `now` is the time of a monotonic clock.
+        """
         is_running = self.thread is not None and self.thread.is_alive()
         if self.folder is None or now < self._due_at or is_running:
             return

@@ -16,14 +16,14 @@ _Key = tuple[str, ...]
 
 
 class FindingLog:
-    """Compares the findings of each pass with the findings of the pass before, and logs the differences."""
+    """Compares the findings of each pass with the findings of the previous pass, and logs the differences."""
 
     def __init__(self) -> None:
         # The findings of the last pass, each with the time at which it was first found.
         self._known: dict[_Key, tuple[Finding, float]] = {}
 
     def update(self, findings: Iterable[Finding], now: float) -> bool:
-        """Log the differences to the last pass, and return whether there are differences.
+        """Log the differences from the previous pass, and return whether there are differences.
 
         Args:
             findings: The findings of this pass.
@@ -52,7 +52,10 @@ def _get_key(finding: Finding) -> _Key:
 
 
 def _get_subject(key: _Key) -> _Key:
-    """Return the key without severity and message. A finding whose message has changed is not resolved."""
+    """Return the key without severity and message.
+
+    With this key, a finding is not logged as resolved if only its message or severity has changed.
+    """
     return key[2:]
 
 

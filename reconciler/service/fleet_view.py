@@ -11,7 +11,7 @@ from reconciler.lazy_dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Failure:
-    """Something that has failed since a point in time.
+    """A failure, and the time at which it started.
 
     Attributes:
         since: The start of the failure, in seconds of the monotonic clock.

@@ -23,7 +23,7 @@ class GitHeartbeat:
     """Replaces the commit of the ref after passes, at most once per interval, and in a thread, so that no pass waits.
 
     Args:
-        open_mirror: Opens a mirror of the status repository that no other code uses.
+        open_mirror: Opens a mirror of the status repository. No other code uses this mirror.
         clock: Returns seconds since 1970. The date of the commit is this time.
     """
 

@@ -28,7 +28,9 @@ class IndexProgress:
 
 
 class IndexThread:
-    """Builds an index for the newest observed pass. Passes that end meanwhile are one request.
+    """Builds an index for the newest observed pass.
+
+    If several passes end during a build, only the newest of them gets an index.
 
     Attributes:
         index: The newest index. None if no index is complete.

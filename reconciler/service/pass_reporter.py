@@ -31,7 +31,7 @@ from reconciler.telemetry.traces import get_trace_id, pass_span
 if TYPE_CHECKING:
     from reconciler.telemetry.traces import Span
 
-# The counts of a pass that did some work.
+# A pass did some work if one of these counts is not 0.
 _ACTIONS = ("renders", "approved", "requests")
 _REQUESTED_STATES = ("published", "draft", "proposed", "blocked", "declined")
 

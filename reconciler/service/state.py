@@ -19,8 +19,8 @@ class HealthLimits:
     Attributes:
         stuck_after_seconds: The time without progress after which the process is stuck.
         stale_after_seconds: The time without a completed pass after which the last pass is too old.
-        polls_seconds: The time of several polls. If it is not 0, the last pass is too old only after this time and the
-            duration of the longest pass of the last hour.
+        polls_seconds: The time of several polls. If it is not 0, the last pass is too old only after the sum of this
+            time and the duration of the longest pass of the last hour.
         unavailable_after_seconds: The time without success after which a remote or forge is unavailable.
         failing_passes: The number of consecutive failed passes.
     """

@@ -58,7 +58,7 @@ class SystemdNotifier:
 
     @contextmanager
     def keep_watchdog(self, is_stuck: Callable[[], bool]) -> Iterator[None]:
-        """Send a watchdog notification twice per period until the end of the `with` block, while it is not stuck."""
+        """While the service is not stuck, send a watchdog notification twice per period until the `with` block ends."""
         if not (self._address and self._watchdog_seconds):
             yield
             return

@@ -33,7 +33,7 @@ class PhaseClock:
 
     @contextmanager
     def enter(self, name: str, counts: Mapping[str, int]) -> Iterator[None]:
-        """Measure the `with` block as a part of the phase `name`. The span of the phase has the counts."""
+        """Measure the `with` block as a part of the phase `name`. The span of the phase has `counts` as attributes."""
         if threading.get_ident() != self._thread:
             yield
             return
@@ -41,7 +41,7 @@ class PhaseClock:
         self._names.append(name)
         progress.update(name)
         try:
-            # A phase inside of another phase has no span, because there can be one for each package.
+            # A phase inside of another phase has no span, because there can be one such phase for each package.
             with span(f"reconciler.{name}", counts) if len(self._names) == 1 else nullcontext():
                 yield
         finally:

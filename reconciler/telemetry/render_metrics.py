@@ -48,7 +48,7 @@ _collected: list[FunctionCall] | None = None
 
 @contextmanager
 def collect_function_calls() -> Iterator[list[FunctionCall]]:
-    """Collect the calls of the `with` block instead of exporting them."""
+    """Collect the function calls in the `with` block instead of exporting them."""
     global _collected  # noqa: PLW0603 - a process renders one package at a time
     _collected = []
     try:

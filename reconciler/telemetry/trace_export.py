@@ -101,7 +101,7 @@ class OpenTelemetryTracer:
         span.end(start + int(ended.seconds * _NANOSECONDS))
 
     def link_next_pass(self) -> None:
-        """Link the next pass to the current span of this thread. Keep only the first triggers of a pass."""
+        """Link the next pass to the current span of this thread. Links above the limit are dropped."""
         context = trace.get_current_span().get_span_context()
         with self._lock:
             if context.is_valid and len(self._links) < _MAX_LINKS:
@@ -123,7 +123,10 @@ class OpenTelemetryTracer:
 
 
 class TraceBuffer(SpanProcessor):
-    """Keeps the spans of a trace until its first span ends, and forwards them unless the pass is idle or a probe."""
+    """Keeps the spans of a trace until its first span ends.
+
+    Then forwards them, unless this span is an idle pass or a probe.
+    """
 
     def __init__(self, target: SpanProcessor, *, should_export_idle: bool) -> None:
         self._target = target
@@ -139,7 +142,10 @@ class TraceBuffer(SpanProcessor):
                 self._spans[span.get_span_context().trace_id] = []
 
     def on_end(self, span: ReadableSpan) -> None:
-        """Keep a span of an open trace. If it is the first span of the trace, forward all spans of the trace."""
+        """Keep a span of an open trace.
+
+        If it is the first span of the trace, forward or drop all spans of the trace.
+        """
         context = span.get_span_context()
         if context is None:
             return
@@ -200,7 +206,10 @@ def export_traces(
 
 @contextmanager
 def _otel_variables(environment: Mapping[str, str]) -> Iterator[None]:
-    """Set the variables `OTEL_*`, which this process has removed, because child processes must not inherit secrets."""
+    """Set the variables `OTEL_*` during the block.
+
+    The process has removed them, so that child processes do not inherit secrets.
+    """
     names = [name for name in environment if name.startswith("OTEL_") and name not in os.environ]
     os.environ.update({name: environment[name] for name in names})
     try:

@@ -19,7 +19,7 @@ Attributes = Mapping[str, str | int | float | bool | Sequence[str]]
 ENDPOINT_VARIABLES = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 """The variables of OpenTelemetry that set the URL of the collector."""
 PROBE_ROUTES = frozenset({"/healthz", "/readyz", "/metrics"})
-"""The routes that programs request all the time. Their requests are exported like idle passes."""
+"""The routes that programs request all the time. Like idle passes, their requests are not exported by default."""
 SLOW_RENDER_SECONDS = 1.0
 """The duration above which the render of a package has its own span."""
 MAX_SPANS = 2_000

@@ -168,7 +168,7 @@ def format_violation(tenant: Tenant, subject: str, noun: str, value: str, field:
     """Return the message about a value that a tenant may not use.
 
     Args:
-        noun: The value in words, such as "the namespace".
+        noun: The description of the value in the message, such as "the namespace".
         field: The field of `spec.allow` that contains the allowed values.
     """
     listed = ", ".join(map(str, allowed)) or "none"

@@ -56,7 +56,10 @@ class UpstreamRules:
         return self.check_repository((repository.key.namespace, repository.key.name), tenant, str(repository.key))
 
     def check_repository(self, name: tuple[str, str], tenant: Tenant, subject: str) -> str:
-        """Return the reason why a tenant may not read a Repository. Return "" if it may, or there is no Repository."""
+        """Return the reason why a tenant may not read a Repository.
+
+        Return "" if the tenant may read it, or if it does not exist.
+        """
         return self.check_url(self.urls[name], tenant, subject) if name in self.urls else ""
 
     def check_url(self, url: str, tenant: Tenant, subject: str) -> str:
@@ -86,7 +89,7 @@ class PackageRules:
         find_labels: Returns the labels of the cluster or Repository with a namespace and a name.
         upstreams: The rules for upstreams.
         list_existing: Returns the packages that exist on their targets.
-        assigned: The accepted package variants of this and the previous pass.
+        assigned: A cache of the accepted package variants of this and the previous pass.
     """
 
     catalog: Catalog

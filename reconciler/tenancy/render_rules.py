@@ -152,7 +152,11 @@ class _DeployedResource:
 
     @property
     def is_for_functions(self) -> bool:
-        """Whether only functions read the resource. The annotation of a local config protects no cluster."""
+        """Whether only functions read the resource, so that no tool deploys it.
+
+        The annotation `config.kubernetes.io/local-config` is not sufficient, because deployment tools can ignore it.
+        Therefore, the result is False if the resource has a namespace or a cluster-scoped kind.
+        """
         if (self.group, self.kind) == ("kpt.dev", "Kptfile"):
             return True
         is_deployable = self.namespace or find_kind_scope(self.group, self.kind) == "cluster"
@@ -164,7 +168,8 @@ def _find_violation(resource: _DeployedResource, tenant: Tenant) -> str:
         return ""
     allow, kind, subject = tenant.spec.allow, format_kind(resource.group, resource.kind), resource.subject
     if resource.is_identity_encrypted:
-        # Require the right to all kinds, because the resource can have any kind and any namespace.
+        # Require a pattern that matches every kind, such as `*`, because the resource can have any kind and any
+        # namespace.
         if matches_any_glob(HIDDEN_CIPHERTEXT, allow.cluster_scoped_resources):
             return ""
         noun = "a SOPS document with an encrypted kind or namespace,"

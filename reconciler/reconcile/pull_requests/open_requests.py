@@ -101,9 +101,9 @@ class PullRequestCache:
         return frozenset(self._open) | frozenset(self.failures)
 
     def list_unavailable_hosts(self) -> dict[str, str]:
-        """Return an error message of each forge of which no repository could be read, by host name."""
+        """Return an error message for each forge that failed for all its repositories, by host name."""
         if not self.failures:
-            # Do not parse the URL of each repository after each pass.
+            # Return early, so that a pass without failures does not parse the URLs of all repositories.
             return {}
         failures = {_get_host(url): error.message for url, error in self.failures.items()}
         working = {_get_host(url) for url in self._open}
@@ -215,7 +215,7 @@ class PullRequestCache:
             with forge_boundary(f"pull request {number} of {url}"):
                 self._read_request(url, number, forge)
         request = open_requests.get(number) or self._ended.get((url, number))
-        # Compare the branch, because in a repository that was created again, another pull request can have the same
+        # Compare the branch, because in a repository that was created again, a different pull request can have the same
         # number.
         return request if request and request.head == head else None
 
@@ -238,7 +238,7 @@ def _get_host(url: str) -> str:
 
 
 def _format_backoff_key(url: str) -> str:
-    # Use another back-off key than Git, because Git can succeed while the forge fails.
+    # Use a different back-off key than for Git, because Git can succeed while the forge fails.
     return f"forge of {url}"
 
 

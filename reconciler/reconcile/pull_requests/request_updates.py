@@ -44,7 +44,8 @@ class PullRequestOptions:
     Attributes:
         should_open_as_draft: Whether the forge shows new pull requests as drafts until the branch is proposed.
         max_open: The maximal number of open pull requests in a repository, or 0 for no limit.
-        should_report_check: Whether a check of the head commit shows if the draft can be published.
+        should_report_check: Whether the daemon sets a check on the head commit that shows whether the draft can be
+            published.
         merge_method: How `reconciler approve` merges a pull request. None if the command pushes to the target branch
             instead.
     """
@@ -92,7 +93,7 @@ class PullRequestResult:
 
 
 class PullRequestBackoff:
-    """The back-off and the last error of each task. A changed draft has a new task without back-off."""
+    """The back-off and the last error of each task. If a draft changes, its new task has no back-off."""
 
     def __init__(self, backoff: Backoff) -> None:
         self._backoff = backoff
@@ -264,8 +265,7 @@ class PullRequestUpdater:
         if request is None:
             return
         for step in self._list_steps(url, forge, result):
-            # Continue after an error, because a refused text or label must not prevent the check of the commit, which
-            # is required.
+            # The check of the commit is required. Therefore, continue after an error, such as a refused text or label.
             try:
                 step()
             except _REQUEST_ERRORS as error:
@@ -284,7 +284,7 @@ class PullRequestUpdater:
         task, number = result.task, result.recorded.number
         request = self._cache.find_request(url, number, task.branch) if number else None
         if number and (request is None or has_ended(request, task)):
-            # Delete the recorded number, because the draft needs another pull request, which may be open already.
+            # Delete the recorded number, because the draft needs a different pull request, which may be open already.
             result.recorded = PullRequestRecord(change_digest=result.recorded.change_digest)
             number = 0
         if not number:
@@ -340,8 +340,8 @@ class PullRequestUpdater:
     def _require_label(self, url: str, forge: Forge, result: PullRequestResult) -> None:
         """Remove the label that accepts conflicts, and then record the head of the pull request.
 
-        If a reviewer adds the label later, the label accepts the conflicts of the recorded head. If the forge still
-        shows another head or the label, nothing is recorded.
+        If a reviewer adds the label later, the label accepts the conflicts of the recorded head. If the forge shows a
+        different head, or still shows the label, nothing is recorded.
         """
         task, text = result.task, result.task.text
         if (
@@ -396,7 +396,7 @@ class PullRequestUpdater:
 def has_ended(request: PullRequest, task: PullRequestTask) -> bool:
     """Return whether a pull request was closed or merged without an effect on the current draft.
 
-    This is the case if the pull request had another head, or was merged into another branch.
+    This is the case if the pull request had a different head, or was merged into a different branch.
     """
     if request.state == "open":
         return False

@@ -210,8 +210,8 @@ class PullRequests:
         if self.cache.is_agit(task.target.url):
             return task.recorded.status_digest != task.head
         if self._backoff.is_waiting(task):
-            # Write no text during the back-off, because the number of texts per pass is limited and other tasks need
-            # them.
+            # Write no text during the back-off, because the number of texts per pass is limited, and tasks without a
+            # back-off need these texts now.
             return False
         is_unreported = self.options.should_report_check and not task.recorded.status_digest
         return (

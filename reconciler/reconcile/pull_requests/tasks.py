@@ -21,7 +21,7 @@ from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.targets import BRANCH_PREFIX, DraftReader, proposed_ref, read_target_state
 
-# Limit for the texts that one pass writes for pull requests that cannot be opened yet.
+# Limit for the number of texts that one pass writes for pull requests that cannot be opened yet.
 _MAX_WAITING_TEXTS = 200
 
 
@@ -150,8 +150,8 @@ def _add_text(
     except InternalGitError as error:
         return replace(task, failure=error.failure)
     except GitError as error:
-        # Store the error in the task, because it must not affect other drafts. For example, a person pushed a file
-        # above the size limit to one draft.
+        # Store the error in the task, because it must not affect other drafts. An example is a file above the size
+        # limit that a person pushed to one draft.
         return replace(task, error=error.full_message)
 
 

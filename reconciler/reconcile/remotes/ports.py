@@ -72,7 +72,10 @@ class SourceRenderer(Protocol):
         ...
 
     def preview_charts(self, previews: Sequence[tuple[UpstreamPackage, ChartRequest]]) -> tuple[RenderedSource, ...]:
-        """Render previews of charts at the same time. An upstream that cannot be read has the findings of the error."""
+        """Render previews of charts at the same time.
+
+        If an upstream cannot be read, its result contains the findings about the error.
+        """
         ...
 
 
@@ -106,7 +109,7 @@ class TargetContents:
         """
         content = self._sources.render(upstream, self.read_unrendered_source(upstream))
         for program in content.programs:
-            # Request the identity, so that the pass records it as an input.
+            # Request the fingerprint, so that the pass records the program as an input.
             self.read_function_fingerprint(program)
         self._source_files[content.files.id] = content.files
         return content
@@ -125,7 +128,10 @@ class TargetContents:
         return self._sources.add_dependencies(upstream, files) if upstream.chart_dependencies else files
 
     def _read_package_source(self, source: PackageSource) -> FileTree:
-        """Return the files of one of several sources. A source without resources has only its values files."""
+        """Return the files of one of several sources.
+
+        If a source is used only for its values, return its values files.
+        """
         if source.values_files is None:
             return self.read_unrendered_source(source.upstream)
         if source.upstream.artifacts:
@@ -148,7 +154,7 @@ class TargetContents:
         from the copy in the state of the target.
 
         Raises:
-            SourceFailedError: Neither of the two repositories contains the tree.
+            SourceFailedError: Neither the upstream repository nor the repository of the target contains the tree.
         """
         remote = self._get_upstream_remote(upstream)
         for repository in (remote, self._remote):
@@ -187,7 +193,7 @@ def _read_upstream_tree(remote: Remote, tree: TreeId) -> FileTree:
 
 
 def read_values_files(remote: Remote, upstream: UpstreamPackage, paths: Iterable[str]) -> FileTree:
-    """Return some files below the directory of an upstream in Git. Paths that are not files are omitted.
+    """Return the files at `paths` below the directory of an upstream in Git. Paths that are not files are omitted.
 
     Raises:
         SourceFailedError: The repository does not contain the commit any more.
@@ -251,7 +257,7 @@ class FetchedUpstreamRefs:
 
     def _check(self, ref: str, commit: CommitId) -> CheckedCommit:
         if self._remote.has_earlier_refs:
-            # Explain an earlier render with the commits that it used.
+            # Skip the check, because the caller explains an earlier render, and this render used these commits.
             return CheckedCommit(commit)
         return self._verifier.check(self._remote.mirror, ref, ObjectId(self._refs[ref]), commit)
 
@@ -359,7 +365,7 @@ class OwnedPackages:
         return {location: record.trace.keys() for location, record in self._records()}
 
     def get_held_counts(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
-        """Return the packages with held removals, by the parent of their owner, or else by the owner.
+        """Return the packages with held removals, by the parent of their owner, or by the owner if it has no parent.
 
         The value for each package is the number of packages that the parent had when the removal was first held.
         """

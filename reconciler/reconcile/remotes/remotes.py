@@ -151,7 +151,7 @@ class Remotes:
         jobs = {url: self._create_fetch_job(url, mirror, kinds[url]) for url, mirror in mirrors.items()}
         self._copy_mirrors(mirrors)
         for label in sorted({mirror.metric_label for mirror in mirrors.values()}):
-            # Reserve the labels in order, so that the same remotes have a label after each start of the process.
+            # Reserve the metric labels in order, so that the same remotes have a label after each start of the process.
             REMOTES.limit(label)
         results = self._run(self._fetches, jobs, self._slow)
         late = self._fetches.late_jobs
@@ -229,7 +229,7 @@ class Remotes:
 
     @property
     def _late_urls(self) -> Set[str]:
-        """The remotes with a late job, whose mirrors other threads may use."""
+        """The URLs of all remotes with a late job. Another thread may still use the mirrors of these remotes."""
         return self._fetches.late_jobs | self._pushes.late_jobs
 
     def _is_late(self, url: str) -> bool:
@@ -249,7 +249,7 @@ class Remotes:
         self._pushes.join()
 
     def with_refs_at(self, replaced: Mapping[str, Mapping[str, CommitId | None]]) -> Remotes:
-        """Return a copy of these remotes in which some refs have other commits. Nothing is fetched.
+        """Return a copy of these remotes in which some refs have different commits. Nothing is fetched.
 
         `replaced` contains the commits by URL and ref name. If the commit is None, the ref does not exist in the copy.
         """

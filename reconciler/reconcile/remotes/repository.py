@@ -59,7 +59,7 @@ def list_tree_changes(
 ) -> Iterator[TreeChange]:
     """Yield each path that differs between `old` and `new`, with its entry in `new`, or None if it was removed.
 
-    An added or removed folder is one path. But if `head` contains another version of the folder, each file of the
+    An added or removed folder is one path. But if `head` contains a different version of the folder, each file of the
     folder is one path.
     """
     before, after, current = (_list_entries(trees, tree) for tree in (old, new, head))
@@ -181,7 +181,7 @@ class Remote:
 
     @property
     def has_earlier_refs(self) -> bool:
-        """Whether some refs have other commits than after the last fetch, because the caller reads an earlier state."""
+        """Whether some refs were replaced, because the caller reads an earlier state than that of the last fetch."""
         return bool(self._replaced_refs)
 
     def peel_ref(self, ref: str) -> CommitId | None:
@@ -189,7 +189,7 @@ class Remote:
         return self._replaced_refs[ref] if ref in self._replaced_refs else self.mirror.peel_ref(ref)
 
     def with_refs_at(self, replaced: Mapping[str, CommitId | None]) -> Remote:
-        """Return a copy of this remote in which some refs have other commits. None deletes a ref in the copy.
+        """Return a copy of this remote in which some refs have different commits. None deletes a ref in the copy.
 
         The copy and the original share their caches.
         """
@@ -254,8 +254,8 @@ class Remote:
     def prefetch_folder(self, commits: Iterable[CommitId], folder: str) -> list[TreeId]:
         """Read several commits, their root trees and one folder of each commit. Return the tree IDs of the folders.
 
-        All objects of one kind are read in one request. Single requests would take most of the time of a pass with many
-        targets.
+        All objects of one kind are read in one request. With one request per object, these reads would take most of the
+        time of a pass with many targets.
         """
         new = [commit for commit in commits if commit not in self._commits]
         self._reader.prefetch(map(ObjectId, new))
@@ -332,7 +332,8 @@ class Remote:
     def list_changes(self, since: CommitId, commit: CommitId, head: CommitId) -> Iterator[TreeChange]:
         """Yield each path that differs between `since` and `commit`, with its entry in `commit`, or None if removed.
 
-        If `head` contains another version of an added or removed folder, the files of the folder are listed separately.
+        If `head` contains a different version of an added or removed folder, the files of the folder are listed
+        separately.
         """
         return list_tree_changes(
             self._reader, *(self.read_commit(commit_id).tree for commit_id in (since, commit, head))
@@ -361,7 +362,8 @@ class Remote:
         if entry in others or path in ignored:
             return False
         head, *folders = (version.id if version and version.is_tree else None for version in (entry, *others))
-        # Compare single files in a folder that both sides changed, because each file can be equal to one of the sides.
+        # If both sides changed a folder, compare its files one by one, because each file can be equal to its version on
+        # one side.
         should_descend = (head and any(folders)) or any(ignored_path.startswith(f"{path}/") for ignored_path in ignored)
         return not should_descend or self._has_difference(head, *folders, ignored=ignored, folder=f"{path}/")
 

@@ -37,7 +37,10 @@ class Backoff:
         return wait is not None and self._clock() < wait.until
 
     def record_failure(self, key: str, min_seconds: float = 0.0) -> float:
-        """Record a failure of a key, start its next wait of at least `min_seconds`, and return its seconds."""
+        """Record a failure of a key, and start a wait of at least `min_seconds`.
+
+        Return the length of the wait in seconds.
+        """
         failures = self._waits[key].failures if key in self._waits else 0
         seconds = max(min(self._base * 2.0 ** min(failures, 30), self._max), min_seconds)
         self._waits[key] = _Wait(failures + 1, self._clock() + seconds)
@@ -71,7 +74,7 @@ class RemoteLimits:
     Attributes:
         max_pushes: The maximal number of remotes that are pushed to at the same time.
         max_wait_seconds: The maximal time that a pass waits for one remote.
-        notify: Called when a late job ends, which is a job that a pass did not wait for.
+        notify: Called when a late job ends. A job is late if the pass does not wait for it any longer.
         clock: Returns the seconds of a monotonic clock.
         should_log_outages: Whether an event is logged when a remote becomes unavailable, and when it recovers.
     """

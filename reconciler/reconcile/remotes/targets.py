@@ -97,7 +97,9 @@ class TargetReference:
 
 @dataclass(frozen=True)
 class ExpectedDraft:
-    """A draft as a person reviewed it. A review action skips the draft if one of the branches has moved since then.
+    """A draft as a person reviewed it.
+
+    A review action skips the draft if the draft branch or the target branch has moved since then.
 
     Attributes:
         packages: The packages of the draft to which the action applies.
@@ -477,7 +479,7 @@ class DraftReader:
                 remote.prefetch_files(_list_draft_files(remote, members, states))
 
     def list_editors(self, draft: OpenDraft) -> tuple[GitIdentity, ...]:
-        """Return the authors of the commits on the draft branch, without the reconciler."""
+        """Return the authors of the commits on the draft branch, except the reconciler."""
         remote = self.get_remote(draft.target)
         commits = TargetRepository(remote, draft.target).list_first_parents(draft.base, draft.head) or ()
         return tuple(_list_editors(map(remote.read_commit, commits), draft.target))
