@@ -10,7 +10,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from reconciler.krm.times import format_rfc3339
-from reconciler.service.fleet_view import PassRecord
+from reconciler.service.fleet_view import Failure, PassRecord
 from tests.support.browser import AXE, MISSING, Tab, open_tab
 from tests.support.console_server import (
     TARGET_COUNT,
@@ -142,8 +142,11 @@ def test_a_pass_without_changes_updates_only_the_header(tab: Tab, served: Served
     state, clock = served.client.context.state, served.client.context.clock
     assert state.view is not None
     record = PassRecord(clock() + 120, 0.0, "degraded")
-    state.record_completed_pass(replace(state.view, number=state.view.number + 1, last_pass=record))
+    failures = (Failure(state.clock(), "no connection", "eu-7"),)
+    view = replace(state.view, number=state.view.number + 1, last_pass=record, remote_failures=failures)
+    state.record_completed_pass(view)
     tab.wait(lambda: "degraded" in get_text(tab, "#pass"))
+    tab.wait(lambda: "Some data is" in get_text(tab, "#stale"))
 
     assert tab.run("return document.querySelector('#pass time').dateTime") == format_rfc3339(int(clock()) + 120)
     assert tab.run("return document.querySelector('main h1[data-old]') !== null")

@@ -17,6 +17,7 @@ from reconciler.output.pages.environment import create_environment
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import build_query
 from reconciler.server.console.people import Session
+from reconciler.server.console.staleness import find_staleness
 from reconciler.server.console.urls import build_change_url, build_finding_url, build_package_url, build_target_url
 
 _PACKAGE, _SHARED_PACKAGE = "reconciler.server.console", "reconciler.output.pages"
@@ -43,6 +44,7 @@ def render_page(
             session=session,
             csrf_token=context.csrf.create(session.id),
             now=now,
+            staleness=find_staleness(context, values.get("index")),
             **{"index": None, **values},
         )
     )

@@ -34,6 +34,7 @@ from reconciler.server.console.people import Session
 from reconciler.server.console.rendering import PAGE_CACHE_CONTROL, read_static_file, render_page, render_plain_page
 from reconciler.server.console.security import SecurityHeaders
 from reconciler.server.console.sign_in import create_sign_in_routes
+from reconciler.server.console.staleness import find_staleness
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
@@ -192,7 +193,7 @@ def _build_tag(page: PageRequest) -> str:
     # The ages on a page are at most one minute old.
     minute = int(context.clock() // 60)
     csrf, pass_number = context.csrf.compute_session_digest(page.session.id), view.number if view else 0
-    other = (csrf, pass_number, context.index_thread.error, minute)
+    other = (csrf, pass_number, repr(find_staleness(context, page.index)), minute)
     return build_entity_tag(page.request, page.index, page.session, other)
 
 

@@ -19,15 +19,19 @@ function isBusy() {
     main().querySelector("input[data-changed], input[name=row]:checked") || String(getSelection()) !== "";
 }
 
+function request(target, selectOOB) {
+  return htmx.ajax("GET", location.pathname + location.search, {
+    target, select: target, selectOOB, swap: "outerHTML",
+    // The person can be away, so this request does not extend the session.
+    headers: { "X-Automatic": "1" },
+  });
+}
+
 async function refresh() {
   document.getElementById("news").hidden = true;
   const opened = [...main().querySelectorAll("details[id][open]")].map((details) => details.id);
   const focused = main().contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;
-  await htmx.ajax("GET", location.pathname + location.search, {
-    target: "#content", select: "#content", selectOOB: "#pass,#pages", swap: "outerHTML",
-    // The person can be away, so this request does not extend the session.
-    headers: { "X-Automatic": "1" },
-  });
+  await request("#content", "#pass,#pages,#stale");
   for (const id of opened) document.getElementById(id)?.setAttribute("open", "");
   if (focused) main().querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 }
@@ -39,13 +43,16 @@ function announce(view) {
   else refresh();
 }
 
-// A pass without changes has no new data, so only the header changes.
+// A pass without changes has no new data, so only the header and the age of old data change.
 function showPass({ passAt, passResult }) {
   const time = document.querySelector("#pass time");
   if (!time || !passAt) return;
   time.dateTime = time.title = passAt;
-  document.querySelector("#pass [data-result]").textContent = passResult;
+  const result = document.querySelector("#pass [data-result]");
+  const hasOtherResult = result.textContent !== passResult;
+  result.textContent = passResult;
   updateTimes();
+  if (hasOtherResult) request("#stale");
 }
 
 let offlineSince = null;
@@ -98,7 +105,7 @@ function updateTimes() {
   for (const element of document.querySelectorAll("time[datetime]:not([data-absolute])")) {
     const age = Math.max(Math.floor((Date.now() - Date.parse(element.dateTime)) / 1000), 0);
     const [size, unit] = units.find(([size]) => age >= size) ?? units.at(-1);
-    element.textContent = `${Math.floor(age / size)} ${unit} ago`;
+    element.textContent = `${Math.floor(age / size)} ${unit}${"age" in element.dataset ? "" : " ago"}`;
   }
 }
 setInterval(updateTimes, 30000);
