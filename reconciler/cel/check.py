@@ -39,7 +39,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 class ResolvedName:
     """The meaning of the name at the start of a node, e.g. of `a.b` in `a.b.c[0]`.
 
-    `step_count` is the number of fields or methods after the first identifier that are part of the name, e.g. 1 for
+    `step_count` is the number of fields and methods that belong to the name after the first identifier, e.g. 1 for
     `a.b`.
     """
 
@@ -176,7 +176,7 @@ class StaticCheck:
         used_variables: Result: the declared variables that the expression uses.
         references: Result: each use of a declared variable.
         field_reads: Result: paths of the fields that the expression reads, e.g. `("spec", "size")`.
-        extensions: Result: functions, macros and operators that are not part of standard CEL.
+        extensions: Result: the nonstandard functions, macros and operators in the expression.
     """
 
     names: NameResolver

@@ -94,7 +94,8 @@ class GeneratedCode:
     Attributes:
         source: Source of the function `create`. Its parameters are the constants and the offsets.
         constants: Values of the constants.
-        offsets: Offset in the expression of each line of the source, or `UNKNOWN_OFFSET`. Line numbers start with 1.
+        offsets: For each line of the source: its offset in the expression, or `UNKNOWN_OFFSET`. Line numbers start with
+            1.
     """
 
     source: str

@@ -51,7 +51,7 @@ class CompiledExpression:
     Attributes:
         evaluate: Function that evaluates the expression with the values of its variables, and returns a copy of the
             result.
-        offsets: Offset in the expression of each line of the generated code, for `locate_error`.
+        offsets: For each line of the generated code: its offset in the expression. `locate_error` uses these offsets.
     """
 
     evaluate: Callable[[Mapping[str, Any], ExpressionBudget], Any]

@@ -85,8 +85,8 @@ class CelProgram:
 
     Attributes:
         names: The declared variables that the expression uses.
-        extensions: Functions, macros and operators in the expression that are not part of standard CEL. Other CEL
-            engines may not support them.
+        extensions: The nonstandard functions, macros and operators in the expression. Other CEL engines may not support
+            them.
         references: Each use of a declared variable, in the order of the text.
         field_reads: Paths of the fields that the expression reads, e.g. `("spec", "size")`.
     """

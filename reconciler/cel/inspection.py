@@ -1,4 +1,4 @@
-"""Names that an expression uses, found without declarations of variables. An invalid expression has no names."""
+"""Search for the names in an expression, without declarations of variables. An invalid expression has no results."""
 
 from __future__ import annotations
 

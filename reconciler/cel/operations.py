@@ -23,7 +23,7 @@ from reconciler.cel.timestamps import Duration, Timestamp
 from reconciler.cel.values import INT_MAX, INT_MIN, CelType, Uint, check_int_range
 
 MAX_EXACT_INT: Final = 2**53
-"""The maximum absolute value of an int that equals exactly one double."""
+"""Up to this absolute value, every int can be converted to a double without rounding."""
 
 _FOLDED_TYPES: Final = frozenset({type(None), bool, int, Uint, float, str, bytes, CelType, Timestamp, Duration})
 """Immutable types. If an operation on constants has a result of these types, all evaluations share the result."""
@@ -151,7 +151,7 @@ def _write_concatenation(writer: CodeWriter, left: Operand, right: Operand, gene
 
 
 def _format_text_size(text: Operand) -> str:
-    """Return the code that computes the size of a string in the budget."""
+    """Return the code that computes how many bytes a string costs."""
     size = f"len({text.text})"
     if text.is_constant:
         return size if text.constant.isascii() else f"4 * {size}"

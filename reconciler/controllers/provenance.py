@@ -180,7 +180,7 @@ def redact_both_values(
 
     Args:
         path: The path of the value in the document.
-        wholes: The whole document before and after the change, which may be a Secret.
+        wholes: The whole document before and after the change. If it is a Secret, its secret values are masked.
         hides: Whether to mask every value.
     """
     hides = hides or any(is_secret_value(whole, path) for whole in wholes)

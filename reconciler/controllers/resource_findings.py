@@ -26,13 +26,13 @@ from reconciler.packages.secret_values import find_plaintext_values
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import MASK, is_secret
 
-# Maximum number of files in the cache, which is larger than the usual number of package files in one pass.
+# Maximum number of files in the cache. This number is larger than the usual number of package files in one pass.
 _CACHED_FILES = 4096
 
 
 @dataclass(frozen=True)
 class ResourceIssue:
-    """An issue at `path` of a resource, from which `create_finding` creates a finding.
+    """An issue at `path` of a resource. `create_finding` converts the issue to a finding.
 
     `value` is the wrong value. It is ABSENT if the issue is not about a value.
     """

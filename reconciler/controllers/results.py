@@ -28,7 +28,7 @@ from reconciler.packages.charts.value_sources import ChartValues
 from reconciler.packages.kustomize.request import KustomizeRequest
 
 ACCEPT_BASE = "reconciler.dev/accept-base"
-"""The annotation of an owner with the trees that are accepted as merge bases after the state was lost."""
+"""An annotation of an owner: the trees that a person accepted as merge bases after the state was lost."""
 RELEASE_SEPARATOR = ","
 
 
@@ -121,7 +121,7 @@ class UpstreamPackage:
     overlay: KustomizeRequest | None = None
     artifacts: ArtifactRepository | None = None
     allowed_secrets: tuple[str, ...] = ()
-    # Do not compare the layers, because they contain lines of the config, which have no effect on the package.
+    # Do not compare the layers, because they contain line numbers of config files. These have no effect on the package.
     values: ChartValues = field(default_factory=ChartValues, compare=False)
     chart_dependencies: tuple[ChartDependencySource, ...] = ()
     function_charts: tuple[ChartDependencySource, ...] = ()
@@ -259,7 +259,7 @@ class PackageSource:
     """One of several sources of a package.
 
     Attributes:
-        directory: The folder of the package that receives the files. "" is the root folder.
+        directory: The folder in the package for the files of this source. "" is the root folder.
         values_files: The files that charts read from a source without resources. The tree of such a source contains
             only these files. None for a source with resources.
     """
@@ -343,7 +343,7 @@ class GeneratedSource:
 
     @property
     def fingerprint(self) -> str:
-        """Tree ID of the files, which identifies them in the recorded dependencies."""
+        """Tree ID of the files. It identifies the files in the recorded dependencies."""
         return self.files.id
 
     @property
@@ -578,7 +578,7 @@ class RevisionPin:
 
     @property
     def id(self) -> str:
-        """The unique ID of the upstream in the config, which the state uses as a key."""
+        """The unique ID of the upstream in the config. The state uses this ID as a key."""
         return f"{self.key} {'.'.join(map(str, self.path))}"
 
 

@@ -1,4 +1,4 @@
-"""Execution order of addons. If constraints allow several orders, sort addons by addon name and instance id."""
+"""Execution order of addons. If constraints allow several orders, the order depends on addon name and instance id."""
 
 from __future__ import annotations
 

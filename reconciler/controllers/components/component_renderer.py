@@ -290,7 +290,7 @@ class _ComponentRender:
         self.add_findings((failure.to_finding(manifest) for failure in failures if failure), instance)
 
     def _check_overrides(self, active: Sequence[AddonUse]) -> None:
-        """Report each override of a developer addon that has no effect, because the condition of the addon is false."""
+        """Report the overrides of each inactive developer addon, because these overrides have no effect."""
         active_instances = {use.instance for use in active}
         for use in self.uses:
             layer = self.overrides.get(use.instance)

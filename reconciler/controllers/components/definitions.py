@@ -129,7 +129,7 @@ class Addon:
 
     @property
     def name(self) -> str:
-        """Name of the addon, which is unique across namespaces."""
+        """Name of the addon. Addon names are unique across namespaces."""
         return self.manifest.key.name
 
     @property

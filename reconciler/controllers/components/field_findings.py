@@ -1,4 +1,4 @@
-"""Findings about a field of an object that do not contain the file and line of the object yet."""
+"""Findings about a field of an object. These findings do not contain the file and line of the object yet."""
 
 from __future__ import annotations
 

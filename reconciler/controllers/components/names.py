@@ -28,7 +28,7 @@ def to_camel_case(name: str) -> str:
 
 
 def derive_addon_key(name: str) -> str | None:
-    """Return the field of a component that contains the values of an addon, e.g. `log-level` -> `logLevel`.
+    """Return the name of the component field for the values of an addon, e.g. `log-level` -> `logLevel`.
 
     Return None if the name of the addon does not form a valid field name.
     """

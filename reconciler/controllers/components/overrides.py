@@ -31,7 +31,7 @@ class AddonOverrides:
         self.layers[instance] = ValueLayer(ENVIRONMENT_LAYER, self.binding.manifest, ("spec", *path), values)
 
     def add_finding(self, code: FindingCode, path: tuple[str, ...], message: str) -> None:
-        """Add a finding. Its message is the path of the field and `message`."""
+        """Add a finding. Its message is the path of the field, followed by `message`."""
         location = self.binding.manifest.location_of(("spec", *path))
         self.findings.append(code.finding(f"spec.{'.'.join(path)} {message}", location))
 

@@ -117,9 +117,10 @@ class ValueSources:
     rendered: RenderedComponent
 
     def find_sources(self, reads: Iterable[tuple[str, ...]], instance: AddonInstance | None) -> list[ValueSource]:
-        """Return the objects that set the fields in `reads`, which an expression reads, e.g. `("spec", "size")`.
+        """Return the objects that set the fields which an expression reads.
 
-        `instance` is the addon instance that contains the expression. It is None for the component definition.
+        `reads` contains the paths of these fields, e.g. `("spec", "size")`. `instance` is the addon instance that
+        contains the expression. It is None for the component definition.
         """
         return [source for read in sorted(reads) for source in self._find_sources(read[0], read[1:], instance)]
 
@@ -178,8 +179,8 @@ class _ParameterScope:
     def find_sources(self, path: DataPath, schema: Schema) -> list[ValueSource]:
         """Return the object that set a parameter, or one object per field if several objects set its fields.
 
-        A value comes from the layer with the highest precedence that sets the value. If no layer sets the value, it
-        comes from the default.
+        If several layers set a value, the layer with the highest precedence is used. If no layer sets the value, the
+        value is the default.
         """
         value, fields = get_value(self.values.data, path), schema.get("properties", {})
         if not isinstance(value, Mapping) or not fields:
@@ -211,7 +212,7 @@ class _ParameterScope:
         )
 
     def _find_default_path(self, manifest: ConfigObject, section: str, path: DataPath) -> DataPath:
-        """Return the path of the default of a field in a schema: of the field itself, or of `$default` in a parent."""
+        """Return the path at which a schema sets the default of a field: in the field, or in `$default` of a parent."""
         node: Any = manifest.data["spec"]["schema"].get(section)
         for depth, step in enumerate(path):
             if depth and not self._is_set(path[:depth]) and _has_default(node.get("$default"), path[depth:]):
@@ -258,7 +259,7 @@ ProvenanceStep = dict[str, Any]
 
 @dataclass(frozen=True, eq=False)
 class ComponentProvenance:
-    """Provenance of all values of a component in one environment, which is computed only on request.
+    """Provenance of all values of a component in one environment. The methods compute it only when they are called.
 
     `input_digests` contains the digest of each config object that the component was rendered from.
     """

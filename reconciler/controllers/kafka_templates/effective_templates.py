@@ -86,8 +86,8 @@ class TemplateEffect:
     def as_data(self) -> dict[str, Any]:
         """Return the data about the child for reports.
 
-        The template is included only in the mode `report`. In the other mode, the file of the child contains the
-        template.
+        The template is included only in the mode `report`. In the mode `materialise`, the file of the child contains
+        the template.
         """
         rule, description = self.child.rule, self.description
         data = {

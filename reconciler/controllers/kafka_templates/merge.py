@@ -97,7 +97,7 @@ class HiddenSettings:
 
 
 def find_hidden_settings(inherited: Any, value: Any) -> HiddenSettings:
-    """Return the settings in the parent's value `inherited` that the child's `value` of the property replaces."""
+    """Return the settings that are lost or changed when the child's `value` replaces the parent's value `inherited`."""
     differences = [(path, has_value) for path, has_value in _find_differences(inherited, value, "")]
     shadowed = dict.fromkeys(path for path, has_value in differences if not has_value)
     overridden = dict.fromkeys(path for path, has_value in differences if has_value)
@@ -145,7 +145,7 @@ def _append_to_path(path: str, key: str) -> str:
 
 
 def build_complete_template(properties: tuple[TemplateProperty, ...], path: DataPath) -> Any:
-    """Return data with a template at `path` that contains the settings of the parent and of the child.
+    """Return data with a template at `path`. The template contains the settings of the parent and of the child.
 
     For example, the parent sets two pod labels, and the child sets a third pod label: the result contains all three, so
     that it can replace the child's template. Mappings and lists with named entries are merged. For other values, the

@@ -106,10 +106,10 @@ def find_effective_texts(policy: OverridePolicy, cluster: Cluster, texts: RuleTe
 def find_retained_text(policy: OverridePolicy, name: RuleId, previous_texts: RuleTexts) -> str | None:
     """Return the rule text that stays effective for a package while the wave of its cluster is closed.
 
-    `previous_texts` contains the rule texts by rule id with which the package was rendered before. The result is the
-    text with the same id. If `previous_texts` does not contain this id, there are two cases:
+    `previous_texts` contains the rule texts of the previous render of the package, by rule id. The result is the text
+    with the id `name`. If `previous_texts` does not contain this id, there are two cases:
 
-    - If `previous_texts` contains the current text with another id, the rule was renamed. The result is the current
+    - If `previous_texts` contains the current text with a different id, the rule was renamed. The result is the current
       text.
     - Otherwise, the rule may have had no name, so that the number of the rule was the id. The result is the text with
       this id, or None if there is no such text.

@@ -142,7 +142,7 @@ class ImageReference:
 
 
 def parse_reference(text: str) -> ImageReference | None:
-    """Return the components of an image reference, without default values. Return None if the text is not valid."""
+    """Return the parts of an image reference, without default values. Return None if the text is not valid."""
     match = _REFERENCE.fullmatch(text)
     if match is None or len(match["name"]) > MAX_NAME_LENGTH:
         return None

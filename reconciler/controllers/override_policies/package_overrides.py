@@ -46,7 +46,7 @@ _MATCH_FAILURES = {
         PolicyCodes.POLICY_NOT_FOUND,
     )
 }
-# Cluster for resources without policies, which have the same result on every cluster.
+# Use this cluster for resources without policies, because their result is equal on every cluster.
 _ANY_CLUSTER = Cluster("")
 _APPLY_FAILURES = {PolicyCodes.IDENTITY_CHANGED.name}
 # Maximum number of packages in the cache. A larger cache is not necessary, because most clusters have the same rules
@@ -69,8 +69,8 @@ class OverriddenPackage:
     Attributes:
         resources: The resources that have policies, in the order of their files.
         candidate_policies: All policies that a resource names or that select a resource, including missing policies.
-        rule_texts: The effective text of each rule of these policies that can affect the cluster. The text is None if
-            the rule does not apply yet.
+        rule_texts: The effective texts of the rules of these policies. Rules that cannot affect the cluster are not
+            included. The text is None if the rule does not apply yet.
         unreadable_policies: The candidate policies that may be in an unreadable file of the config.
     """
 
@@ -116,7 +116,7 @@ class _AttachedResource:
 
 @dataclass(frozen=True)
 class _PackageContent:
-    """Data about a package that is equal on all clusters: resources that can have policies, and findings about Lists.
+    """The resources of a package that can have policies, and findings about Lists. Both are equal for all clusters.
 
     `kinds` are the kinds of the resources as `group/Kind`. `candidate_policies` are policies that the resources name or
     that select them.

@@ -135,7 +135,7 @@ def lint_policies(policies: Iterable[OverridePolicy], clusters: Mapping[str, Clu
 
     A rule is checked only if it writes the same fields in every resource. Such a rule sets labels, annotations,
     environment variables, `args`, `command`, or parts of image references. Rules with a rollout are skipped, because
-    clusters may use different versions of them.
+    clusters may use different versions of such a rule.
     """
     for policy in policies:
         reached = [

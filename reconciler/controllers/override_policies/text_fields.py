@@ -49,7 +49,7 @@ class TextEditor(Protocol):
 
 
 class YamlEditor:
-    """Editor of YAML text, which keeps comments, quotes and the order of keys."""
+    """Editor of YAML text. It keeps comments, quotes and the order of keys."""
 
     def read(self, text: str) -> Any:
         """Return the data of the text, which must contain exactly one YAML document."""

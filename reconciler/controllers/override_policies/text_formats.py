@@ -271,7 +271,7 @@ class _DateTime(str):
 
 
 class TomlEditor:
-    """Editor of TOML text, which keeps comments, spaces and quotes."""
+    """Editor of TOML text. It keeps comments, spaces and quotes."""
 
     def read(self, text: str) -> Any:
         """Return the data of the text. Dates and times become strings."""

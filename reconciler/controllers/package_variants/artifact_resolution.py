@@ -203,7 +203,10 @@ class _ArtifactLookup:
         )  # fmt: skip
 
     def _find_withdrawn_version(self, text: str) -> _FoundVersion | None:
-        """Return the recorded version with this text, although the Repository does not list it any more."""
+        """Return the recorded version `text`, which the Repository does not list any more.
+
+        Return None if no package uses this version, or if `text` is a version range.
+        """
         known = next((entry for entry in self.recorded if entry.version == text), None)
         if known is None or not is_exact_version(text):
             return None

@@ -27,7 +27,7 @@ class ChartProvenance:
     objects: tuple[ConfigObject, ...] = ()
 
     def list_layers(self) -> list[dict[str, Any]]:
-        """Return the field `layers` of the status file: the layers of each value above the defaults of the charts."""
+        """Return the field `layers` of the status file: the layers of each value, without the defaults of charts."""
         return [_format_history(history) for chart in self.values for history in trace_values(chart.config_layers)]
 
     def list_applied_overrides(self) -> list[dict[str, str]]:

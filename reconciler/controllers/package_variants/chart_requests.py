@@ -86,7 +86,7 @@ class RenderOptions:
         return split_list(self.target.annotations.get(API_VERSIONS_ANNOTATION, ""))
 
     def _read_allowed_secrets(self) -> tuple[str, ...]:
-        """Return the Secrets with values that an annotation allows, as "Kind/name"."""
+        """Return the Secrets that may contain values according to an annotation, as "Kind/name"."""
         name = ALLOWED_SECRETS_ANNOTATION
         return split_list(self.spec.annotations.get(name) or self.annotations.get(name) or "")
 

@@ -1,4 +1,4 @@
-"""The values of a chart that a PackageVariant requests: its own values, config objects and values files of the config.
+"""The chart values that a PackageVariant requests: its own values, config objects, and values files of the config.
 
 The values of `valuesFiles` in the chart and in other sources are read when the chart is rendered.
 """
@@ -55,8 +55,8 @@ class OptionSource:
 
     Attributes:
         manifest: The PackageVariant, or the PackageVariantSet that generated it.
-        paths: Paths of the options in the object. The template of an upstream of a set overrides the template of the
-            target, so that its path comes first.
+        paths: Paths of the options in the object. If the upstream of a set has a template, this template overrides the
+            template of the target. Therefore, the path of the upstream's template comes first.
     """
 
     manifest: ConfigObject
@@ -65,7 +65,8 @@ class OptionSource:
     def find_path(self, option: DataPath) -> DataPath:
         """Return the path in the object for a path in the options of the PackageVariant.
 
-        A set appends the results of expressions to the lists `parameters` and `valuesFiles`.
+        For a generated PackageVariant, the paths can differ: a set appends the results of `parameterExprs` to the list
+        `parameters`, and the results of `valuesFilesExprs` to the list `valuesFiles`.
         """
         name, *rest = option
         expressions = _EXPRESSION_LISTS.get(str(name))

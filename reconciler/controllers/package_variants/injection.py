@@ -1,4 +1,4 @@
-"""Config injection: search for the injection points of a package, which are filled with content of config objects."""
+"""Config injection: search for the injection points of a package, and copying of config objects to these points."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ INJECTION_ANNOTATION = "kpt.dev/config-injection"
 INJECTED_ANNOTATIONS = ("kpt.dev/injected-resource-name", "kpt.dev/injected-resource")
 CONDITION_PREFIX = "config.injection."
 _ANNOTATION_VALUES = ("required", "optional")
-# Maximum number of files in the cache, which is larger than the usual number of package files in one pass.
+# Maximum number of files in the cache. This number is larger than the usual number of package files in one pass.
 _CACHED_FILES = 4096
 _Item = TypeVar("_Item", Condition, str)
 _ANNOTATION_POINTER = format_pointer(("metadata", "annotations", INJECTION_ANNOTATION))

@@ -76,9 +76,9 @@ class PackageVariantInputs:
         list_recorded_artifacts: Returns the versions of a chart or artifact that existing packages use. The arguments
             are the URL of the Repository and the name of the chart or artifact.
         max_sources: The largest number of sources of one package.
-        explain_forbidden: Returns the reason why an upstream Repository must not be used, or "". It is called before
-            the Repository is read. Without this check, messages could contain the revisions of a Repository that a
-            tenant may not read.
+        explain_forbidden: Returns the reason why an upstream Repository must not be used, or "". The function is called
+            before the Repository is read. Otherwise, messages could contain the revisions of a Repository that a tenant
+            may not read.
     """
 
     repositories: Repositories
@@ -123,7 +123,7 @@ class UpstreamResolver:
         return self._resolutions[key]
 
     def resolve_pin(self, namespace: str, upstream: UpstreamSpec) -> UpstreamResolution:
-        """Return the immutable revision that the tag or range of an upstream selects now, or why it is unknown.
+        """Return the immutable revision that the tag or range of an upstream selects now, or a failure with the reason.
 
         The upstream has `tagMode: rewrite`. The revision in the config may be older and is not used here.
         """
@@ -236,7 +236,10 @@ class UpstreamResolver:
     def _add_dependencies(
         self, namespace: str, repository: Repository, revision: ResolvedRevision
     ) -> ResolvedRevision | UnresolvedUpstream:
-        """Add the charts that a chart requires and does not contain."""
+        """Return the revision with the charts that a chart requires and does not contain, or the reason of a failure.
+
+        The revision is unchanged if there are no such charts.
+        """
         charts = self._find_chart_repositories(namespace)
         dependencies = charts.resolve_dependencies(self._read_files(repository, revision))
         if isinstance(dependencies, UnresolvedUpstream):

@@ -194,7 +194,7 @@ def _add_deprecation_warnings(
 ) -> ControllerResult:
     """Add warnings about deprecated fields to the findings and to the status of the set.
 
-    In the result, the last status is the status of the set.
+    The last status in `result` must be the status of the set.
     """
     *children, set_status = result.statuses
     set_status = replace(
@@ -415,7 +415,7 @@ def _format_target(generated: GeneratedVariant) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class _SetView:
-    """The objects in the namespace of one PackageVariantSet, which the set can use."""
+    """The objects that one PackageVariantSet can use. All these objects are in the namespace of the set."""
 
     namespace: str
     catalog: Catalog
@@ -431,9 +431,9 @@ class _SetView:
         return self.inputs.repositories if query == "find_repository" else None
 
     def list_target_properties(self, expansion: SetExpansion) -> tuple[Hashable, ...]:
-        """Return the properties of each downstream Repository that affect the package, in the order of `variants`.
+        """Return the properties that affect the package for each downstream Repository, in the order of `variants`.
 
-        The value is None if the Repository does not exist.
+        The properties are None if the Repository does not exist.
         """
         repositories = (self.inputs.repositories.get((self.namespace, name)) for name in expansion.repositories)
         if not expansion.has_charts:

@@ -1,6 +1,6 @@
 """Revision pins: revisions in the config that the daemon updates for a tag or version range (`tagMode: rewrite`).
 
-The daemon commits each update to a branch of the config repository, which a person reviews and merges.
+The daemon commits each update to a branch of the config repository. A person reviews and merges this branch.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _create_pin(
 def _get_pinned_field(
     upstream: UpstreamSpec, repository: Repository | None
 ) -> Literal["revision", "version", "digest"]:
-    """Return the field of an upstream that contains its revision."""
+    """Return the name of the upstream field that contains the revision."""
     if upstream.version:
         return "version"
     return "digest" if repository and repository.artifacts else "revision"

@@ -58,7 +58,7 @@ class IdentifiedSet:
 
 
 class SetSnapshot(SelectableObjects, Protocol):
-    """The objects in the namespace of a PackageVariantSet, which the set can use."""
+    """The objects that a PackageVariantSet can use. All these objects are in the namespace of the set."""
 
     def find_repository(self, name: str) -> ObjectMetadata | None:
         """Return the Repository with this name. Return None if the Repository does not exist."""
@@ -325,7 +325,7 @@ SetVariants = tuple[tuple[Variant | StalledVariant, ...], tuple[ConfigStatus, ..
 
 
 class PackageVariantCache(ControllerCache):
-    """Results of the controller of PackageVariants and their sets that the next pass can use again.
+    """Results for PackageVariants and PackageVariantSets that the next pass can use again.
 
     The expansion of a PackageVariantSet is reused if the manifest of the set is unchanged, and all lookups of objects
     have the same results.

@@ -61,7 +61,7 @@ class TemplateError(ValueError):
 
 
 def describe_object(metadata: ObjectMetadata, namespace: str) -> dict[str, Any]:
-    """Return the metadata of an object that CEL expressions can use: name, namespace, labels and annotations."""
+    """Return the metadata that CEL expressions can use: name, namespace, labels and annotations of an object."""
     return {
         "name": metadata.key.name,
         "namespace": metadata.key.namespace or namespace,
@@ -83,7 +83,7 @@ def check_expression(expression: TemplateExpression, limits: ExpressionLimits) -
 
 
 def list_cel_extensions(expression: TemplateExpression, limits: ExpressionLimits) -> tuple[str, ...]:
-    """Return the functions, macros and operators of an expression that are not part of standard CEL, sorted by name."""
+    """Return the nonstandard functions, macros and operators in a CEL expression, sorted by name."""
     return tuple(sorted(_create_environment(limits, expression.can_use_repository).compile(expression.text).extensions))
 
 
@@ -209,7 +209,7 @@ def _hash(text: str) -> str:
 
 
 class SelectableObjects(Protocol):
-    """The objects in the namespace of a PackageVariantSet that its targets can select."""
+    """The objects that the targets of a PackageVariantSet can select. They are in the namespace of the set."""
 
     def has_kind(self, api_version: str, kind: str) -> bool:
         """Return whether the config contains an object or a CustomResourceDefinition of this kind."""

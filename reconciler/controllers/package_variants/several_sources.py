@@ -236,6 +236,6 @@ def _unique(groups: Iterable[tuple[Finding, ...]]) -> tuple[Finding, ...]:
 def _name_source(
     resolution: UnresolvedUpstream | UnreachableUpstream, index: int, source: SourceSpec
 ) -> UnresolvedUpstream | UnreachableUpstream:
-    """Return the reason with the name of the source and the path of the source in the spec."""
+    """Return `resolution` with a message that contains the name of the source and its path in the spec."""
     text = resolution.message.replace("spec.upstream.", f"spec.sources[{index}].")
     return replace(resolution, message=f"source {source.name}: {text}")

@@ -92,7 +92,7 @@ def _remove_dead_ends(links: Sequence[UpstreamLink]) -> Sequence[UpstreamLink]:
 def _find_shortest_cycle(
     first: UpstreamLink, links_by_start: Mapping[BranchPath, Sequence[UpstreamLink]]
 ) -> Sequence[UpstreamLink]:
-    """Return the shortest path from a link back to its start. Return () if there is no such path."""
+    """Return the shortest cycle that begins with the link `first`. Return () if there is no such cycle."""
     link_to: dict[BranchPath, UpstreamLink] = {first.end: first}
     pending = deque([first.end])
     while pending and first.start not in link_to:

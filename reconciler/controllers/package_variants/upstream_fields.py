@@ -1,4 +1,4 @@
-"""Checks of the fields of an upstream that depend on the type of its Repository."""
+"""Checks of upstream fields. The allowed fields depend on the type of the Repository."""
 
 from __future__ import annotations
 

@@ -210,7 +210,7 @@ class ResolvedRevision:
 
     Attributes:
         directory: The path of the package from the root of the repository, or the name of the chart.
-        ref: The name of the tag or branch. It is written to the lock of the Kptfile.
+        ref: The name of the tag or branch. It is written to `upstreamLock` of the Kptfile.
         number: N if the tag is `vN`. Otherwise -1.
         is_floating: Whether the reference can move to another revision.
         warnings: Messages for findings and the status.
@@ -257,7 +257,7 @@ class UnresolvedUpstream:
 
     Attributes:
         reason: The name of a finding code, such as `UpstreamNotFound`.
-        field: The field of the upstream that is wrong, or "".
+        field: The wrong field of the upstream, or "" if the reason is not a wrong field.
         others: Further reasons, e.g. if several chart repositories are missing.
     """
 

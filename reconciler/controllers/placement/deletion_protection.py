@@ -28,7 +28,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class RetainedFiles:
-    """The files of a namespace's packages that must be kept, by cluster and resource.
+    """The files that must be kept in the packages of a namespace, by cluster and resource.
 
     `unreadable_clusters` are the clusters on which the content of the package is unknown. On these clusters, the whole
     package is kept.

@@ -108,8 +108,8 @@ def get_package_namespace(key: ObjectKey) -> str:
 def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
     """Return the policy that applies to a resource. A resource can have two labels, which name different policies.
 
-    As in KubeAdmiral's scheduler (GetMatchedPolicyKey), a resource with a namespace uses its PropagationPolicy, and a
-    ClusterPropagationPolicy is ignored.
+    As in KubeAdmiral's scheduler (GetMatchedPolicyKey), the PropagationPolicy applies to a namespaced resource with
+    both labels, and the ClusterPropagationPolicy is ignored.
     """
     namespace = get_package_namespace(config_object.key)
     effective_label, ignored_label, kind = (
@@ -255,7 +255,7 @@ def _check_mac(config_object: ConfigObject, mac_counts: Mapping[tuple[str, str],
 def _create_policy_filter(
     catalog: Catalog, propagations: PropagationPolicies
 ) -> Callable[[ConfigObject], PropagationPolicies]:
-    """Return a function that returns the policies that the tenant of a resource can see."""
+    """Return a function for resources. It returns all policies that the tenant of a resource may use."""
     if not catalog.tenants:
         return lambda resource: propagations
     read = cache(lambda tenant: read_propagation_policies(catalog.select_visible(tenant)))

@@ -247,7 +247,7 @@ def read_definition(manifest: ConfigObject) -> tuple[UsableDefinition | None, Fi
 
 @dataclass
 class _OptionLists:
-    """The lists of option values of one object, which become layers.
+    """The lists of option values in one object. Each list becomes a layer.
 
     Attributes:
         manifest: The object.

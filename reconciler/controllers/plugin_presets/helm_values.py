@@ -18,7 +18,7 @@ from reconciler.lazy_dataclasses import dataclass
 class PathConflict:
     """The reason why the Helm values cannot contain the value of the option `name`.
 
-    `conflicting_name` is the option that prevents the placement. It is "" if no other option causes the conflict.
+    `conflicting_name` is the other option that causes the conflict. It is "" if no other option causes the conflict.
     """
 
     name: str

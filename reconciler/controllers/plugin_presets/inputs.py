@@ -27,7 +27,7 @@ class PreviousPlugins(Protocol):
         ...
 
     def get_recorded_inputs(self) -> Mapping[PackageLocation, Collection[str]]:
-        """Return the names of the recorded dependencies of each Plugin's last render, e.g. of config objects."""
+        """Return, for each Plugin, the names of the dependencies of its last render, e.g. of config objects."""
         ...
 
     def read_published(self, cluster: str) -> Mapping[str, Mapping[str, Any]]:

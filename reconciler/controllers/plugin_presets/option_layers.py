@@ -60,7 +60,7 @@ DEFAULTS_LAYER, PRESET_OPTIONS, PLUGIN_OPTIONS, ORGANIZATION_OPTIONS = (
 CLUSTER_OPTIONS, PRESET_CLUSTER_OPTIONS, INJECTED_LAYER = "cluster", "preset-cluster", "injected"
 LAYER_RANK: Final[Mapping[str, int]] = {layer.id: rank for rank, layer in enumerate(LAYERS)}
 # These layers set options for specific definitions. Therefore, an option that the definition does not declare causes a
-# warning, and in all other layers only an info.
+# warning. In all other layers, such an option causes only an info.
 DEFINITION_AWARE_LAYERS: Final = frozenset({
     PRESET_OPTIONS, PLUGIN_OPTIONS, PRESET_CLUSTER_OPTIONS, "default-definition", "default-cluster-definition",
     "override-definition", "override-cluster-definition",
@@ -156,7 +156,7 @@ class ResolvedOption:
 
     @property
     def winner(self) -> OptionAssignment:
-        """The assignment of the highest layer, which determines the value."""
+        """The assignment that determines the value: the assignment of the highest layer."""
         return self.assignments[-1]
 
     @cached_property

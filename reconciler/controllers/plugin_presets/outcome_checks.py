@@ -238,7 +238,7 @@ def _list_uses(
 class _SharedOptions:
     """The options that an Organization, a Cluster or a PluginOverride sets for several Plugins.
 
-    `targets` are the targets of a PluginOverride, which can exclude definitions.
+    `targets` are the targets of a PluginOverride. These targets can exclude definitions.
     """
 
     organization: str
@@ -247,7 +247,7 @@ class _SharedOptions:
 
     @cached_property
     def literals(self) -> Sequence[OptionAssignment]:
-        """The entries with literal values, which may be secrets in plain text."""
+        """The entries with literal values. These values may be secrets in plain text."""
         return [assignment for assignment in self.layer.assignments if _is_literal(assignment)]
 
     def applies_to(self, definition: ObjectKey) -> bool:

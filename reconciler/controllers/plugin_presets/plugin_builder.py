@@ -210,7 +210,7 @@ class PluginBuilder:
         )  # fmt: skip
 
     def _get_deletion_policy(self, request: PluginRequest) -> DeletionPolicy:
-        """Return the deletion policy of the Plugin's package, which depends on the preset and the Cluster object.
+        """Return the deletion policy of the Plugin's package. The policy depends on the preset and the Cluster object.
 
         The result is recorded in the state, so that the policy still applies after the Cluster object is deleted.
         """

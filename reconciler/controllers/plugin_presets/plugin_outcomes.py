@@ -19,7 +19,8 @@ class PluginRequest:
     """A Plugin that a preset or the config requests.
 
     Attributes:
-        cluster: The Plugin's cluster. None for a Plugin without `clusterName`, which is written to the central cluster.
+        cluster: The Plugin's cluster. None for a Plugin without `clusterName`. Such a Plugin is written to the central
+            cluster.
         requester: The preset that requests the Plugin, or the Plugin object in the config.
         published: The Plugin that is published at the target.
         is_occupied: Whether any Plugin is published at the target.

@@ -85,7 +85,7 @@ class PluginTargets:
     ) -> PluginRequest:
         """Return a request for a Plugin on an existing cluster.
 
-        `is_for_cluster` is False for a Plugin without `clusterName`, which is written to the central cluster.
+        `is_for_cluster` is False for a Plugin without `clusterName`. Such a Plugin is written to the central cluster.
         """
         key, package = create_plugin_key(requester.manifest.key.namespace, name), f"plugins/{name}"
         owner, published = self.owners.get((cluster, package)), self.list_published(cluster)

@@ -49,7 +49,7 @@ class FlattenedAddon:
 
     @cached_property
     def key(self) -> str | None:
-        """Field of the flattened definition that contains the addon's fields. None if the addon has no valid key."""
+        """Field that contains the addon's fields in the flattened definition. None if the addon has no valid key."""
         return derive_addon_key(self.qualified_name)
 
     @property
@@ -65,7 +65,7 @@ class FlattenedAddon:
 
     @cached_property
     def bindings(self) -> dict[str, Any]:
-        """Values of the variables in conditions, patch targets and patch paths, which are evaluated before a render."""
+        """Values of the variables for the evaluation of conditions, patch targets and patch paths before a render."""
         return {**self.values.bindings, **self.known_variables}
 
     @cached_property
@@ -111,7 +111,7 @@ class FlattenedAddon:
 
     @property
     def active_patches(self) -> Iterator[AddonPatch]:
-        """Patches of the addon whose condition is true.
+        """All patches of the addon that have a true condition.
 
         Raises:
             FieldFindingError: The evaluation of a condition failed.
@@ -168,7 +168,7 @@ class FlattenedAddon:
     def _list_placement_templates(self) -> Iterator[tuple[CompiledTemplate, str]]:
         """Yield the conditions of the addon, and the templates that determine where its patches apply.
 
-        Each template comes with the name of its loop variable, which is "" outside of a loop.
+        Each template comes with the name of its loop variable, or with "" outside of a loop.
         """
         yield self.use.addon.condition.template, ""
         if self.is_active:
@@ -198,7 +198,7 @@ def iter_templates(entry: ObjectTemplate) -> Iterator[CompiledTemplate]:
 def _list_patch_templates(patch: AddonPatch) -> Iterator[tuple[CompiledTemplate, str]]:
     """Yield the templates that determine where a patch applies: its `forEach`, its target and its paths.
 
-    Each template comes with the name of its loop variable, which is "" outside of a loop.
+    Each template comes with the name of its loop variable, or with "" outside of a loop.
     """
     variable = ""
     if patch.loop.template:

@@ -78,8 +78,8 @@ def iter_programs(node: TemplateNode) -> Iterator[tuple[DataPath, CelProgram]]:
 class AddonVariable:
     """Template variable with values of a flattened addon, e.g. `spec`.
 
-    `key` is the field of the flattened definition that contains the addon's fields. `config` contains the values that
-    the component type sets, in the order of the type.
+    In the flattened definition, the field `key` contains the addon's fields. `config` contains the values that the
+    component type sets, in the order of the type.
     """
 
     name: str
@@ -138,7 +138,7 @@ class ExpressionRewriter:
         return {**{name: root.values for name, root in self.addon_variables.items()}, **self.known_variables}
 
     def rewrite_template(self, node: TemplateNode) -> Any:
-        """Return a template for the flattened definition that renders to the same value as the template of the addon.
+        """Return the template for the flattened definition. It renders to the same value as the template of the addon.
 
         Return OMIT if the template is an expression whose known result is `omit()`.
 

@@ -26,8 +26,8 @@ class FixedFields:
     """Fields of an object whose values become literals when a component type is flattened.
 
     `fixed` contains these fields by name. If the whole value of a field becomes a literal, the entry is None. If only
-    some nested fields become literals, the entry contains their FixedFields. `has_open_fields` is true if at least one
-    field does not become a literal.
+    some nested fields become literals, the entry is the FixedFields of the nested object. `has_open_fields` is true if
+    at least one field does not become a literal.
     """
 
     fixed: Mapping[str, FixedFields | None]

@@ -193,7 +193,7 @@ def _find_templated_values(target: PatchTarget, template: Any) -> Iterator[str]:
 
 
 def _find_texts_at(data: Any, path: DataPath) -> Iterator[str]:
-    """Yield the value at `path` and the values at the parents of `path` that are strings with an expression."""
+    """Yield each string with an expression that is at `path` or at a parent of `path`."""
     for depth in range(len(path) + 1):
         value = get_value(data, path[:depth])
         if isinstance(value, str) and EXPRESSION_START in value:

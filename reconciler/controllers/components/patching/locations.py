@@ -63,9 +63,9 @@ def find_locations(
 
 
 def _find_start(document: Any, path: PatchPath) -> _Node:
-    """Return the node below the leading map keys of the path that exist in the document, e.g. `/spec`.
+    """Follow the map keys at the start of the path as far as they exist, and return the last node, e.g. `/spec`.
 
-    The last step of the path is not included. This is faster than the search of `_PathWalk`.
+    The last step of the path is not followed. This function is faster than the search of `_PathWalk`.
     """
     names: list[str] = []
     for step in path.steps[:-1]:

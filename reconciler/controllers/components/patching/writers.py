@@ -156,7 +156,7 @@ def _deduplicate(issues: list[_AddonIssue]) -> Iterator[ResourceIssue]:
 
 @dataclass
 class _WriterNode:
-    """Node in a tree of writers, which has the same structure as the resource.
+    """Node in a tree of writers. The tree has the same structure as the resource.
 
     Attributes:
         instance: Addon that wrote the value. None for the component definition.

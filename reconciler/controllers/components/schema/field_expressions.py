@@ -30,7 +30,7 @@ class ShorthandError(Exception):
 SCALAR_TYPES = {"string": "string", "integer": "integer", "number": "number", "float": "number", "boolean": "boolean"}
 BUILT_IN_TYPES = (*SCALAR_TYPES, "object")
 MAX_SCHEMA_DEPTH = 32
-"""Maximum number of nested levels in a schema, which also limits the recursion of the validator."""
+"""Maximum number of nested levels in a schema. This number also limits the recursion of the validator."""
 
 _NAME = re2.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 

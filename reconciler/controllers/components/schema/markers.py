@@ -55,7 +55,7 @@ def apply_markers(schema: Schema, markers: Iterable[Marker]) -> Schema:
     """Return a schema with the keywords of all markers.
 
     `required` is skipped, because OpenAPI lists required fields in the schema of the parent. `default` is applied last,
-    because other markers influence how its value is parsed.
+    because other markers influence how the value of `default` is parsed.
 
     Raises:
         ShorthandError: A marker is not valid.

@@ -1,4 +1,4 @@
-"""Schema of a component definition or addon, which merges the sections `parameters` and `envOverrides`."""
+"""Merge of the schema sections `parameters` and `envOverrides` of a component definition or addon."""
 
 from __future__ import annotations
 

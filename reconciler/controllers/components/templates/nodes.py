@@ -46,7 +46,7 @@ class TemplateNode(Protocol):
     def render(self, state: RenderState, value_path: DataPath) -> Any:
         """Return a new rendered value, or `OMIT`. `value_path` is the path of the value in the rendered data.
 
-        `value_path` has no meaning if `state.origins` is None.
+        `value_path` is not used if `state.origins` is None.
         """
 
 

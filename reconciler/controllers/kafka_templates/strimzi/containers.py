@@ -121,7 +121,10 @@ def _check_mount_path(mount_path: Any, name: str, path: DataPath) -> Iterator[Te
 
 
 def build_effective_env(name: str, container: Any, pool: NodePool) -> list[dict[str, Any]]:
-    """Return the variables of a container template that the operator uses. Values that may be secrets are masked."""
+    """Return the environment variables that the operator uses from a container template.
+
+    Values that may be secrets are masked.
+    """
     reserved, _ = _list_reserved_names(name, pool)
     usable = (
         variable

@@ -88,7 +88,7 @@ def check_pool_labels(pool: NodePool) -> Iterator[TemplateRemark]:
 
 
 def check_metadata_types(name: str, metadata: Any) -> Iterator[TemplateRemark]:
-    """Yield an error for each label or annotation of a property that is not a string."""
+    """Yield an error for each label or annotation of a template property whose value is not a string."""
     for field in ("labels", "annotations"):
         entries = as_mapping(metadata).get(field)
         if entries is not None and not isinstance(entries, Mapping):
