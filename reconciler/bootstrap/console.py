@@ -15,6 +15,7 @@ from reconciler.bootstrap.services import build_services
 from reconciler.bootstrap.settings_changes import list_changed_settings
 from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.draft_content import DraftContentReader
+from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
@@ -83,6 +84,7 @@ class Console:
             state=state,
             index_thread=index_thread,
             authenticator=authenticator,
+            drafts=DraftListReader(indexer),
             contents=DraftContentReader(indexer),
             packages=PackageContentReader(indexer),
             explainer=ValueExplainer(command_options),

@@ -60,7 +60,7 @@ def command(
     selection = DraftSelection(targets, is_all, selector, output, removals)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
     service = ServerOptions(server, token_file)
-    if service.check(setup, author):
+    if service.check(setup, author=author):
         review = selection.build_remote_review(
             "approve", message, accepts_conflicts=accept_conflicts, includes_unproposed=includes_drafts
         )

@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 from reconciler.bootstrap import services as bootstrap_services
+from reconciler.cli import service_results
 from reconciler.cli.errors import exit_status_of, report_errors
 from reconciler.cli.exit_codes import ERROR_FINDING, SUCCESS, CannotRunError
 from reconciler.cli.options import output_option, require_config_url, show_progress
-from reconciler.cli.review_options import CommandSetup, TargetType, add_setup_options, offline_option, open_history
+from reconciler.cli.review_options import (
+    CommandSetup,
+    ServerOptions,
+    TargetType,
+    add_read_server_options,
+    add_setup_options,
+    offline_option,
+    open_history,
+)
 from reconciler.inspect import explain as inspect_explain
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.explain import ablation, builder, chart_values, formats, model
@@ -20,6 +29,8 @@ from reconciler.reconcile import snapshot as reconcile_snapshot
 from reconciler.reconcile.remotes import targets
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from reconciler.output.explain.model import PackageExplanation
     from reconciler.planning.attribution.re_render import ReRenderedPackage
     from reconciler.planning.attribution.removable_layers import RemovableLayer
@@ -72,6 +83,7 @@ class PackageType(TargetType):
 )
 @click.option("--at", metavar="COMMIT", default="", help="Explain the package at this commit of its repository.")
 @add_setup_options
+@add_read_server_options
 @output_option("text", "json")
 def command(
     target: TargetReference,
@@ -85,6 +97,8 @@ def command(
     settings_file: str | None,
     fleet: str | None,
     cache: str | None,
+    server: str | None,
+    token_file: Path | None,
     output: str,
 ) -> int:
     """Show the provenance of the values in a package: the layers of each value in order. The last layer wins.
@@ -102,6 +116,9 @@ def command(
     if values_path is not None and resource:
         raise click.UsageError("--values must be used without RESOURCE")
     setup = CommandSetup(config, settings_file, fleet, cache, offline)
+    service = ServerOptions(server, token_file)
+    if service.check(setup, at=at, values=values_path is not None):
+        return _print_from_service(service, target, resource, pointer, output)
     try:
         explanation = _explain_package(target, at, setup, _Selection(resource, pointer, values_path, source_name))
     except (targets.UnknownTargetError, model.ValueNotFoundError) as error:
@@ -114,6 +131,16 @@ def command(
     # Return a failure also if an earlier commit could not be re-rendered, although this is not a finding of the config.
     is_missing = bool(at) and explanation.package.rendered is None
     return exit_status_of(explanation.package.findings) or (ERROR_FINDING if is_missing else SUCCESS)
+
+
+def _print_from_service(
+    service: ServerOptions, target: TargetReference, resource: str, pointer: str, output: str
+) -> int:
+    """Print the explanation of a service, and return the exit status."""
+    query = {"target": target.cluster, "package": target.package, "resource": resource, "pointer": pointer}
+    found = service_results.request_output(service, "/explain", query, output)
+    click.echo(found.text, nl=output == "json")
+    return found.exit_status
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,7 @@ def command(
     selection = DraftSelection(targets, is_all, selector, output, removals)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
     service = ServerOptions(server, token_file)
-    if service.check(setup, author):
+    if service.check(setup, author=author):
         review = selection.build_remote_review("propose", accepts_conflicts=accept_conflicts)
         return run_remote_action(service, selection, review)
     person = get_current_person(setup, author)

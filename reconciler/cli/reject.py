@@ -56,9 +56,7 @@ def command(
     selection = DraftSelection(targets, is_all, selector, output)
     setup = CommandSetup(config, settings_file, fleet, cache, audits=True)
     service = ServerOptions(server, token_file)
-    if service.check(setup, author):
-        if drop:
-            raise click.UsageError("--server cannot be used with --drop")
+    if service.check(setup, author=author, drop=drop):
         review = selection.build_remote_review("reject", reason)
         return run_remote_action(service, selection, review)
     person = get_current_person(setup, author)

@@ -250,21 +250,43 @@ def add_server_options(command: Command) -> Command:
     return server(token_file(command))
 
 
+def add_read_server_options(command: Command) -> Command:
+    """Add the options to read from the API of a running service."""
+    server = click.option(
+        "--server", metavar="URL",
+        help="Read from the daemon with this URL, for example https://reconciler.example.com. It needs no access to the"
+        " repositories.",
+    )  # fmt: skip
+    token_file = click.option(
+        "--token-file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
+        help="The file with an access token for --server.",
+    )  # fmt: skip
+    return server(token_file(command))
+
+
 @dataclass(frozen=True)
 class ServerOptions:
-    """The service that applies an action. `url` is None if the command itself applies the action."""
+    """The service that a command uses. `url` is None if the command itself uses the repositories."""
 
     url: str | None
     token_file: Path | None
 
-    def check(self, setup: CommandSetup, author: tuple[str, str] | None) -> bool:
-        """Return whether a service applies the action. Options that have no effect then are a usage error."""
+    def check(self, setup: CommandSetup, **others: object) -> bool:
+        """Return whether the command uses a service. Options that have no effect then are a usage error.
+
+        Args:
+            others: The values of other options that have no effect then, by name.
+        """
         if self.url is None:
             if self.token_file:
                 raise click.UsageError("--token-file requires --server")
             return False
-        if author or any((setup.config, setup.settings_file, setup.fleet, setup.cache)):
-            raise click.UsageError("--server cannot be used with --author, --config, --settings, --fleet or --cache")
+        values = {
+            "config": setup.config, "settings": setup.settings_file, "fleet": setup.fleet, "cache": setup.cache,
+            "offline": setup.offline, **others,
+        }  # fmt: skip
+        if wrong := [f"--{name}" for name, value in values.items() if value not in (None, "", False)]:
+            raise click.UsageError(f"--server cannot be used with {', '.join(wrong)}")
         return True
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 
 from reconciler.catalog.files import CommitId
@@ -122,12 +122,24 @@ class FleetIndexer:
         Raises:
             GitError: The repository cannot be opened.
         """
-        target = next((known.target for known in self._known.values() if known.target.name == name), None)
-        if target is None:
-            yield None
-            return
-        with self._open_reader(frozenset({target.url})) as reader:
-            yield reader, reader.read_target(target)
+        with self.open_targets({name}) as (reader, targets):
+            yield (reader, targets[0]) if targets else None
+
+    @contextmanager
+    def open_targets(self, names: Set[str]) -> Iterator[tuple[DraftReader, Sequence[OpenTarget]]]:
+        """Open the targets with these names from the last update, sorted by name, with their reader.
+
+        Raises:
+            GitError: A repository cannot be opened.
+        """
+        found = sorted(
+            (known.target for known in self._known.values() if known.target.name in names),
+            key=lambda target: target.name,
+        )
+        with self._open_reader(frozenset(target.url for target in found)) as reader:
+            if len(found) > 1:
+                reader.prefetch(found)
+            yield reader, tuple(map(reader.read_target, found))
 
     def _keep_targets(self, observed: ObservedPass, reader: DraftReader) -> dict[ObjectKey, _KnownTarget]:
         """Return the targets whose refs have not moved, and the targets that the pass could not read."""

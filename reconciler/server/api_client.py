@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.text import to_one_line
@@ -14,6 +14,8 @@ from reconciler.server.address import API_PREFIX, LOOPBACK_NAMES
 from reconciler.server.health_client import NoResponseError, send_request
 
 _MAX_BYTES = 64 << 20
+# An explanation can take 10 seconds, and can wait 10 seconds for other explanations.
+_TIMEOUT_SECONDS = 30.0
 
 
 class ApiRefusedError(Exception):
@@ -58,6 +60,23 @@ class ApiClient:
         """
         return self._send(path, None, {})
 
+    def read_pages(self, path: str, query: Mapping[str, str | Sequence[str]]) -> Iterator[Mapping[str, Any]]:
+        """Yield the pages of a list. Query parameters without a value are omitted.
+
+        Raises:
+            ValueError: The URL is not valid.
+            NoResponseError: There is no valid response.
+            ApiRefusedError: The service has refused a request.
+            LookupError: The response does not contain an expected field.
+        """
+        parameters = {name: value for name, value in query.items() if value}
+        while True:
+            page = self.read(f"{path}?{urlencode(parameters, doseq=True)}")
+            yield page
+            if not page["next"]:
+                return
+            parameters["cursor"] = page["next"]
+
     def post(self, path: str, body: object) -> Mapping[str, Any]:
         """Send an action to a path below `/api/v1`, and return the result.
 
@@ -71,7 +90,12 @@ class ApiClient:
     def _send(self, path: str, body: bytes | None, headers: Mapping[str, str]) -> Mapping[str, Any]:
         authorization = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         response, text = send_request(
-            self.url, API_PREFIX + path, _MAX_BYTES, headers={**headers, **authorization}, body=body
+            self.url,
+            API_PREFIX + path,
+            _MAX_BYTES,
+            headers={**headers, **authorization},
+            body=body,
+            timeout_seconds=_TIMEOUT_SECONDS,
         )
         try:
             data = json.loads(text)

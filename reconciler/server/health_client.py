@@ -71,15 +71,15 @@ def request_health(url: str, *, should_verify: bool = True) -> ServiceHealth:
             raise NoResponseError(f"{url}: the service must respond with the status 200 or 503, not {status}")
 
 
-def _connect(parts: SplitResult, *, should_verify: bool) -> http.client.HTTPConnection:
+def _connect(parts: SplitResult, timeout_seconds: float, *, should_verify: bool) -> http.client.HTTPConnection:
     host = parts.hostname or ""
     if parts.scheme == "http":
-        return http.client.HTTPConnection(host, parts.port, timeout=_TIMEOUT_SECONDS)
+        return http.client.HTTPConnection(host, parts.port, timeout=timeout_seconds)
     context = ssl.create_default_context()
     if not should_verify:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-    return http.client.HTTPSConnection(host, parts.port, timeout=_TIMEOUT_SECONDS, context=context)
+    return http.client.HTTPSConnection(host, parts.port, timeout=timeout_seconds, context=context)
 
 
 def request_details(url: str) -> dict[str, Any]:
@@ -108,11 +108,13 @@ def send_request(
     should_verify: bool = True,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
+    timeout_seconds: float = _TIMEOUT_SECONDS,
 ) -> tuple[http.client.HTTPResponse, bytes]:
     """Send a request to a path of the service with this URL, and return the response with its body.
 
     Args:
         body: The body of a POST request. If None, the request is a GET request.
+        timeout_seconds: The maximal time without data from the service.
 
     Raises:
         ValueError: The URL is not valid.
@@ -121,7 +123,7 @@ def send_request(
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"must be a URL that starts with http:// or https://, not {url!r}")
-    connection = _connect(parts, should_verify=should_verify)
+    connection = _connect(parts, timeout_seconds, should_verify=should_verify)
     try:
         method = "GET" if body is None else "POST"
         connection.request(method, f"{parts.path.rstrip('/')}{path}", body, headers or {})

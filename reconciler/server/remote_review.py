@@ -6,7 +6,6 @@ import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
-from urllib.parse import urlencode
 
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.review.action_results import APPROVAL_RECORDED, ActionOutcome, ReviewActionResult
@@ -118,13 +117,8 @@ def _select_drafts(client: ApiClient, review: RemoteReview) -> list[_Draft]:
 
 
 def _list_items(client: ApiClient, path: str, query: Mapping[str, str]) -> Iterator[Mapping[str, Any]]:
-    parameters = {"limit": "500", **{name: value for name, value in query.items() if value}}
-    while True:
-        page = client.read(f"{path}?{urlencode(parameters)}")
+    for page in client.read_pages(path, {"limit": "500", **query}):
         yield from page["items"]
-        if not page["next"]:
-            return
-        parameters["cursor"] = page["next"]
 
 
 def _list_drafts(change: Mapping[str, Any]) -> Iterator[_Draft]:

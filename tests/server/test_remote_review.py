@@ -14,6 +14,7 @@ from click.testing import CliRunner
 from structlog.testing import capture_logs
 
 from reconciler.cli import approve, propose, reject
+from reconciler.krm.selectors import LabelSelector
 from reconciler.output.review.action_results import ReviewActionResult
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server import remote_review
@@ -28,6 +29,7 @@ from tests.support.git_repositories import git, read_refs
 from tests.support.prepared_worlds import begin, drafted, published
 
 TOKEN = "rcr_token-of-a-program"
+SOUTH = LabelSelector((("region", "south"),))
 REVIEWER = Permissions((RoleRule("reviewer", groups=("g",)),))
 
 

@@ -13,6 +13,7 @@ import httpx
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
 from reconciler.bootstrap.console_reviews import build_role_rules
 from reconciler.inspect.draft_content import DraftContentReader
+from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.review.change_archive import ChangeArchive
@@ -68,6 +69,7 @@ class ConsoleClient:
             state=ServiceState(),
             index_thread=index_thread,
             authenticator=LocalAuthenticator(ADA),
+            drafts=DraftListReader(indexer),
             contents=DraftContentReader(indexer),
             packages=PackageContentReader(indexer),
             explainer=ValueExplainer(world.command_options),

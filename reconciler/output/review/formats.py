@@ -31,6 +31,8 @@ _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 def format_draft_list_text(result: DraftListResult, current_seconds: int) -> str:
     """Return a few lines per draft: its lifecycle, its packages, and the reasons that block its publication.
 
+    The text of the last page of a list ends with the numbers of all drafts.
+
     Args:
         current_seconds: The current time in seconds since 1970, to compute ages.
     """
@@ -42,7 +44,8 @@ def format_draft_list_text(result: DraftListResult, current_seconds: int) -> str
     totals = [f"{format_count(summary.drafts, 'open draft')}, {summary.proposed} proposed"] if summary.drafts else []
     unread = format_count(summary.unreadable_targets, "target")
     totals += [f"the drafts of {unread} are unknown"] if summary.unreadable_targets else []
-    return "\n".join(map(to_one_line, (*lines, "; ".join(totals) or "no draft is open")))
+    lines += [] if result.next else ["; ".join(totals) or "no draft is open"]
+    return "\n".join(map(to_one_line, lines))
 
 
 def _format_headline(draft: DraftEntry, current_seconds: int) -> str:

@@ -158,6 +158,13 @@ class OpenDraft:
         """Return the packages with these names. If `names` is empty, return all packages of the draft."""
         return tuple(package for package in self.packages if not names or package.package in names)
 
+    def restrict(self, names: Collection[str]) -> OpenDraft:
+        """Return the draft with only the packages with these names, and with only their files."""
+        if all(package.package in names for package in self.packages):
+            return self
+        packages = tuple(package for package in self.packages if package.package in names)
+        return replace(self, packages=packages, files=self._select_files(names, are_in_packages=True))
+
     def select_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
         """Return the changed files of the packages with these names, and their status files.
 

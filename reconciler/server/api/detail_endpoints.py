@@ -18,8 +18,8 @@ from reconciler.output.fleet.detail_results import (
     build_search_result,
 )
 from reconciler.output.fleet.model import ReviewChange
-from reconciler.reconcile.failures import log_if_internal, repository_boundary
-from reconciler.review.restricted_index import hide_names, hide_publication_names, list_hidden_names
+from reconciler.reconcile.failures import repository_boundary
+from reconciler.review.restricted_index import hide_publication_names, list_hidden_names
 from reconciler.server.api.endpoint import (
     PACKAGE_PARAMETER,
     TARGET_PARAMETER,
@@ -27,6 +27,7 @@ from reconciler.server.api.endpoint import (
     Endpoint,
     Parameter,
     create_missing_error,
+    create_unreadable_error,
     find_change,
     find_row,
 )
@@ -45,7 +46,7 @@ def _get_history(request: ApiRequest) -> CommandResult:
     except PackageMissingError:
         raise create_missing_error("package", f"{target}/{package}") from None
     except GitError as error:
-        raise _create_unreadable_error(request, error) from None
+        raise create_unreadable_error(request, error) from None
     page = read_page(publications, request)
     hidden = list_hidden_names(request.whole_index, request.index)
     shown = [hide_publication_names(publication, hidden) for publication in page.items]
@@ -67,7 +68,7 @@ def _get_diff(request: ApiRequest) -> CommandResult:
             HTTPStatus.CONFLICT, "Try again after the next pass.",
         ) from None  # fmt: skip
     except GitError as error:
-        raise _create_unreadable_error(request, error) from None
+        raise create_unreadable_error(request, error) from None
     page = read_page(diffs, request)
     return build_change_diff(request.index, change, variant, member, diffs, page.items, page.cursor)
 
@@ -84,12 +85,6 @@ def _check_draft(change: ReviewChange, key: str, target: str) -> None:
         raise ApiError("InvalidParameter", f"variant: must be one of {keys}, not {key[:40]!r}")
     if target and not any(member.target == target for variant in variants for member in variant.members):
         raise create_missing_error("target", target)
-
-
-def _create_unreadable_error(request: ApiRequest, error: GitError) -> ApiError:
-    log_if_internal(error)
-    message = hide_names(error.full_message, list_hidden_names(request.whole_index, request.index))
-    return ApiError("Unreadable", message, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def _search(request: ApiRequest) -> CommandResult:

@@ -9,13 +9,16 @@ from typing import Protocol
 
 from starlette.datastructures import QueryParams
 
+from reconciler.git.errors import GitError
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.model import FleetIndex, PackageRow, ReviewChange, TargetEntry
 from reconciler.output.text import format_count
+from reconciler.reconcile.failures import log_if_internal
+from reconciler.review.restricted_index import hide_names, list_hidden_names
 from reconciler.server.api.problems import ApiError
 from reconciler.server.console.context import ConsoleContext
-from reconciler.server.console.listing import check_selector
+from reconciler.server.console.listing import check_selector, is_number
 from reconciler.server.console.people import Session
 
 
@@ -25,12 +28,14 @@ class Parameter:
 
     Attributes:
         choices: The allowed values. If empty, all texts are allowed.
+        is_repeatable: Whether the parameter can have several values.
     """
 
     name: str
     description: str
     choices: tuple[str, ...] = ()
     is_required: bool = False
+    is_repeatable: bool = False
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class Endpoint:
         path: The path below `API_PREFIX`, with parameters such as `{target}`.
         is_list: Whether the endpoint has the parameters `limit` and `cursor`.
         depends_on_index: Whether the result changes only with the index. If so, it has the header `ETag`.
+        text_result: The model of the result with the parameter `output=text`. None if there is no such parameter.
         refusals: Further statuses of refused requests, with their descriptions.
     """
 
@@ -79,6 +85,7 @@ class Endpoint:
     parameters: tuple[Parameter, ...] = ()
     is_list: bool = False
     depends_on_index: bool = True
+    text_result: type[CommandResult] | None = None
     refusals: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -137,6 +144,25 @@ def _describe_past_change(request: ApiRequest) -> ApiError:
 def create_missing_error(kind: str, name: str, status: HTTPStatus = HTTPStatus.NOT_FOUND) -> ApiError:
     """Return the error for an object that does not exist, or that the person may not read."""
     return ApiError(f"Unknown{kind.capitalize()}", f"there is no {kind} {name[:200]}", status)
+
+
+def create_unreadable_error(request: ApiRequest, error: GitError) -> ApiError:
+    """Log an unexpected error, and return the error for a repository that cannot be read."""
+    log_if_internal(error)
+    message = hide_names(error.full_message, list_hidden_names(request.whole_index, request.index))
+    return ApiError("Unreadable", message, HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+def read_number(query: QueryParams, name: str, maximum: int) -> int:
+    """Return the number in a query parameter. The default is 0.
+
+    Raises:
+        ApiError: The value is not a number from 0 to the maximum.
+    """
+    text = query.get(name, "0")
+    if not is_number(text) or int(text) > maximum:
+        raise ApiError("InvalidParameter", f"{name}: must be a number from 0 to {maximum}, not {text[:40]!r}")
+    return int(text)
 
 
 def read_selector(query: QueryParams, name: str) -> str:

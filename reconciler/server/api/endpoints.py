@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from http import HTTPStatus
-from typing import Any
 
 from reconciler.krm.findings import Severity
-from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.envelope import API_VERSION, CommandResult
-from reconciler.output.explain.result import ExplanationResult
+from reconciler.output.envelope import CommandResult
 from reconciler.output.findings.entries import build_finding_entries
 from reconciler.output.fleet.model import CHANGE_STATES
 from reconciler.output.fleet.results import (
@@ -31,14 +25,11 @@ from reconciler.output.fleet.results import (
 from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
 from reconciler.review.job_results import ReviewJobResult, build_job_result
-from reconciler.review.restricted_index import list_hidden_names
 from reconciler.server.api.detail_endpoints import DETAIL_ENDPOINTS
+from reconciler.server.api.draft_endpoints import DRAFT_ENDPOINTS
 from reconciler.server.api.endpoint import (
-    PACKAGE_PARAMETER,
-    TARGET_PARAMETER,
     ApiRequest,
     Endpoint,
-    JsonResult,
     Parameter,
     create_missing_error,
     find_change,
@@ -46,8 +37,8 @@ from reconciler.server.api.endpoint import (
     find_target,
     read_selector,
 )
+from reconciler.server.api.explain_endpoint import EXPLAIN_ENDPOINT
 from reconciler.server.api.paging import read_page
-from reconciler.server.api.problems import ApiError
 from reconciler.server.console.filters import (
     SEVERITIES,
     filter_activity,
@@ -55,19 +46,6 @@ from reconciler.server.console.filters import (
     filter_findings,
     filter_targets,
 )
-
-
-@dataclass(frozen=True)
-class ExplanationText:
-    """The result of `reconciler explain -o json`, which another process has built."""
-
-    values: Sequence[Mapping[str, Any]]
-    summary: Mapping[str, Any]
-
-    def to_json(self) -> str:
-        """Return the JSON text with the envelope of all results."""
-        envelope = {"apiVersion": API_VERSION, "kind": "Explanation", "metadata": {"source": "api"}}
-        return json.dumps({**envelope, "items": self.values, "findings": [], "summary": self.summary, "next": None})
 
 
 def get_status(request: ApiRequest) -> CommandResult:
@@ -123,22 +101,6 @@ def _get_job(request: ApiRequest) -> CommandResult:
     return build_job_result(job)
 
 
-def _explain(request: ApiRequest) -> JsonResult:
-    target, package, resource, pointer = (request.query[name] for name in ("target", "package", "resource", "pointer"))
-    find_row(request.index, target, package)
-    explanation = request.context.explainer.explain(target, package, resource, pointer)
-    result = ExplanationText(explanation.values, explanation.summary)
-    if list_hidden_names(request.whole_index, request.index).occur_in(explanation.error + result.to_json()):
-        raise ApiError(
-            "NotPermitted", "the explanation contains names of targets that you may not read", HTTPStatus.FORBIDDEN
-        )
-    if explanation.error:
-        raise ApiError(
-            "NotExplained", explanation.error, HTTPStatus.UNPROCESSABLE_ENTITY, f"Run {explanation.command}"
-        )  # fmt: skip
-    return result
-
-
 _TEXT = Parameter("q", "A part of the names.")
 
 ENDPOINTS = (
@@ -185,15 +147,8 @@ ENDPOINTS = (
         is_list=True,
     ),
     *DETAIL_ENDPOINTS,
-    Endpoint(
-        "/explain", "The layers of a value of a package, from the current config", ExplanationResult, _explain,
-        (
-            TARGET_PARAMETER, PACKAGE_PARAMETER,
-            Parameter("resource", "The resource as Kind/name or Kind/namespace/name.", is_required=True),
-            Parameter("pointer", "The JSON pointer of the value, for example /spec/replicas.", is_required=True),
-        ),
-        depends_on_index=False, refusals={"422": "The value cannot be explained."},
-    ),
+    *DRAFT_ENDPOINTS,
+    EXPLAIN_ENDPOINT,
     Endpoint(
         "/jobs/{id}", "A review action with its results, for 7 days", ReviewJobResult, _get_job, depends_on_index=False
     ),

@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic.json_schema import models_json_schema
 
+from reconciler.output.envelope import CommandResult
 from reconciler.review.job_results import ReviewJobItem
 from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS, ActionEndpoint
@@ -70,7 +71,8 @@ def build_openapi_document() -> dict[str, Any]:
 
 
 def _build_result_schemas() -> dict[str, Any]:
-    models = dict.fromkeys([*(endpoint.result for endpoint in ENDPOINTS), *(action.result for action in ACTIONS)])
+    results = [result for endpoint in ENDPOINTS for result in _list_results(endpoint)]
+    models = dict.fromkeys([*results, *(action.result for action in ACTIONS)])
     _, definitions = models_json_schema([(model, "serialization") for model in models], ref_template=_SCHEMA_REF)
     schemas = dict(definitions["$defs"])
     for schema in schemas.values():
@@ -91,7 +93,7 @@ def _build_operation(endpoint: Endpoint) -> dict[str, Any]:
         "summary": endpoint.summary,
         "parameters": [*_build_path_parameters(endpoint.path), *_build_query_parameters(endpoint)],
         "responses": {
-            "200": {"description": "The result.", "content": _refer(endpoint.result.__name__)},
+            "200": {"description": "The result.", "content": _refer_to_results(endpoint)},
             **_build_problems(_STATUSES | (_LIST_STATUSES if endpoint.is_list else {}) | dict(endpoint.refusals)),
         },
     }
@@ -113,6 +115,18 @@ def _build_action(action: ActionEndpoint) -> dict[str, Any]:
             **_build_problems(_STATUSES | _ACTION_STATUSES),
         },
     }
+
+
+def _list_results(endpoint: Endpoint) -> tuple[type[CommandResult], ...]:
+    """Return the models of all results of an endpoint."""
+    return (endpoint.result, *([endpoint.text_result] if endpoint.text_result else []))
+
+
+def _refer_to_results(endpoint: Endpoint) -> dict[str, Any]:
+    if endpoint.text_result is None:
+        return _refer(endpoint.result.__name__)
+    references = [{"$ref": _SCHEMA_REF.format(model=result.__name__)} for result in _list_results(endpoint)]
+    return {"application/json": {"schema": {"oneOf": references}}}
 
 
 def _refer(model: str, media_type: str = "application/json") -> dict[str, Any]:
@@ -139,6 +153,8 @@ def _build_query_parameters(endpoint: Endpoint) -> Iterator[dict[str, Any]]:
         schema: dict[str, Any] = {"type": "string"}
         if parameter.choices:
             schema["enum"] = list(parameter.choices)
+        if parameter.is_repeatable:
+            schema = {"type": "array", "items": schema}
         required = {"required": True} if parameter.is_required else {}
         yield {
             "name": parameter.name, "in": "query", "description": parameter.description, **required, "schema": schema,

@@ -12,6 +12,7 @@ from reconciler.server.console.people import Authenticator
 
 if TYPE_CHECKING:
     from reconciler.inspect.draft_content import DraftContentReader
+    from reconciler.inspect.draft_list import DraftListReader
     from reconciler.inspect.package_content import PackageContentReader
     from reconciler.inspect.value_explainer import ValueExplainer
     from reconciler.output.fleet.model import FleetIndex
@@ -33,6 +34,7 @@ class ConsoleContext:
 
     Attributes:
         index_thread: Builds the index of the fleet.
+        drafts: Reads the details of drafts.
         contents: Reads the contents of drafts.
         packages: Reads published packages.
         explainer: Explains values of packages.
@@ -54,6 +56,7 @@ class ConsoleContext:
     state: ServiceState
     index_thread: IndexThread
     authenticator: Authenticator
+    drafts: DraftListReader
     contents: DraftContentReader
     packages: PackageContentReader
     explainer: ValueExplainer

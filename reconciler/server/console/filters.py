@@ -23,7 +23,7 @@ def filter_changes(index: FleetIndex, query: QueryParams, selector: str) -> Iter
     state = read_choice(query, "state", CHANGE_STATES)
     level = read_choice(query, "risk", RISK_LEVELS)
     text = read_text(query, "q").lower()
-    targets = _select_targets(index, selector) if selector else frozenset()
+    targets = select_targets(index, selector) if selector else frozenset()
     for change in index.changes:
         if (
             (not state or any(member.state == state for member in change.members))
@@ -34,7 +34,8 @@ def filter_changes(index: FleetIndex, query: QueryParams, selector: str) -> Iter
             yield change
 
 
-def _select_targets(index: FleetIndex, selector: str) -> frozenset[str]:
+def select_targets(index: FleetIndex, selector: str) -> frozenset[str]:
+    """Return the names of the targets that match a valid label selector."""
     matches = parse_label_query(selector).matches
     return frozenset(target.name for target in index.targets if matches(target.labels))
 

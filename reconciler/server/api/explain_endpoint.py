@@ -1,0 +1,94 @@
+"""The endpoint of the API with the results of the command `explain`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any
+
+from reconciler.inspect.value_explainer import ValueExplanation
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.envelope import API_VERSION, ResultMetadata
+from reconciler.output.explain.result import ExplanationResult
+from reconciler.output.text_result import TextResult, TextSummary
+from reconciler.review.restricted_index import list_hidden_names
+from reconciler.server.api.endpoint import (
+    PACKAGE_PARAMETER,
+    TARGET_PARAMETER,
+    ApiRequest,
+    Endpoint,
+    JsonResult,
+    Parameter,
+    find_row,
+)
+from reconciler.server.api.problems import ApiError
+
+
+@dataclass(frozen=True)
+class ExplanationData:
+    """The result of `reconciler explain -o json`, which another process has built."""
+
+    metadata: ResultMetadata
+    values: Sequence[Mapping[str, Any]]
+    findings: Sequence[Mapping[str, Any]]
+    summary: Mapping[str, Any]
+
+    def to_json(self) -> str:
+        """Return the JSON text with the envelope of all results."""
+        envelope = {"apiVersion": API_VERSION, "kind": "Explanation", "metadata": self.metadata.to_data()}
+        return json.dumps(
+            {**envelope, "items": self.values, "findings": self.findings, "summary": self.summary, "next": None}
+        )
+
+
+def _explain(request: ApiRequest) -> JsonResult:
+    target, package = request.query["target"], request.query["package"]
+    resource, pointer = request.query.get("resource", ""), request.query.get("pointer", "")
+    if pointer and not resource:
+        raise ApiError("InvalidParameter", "resource: the parameter is required with pointer")
+    find_row(request.index, target, package)
+    explainer = request.context.explainer
+    if request.query.get("output") == "text":
+        output = explainer.run(target, package, resource, pointer, "text")
+        text = TextResult(
+            metadata=ResultMetadata(source="api"),
+            items=(output.text,),
+            summary=TextSummary(exit_status=output.exit_status),
+        )
+        return _check(request, text, output.error, output.command)
+    explanation = explainer.explain(target, package, resource, pointer)
+    return _check(request, _build_data(explanation), explanation.error, explanation.command)
+
+
+def _build_data(explanation: ValueExplanation) -> ExplanationData:
+    metadata = ResultMetadata(source="api", config=explanation.config)
+    return ExplanationData(metadata, explanation.values, explanation.findings, explanation.summary)
+
+
+def _check(request: ApiRequest, result: JsonResult, error: str, command: str) -> JsonResult:
+    """Return the result of a command.
+
+    Raises:
+        ApiError: The command has failed, or its output contains names of targets that the person may not read.
+    """
+    if list_hidden_names(request.whole_index, request.index).occur_in(error + result.to_json()):
+        raise ApiError(
+            "NotPermitted", "the explanation contains names of targets that you may not read", HTTPStatus.FORBIDDEN
+        )
+    if error:
+        raise ApiError("NotExplained", error, HTTPStatus.UNPROCESSABLE_ENTITY, f"Run {command}")
+    return result
+
+
+EXPLAIN_ENDPOINT = Endpoint(
+    "/explain", "The layers of the values of a package, from the current config", ExplanationResult, _explain,
+    (
+        TARGET_PARAMETER, PACKAGE_PARAMETER,
+        Parameter("resource", "The resource as Kind/name or Kind/namespace/name. By default, all resources."),
+        Parameter("pointer", "The JSON pointer of a value, for example /spec/replicas. By default, all values."),
+        Parameter("output", "The form of the result: data, or the text of the command.", ("json", "text")),
+    ),
+    depends_on_index=False, text_result=TextResult, refusals={"422": "The value cannot be explained."},
+)  # fmt: skip
+"""The endpoint that explains values."""

@@ -1,0 +1,115 @@
+"""`drafts`, `show` and `explain` with `--server` print the same as with access to the repositories."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from reconciler.cli import drafts, explain, show
+from reconciler.review.permissions import Permissions, RoleRule
+from tests.server.test_remote_review import SOUTH, Service, serve
+from tests.support.prepared_worlds import drafted
+
+VIEWER = Permissions((RoleRule("viewer", groups=("g",)),))
+VIEWER_SOUTH = Permissions((RoleRule("viewer", groups=("g",), targets=SOUTH),))
+VIEWER_METRICS = Permissions((RoleRule("viewer", groups=("g",), packages=("metrics",)),))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service whose packages are all drafted."""
+    yield from serve(tmp_path_factory.mktemp("service"), drafted, VIEWER)
+
+
+def run(service: Service, command: click.Command, *arguments: str, remote: bool) -> Result:
+    options = ["--server", service.url, "--token-file", str(service.token_file)]
+    local = [*service.console.world.command_options]
+    if not remote and command is drafts.command:
+        position = local.index("--config")
+        local = [local[position + 1], *local[:position], *local[position + 2 :]]
+    return CliRunner().invoke(command, [*arguments, *(options if remote else local)], standalone_mode=False)
+
+
+def read_json(service: Service, command: click.Command, *arguments: str) -> dict[str, Any]:
+    result = run(service, command, *arguments, "-o", "json", remote=True)
+    data: dict[str, Any] = json.loads(result.output)
+    return data
+
+
+CASES = [
+    pytest.param(drafts.command, [], id="drafts"),
+    pytest.param(drafts.command, ["--cluster", "berlin", "--cluster", "lisbon"], id="drafts-of-clusters"),
+    pytest.param(drafts.command, ["-l", "region=south"], id="drafts-by-label"),
+    pytest.param(drafts.command, ["-l", "region=nowhere"], id="no-draft"),
+    pytest.param(show.command, ["berlin"], id="show"),
+    pytest.param(show.command, ["berlin/metrics", "--color", "always"], id="show-one-package"),
+    pytest.param(show.command, ["lisbon", "--diff-lines", "3"], id="show-short-diffs"),
+    pytest.param(explain.command, ["berlin/metrics"], id="explain", marks=pytest.mark.slow),
+    pytest.param(explain.command, ["berlin/gateway", "Deployment/gateway", "/spec/replicas"], id="explain-one-value"),
+]
+
+
+@pytest.mark.parametrize("output", ["text", "json"])
+@pytest.mark.parametrize(("command", "arguments"), CASES)
+def test_the_output_is_equal(command: click.Command, arguments: list[str], output: str, service: Service) -> None:
+    results = [run(service, command, *arguments, "-o", output, remote=remote) for remote in (False, True)]
+
+    assert [result.exception for result in results] == [None, None]
+    assert results[0].return_value == results[1].return_value == 0
+    if output == "text":
+        assert results[0].stdout == results[1].stdout
+        return
+    local, remote = (json.loads(result.stdout) for result in results)
+    assert (local["metadata"].pop("source"), remote["metadata"].pop("source")) == ("cli", "api")
+    assert local == remote
+
+
+def test_the_markdown_of_a_draft_is_equal(service: Service) -> None:
+    local, remote = (run(service, show.command, "berlin", "-o", "markdown", remote=remote) for remote in (False, True))
+
+    assert local.stdout == remote.stdout
+    assert local.stdout.startswith("# ")
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        pytest.param(drafts.command, ["--cluster", "porto"], "there is no target porto", id="target"),
+        pytest.param(show.command, ["berlin/none"], "there is no package berlin/none", id="package"),
+        pytest.param(explain.command, ["berlin/gateway", "Deployment/x"], "Deployment/x", id="resource"),
+        pytest.param(explain.command, ["berlin/gateway", "--at", "HEAD"], "cannot be used with --at", id="at"),
+        pytest.param(explain.command, ["berlin/gateway", "--values", "a"], "cannot be used with --values", id="values"),
+        pytest.param(explain.command, ["berlin/gateway", "--offline"], "cannot be used with --offline", id="offline"),
+        pytest.param(show.command, ["berlin", "--fleet", "x"], "cannot be used with --fleet", id="fleet"),
+        pytest.param(drafts.command, ["config"], "cannot be used with --config", id="config"),
+    ],
+)
+def test_errors(command: click.Command, arguments: list[str], message: str, service: Service) -> None:
+    assert message in str(run(service, command, *arguments, remote=True).exception)
+
+
+def test_several_pages_are_one_output(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run(service, drafts.command, remote=True).output, read_json(service, drafts.command)
+    monkeypatch.setattr("reconciler.server.api.paging.DEFAULT_LIMIT", 1)
+
+    assert (run(service, drafts.command, remote=True).output, read_json(service, drafts.command)) == whole
+    assert len(whole[1]["items"]) == 2
+
+
+def test_a_person_reads_only_permitted_drafts(tmp_path_factory: pytest.TempPathFactory) -> None:
+    for permissions, hidden, packages in (
+        (VIEWER_SOUTH, "berlin", ["gateway"]), (VIEWER_METRICS, "gateway", ["metrics"]),
+    ):  # fmt: skip
+        for restricted in serve(tmp_path_factory.mktemp("service"), drafted, permissions):
+            data = read_json(restricted, drafts.command)
+            texts = [run(restricted, drafts.command, remote=True).output]
+            texts += [run(restricted, show.command, draft["target"], remote=True).output for draft in data["items"]]
+
+            assert [package["package"] for draft in data["items"] for package in draft["packages"]] == packages
+            assert data["summary"]["drafts"] == 1
+            assert [text for text in [json.dumps(data), *texts] if hidden in text] == []
