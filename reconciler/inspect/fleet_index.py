@@ -14,8 +14,8 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.fleet.builder import build_fleet_index, index_target
 from reconciler.output.fleet.model import FleetIndex, TargetEntry
 from reconciler.output.fleet.rollouts import Rollout
+from reconciler.output.fleet.target_data import TargetData
 from reconciler.output.fleet.variants import VariantPool
-from reconciler.output.report.model import ReportCluster
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
@@ -184,7 +184,7 @@ def _is_unchanged(known: _KnownTarget, target: Target, labels: Mapping[str, str]
 def _add_error(known: _KnownTarget | None, target: Target, labels: Mapping[str, str], error: str) -> _KnownTarget:
     """Return a target that the pass could not read. The packages that were read last remain."""
     if known is None:
-        unread = index_target(ReportCluster(target, labels, read_error=error), VariantPool())
+        unread = index_target(TargetData(target, labels, read_error=error), VariantPool())
         return _KnownTarget(target, labels, frozenset(), {}, unread)
     entry = replace(known.entry, labels=labels, read_error=error)
     return replace(known, target=target, labels=labels, entry=entry)

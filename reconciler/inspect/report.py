@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from reconciler.catalog.files import BlobId, CommitId
 from reconciler.git.errors import GitError
 from reconciler.inspect.publications import read_publication
-from reconciler.output.report.model import ReportCluster, ReportPackage
+from reconciler.output.fleet.target_data import PackageData, TargetData
 from reconciler.output.review.open_drafts import DraftPackageDetails
 from reconciler.planning.lifecycle.open_drafts import OpenDraft, TargetPackage, list_target_packages
 from reconciler.planning.observe.target_snapshot import TargetSnapshot
@@ -18,7 +18,7 @@ from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 
 def read_fleet(
     reader: DraftReader, targets: Iterable[OpenTarget], report_progress: Callable[[str, int, int], None]
-) -> Iterator[ReportCluster]:
+) -> Iterator[TargetData]:
     """Yield the report data of each target, in the order of `targets`.
 
     A repository with `deployment: false` is included only if it cannot be read or contains managed packages. Most
@@ -34,7 +34,7 @@ def read_fleet(
         report_progress("reading", number, len(reported))
 
 
-def read_cluster(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
+def read_cluster(reader: DraftReader, open_target: OpenTarget) -> TargetData:
     """Return the report data of a target. If the target cannot be read, the data contains the error."""
     target = open_target.target
     try:
@@ -42,13 +42,13 @@ def read_cluster(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
             return _read_packages(reader, open_target)
     except GitError as error:
         log_if_internal(error)
-        return ReportCluster(target, open_target.labels, read_error=f"{target.title}: {error.full_message}")
+        return TargetData(target, open_target.labels, read_error=f"{target.title}: {error.full_message}")
 
 
-def _read_packages(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
+def _read_packages(reader: DraftReader, open_target: OpenTarget) -> TargetData:
     target, snapshot = open_target.target, open_target.snapshot
     if open_target.error or snapshot is None:
-        return ReportCluster(target, open_target.labels, read_error=open_target.error)
+        return TargetData(target, open_target.labels, read_error=open_target.error)
     remote = reader.get_remote(target)
     drafts = {draft.branch: reader.read_draft_details(draft, should_read_files=True) for draft in open_target.drafts}
     drafted = {details.package.package: details for draft in drafts.values() for details in draft.packages}
@@ -59,7 +59,7 @@ def _read_packages(reader: DraftReader, open_target: OpenTarget) -> ReportCluste
     )
     heads = _list_heads(snapshot, open_target.drafts)
     last_change_seconds = max((remote.read_commit(head).seconds for head in heads), default=0)
-    return ReportCluster(
+    return TargetData(
         target, open_target.labels, report_packages, drafts, last_change_seconds,
         head=snapshot.heads.target_branch or "",
     )  # fmt: skip
@@ -76,8 +76,8 @@ def _build_report_package(
     draft: DraftPackageDetails | None,
     remote: Remote,
     status_files: Mapping[BlobId, bytes],
-) -> ReportPackage:
+) -> PackageData:
     publication = read_publication(package.revision, remote) if package.revision else None
     published_seconds = publication.seconds if publication else None
     status_file = status_files[package.status_blob] if package.status_blob else b""
-    return ReportPackage(package, draft.since if draft else published_seconds, draft, status_file, publication)
+    return PackageData(package, draft.since if draft else published_seconds, draft, status_file, publication)

@@ -15,7 +15,7 @@ from reconciler.output.fleet.builder import build_fleet_index
 from reconciler.output.fleet.model import FleetIndex, IndexedDraft, PackageRow, TargetEntry
 from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.rollouts import select_rollouts
-from reconciler.output.report.model import TargetNames
+from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.text import format_object_reference
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from reconciler.review.permissions import PackageScope, Permissions

@@ -119,6 +119,20 @@ def test_digests_do_not_depend_on_the_pool(name: str, versions: Any, emitter: An
     assert index_draft(name, versions, emitter, used) == index_draft(name, versions, emitter, VariantPool())
 
 
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(TARGETS, min_size=2, max_size=4, unique=True), pairs_of_versions(), EMITTERS)
+def test_variants_and_risks_do_not_depend_on_shared_contents(
+    names: list[str], pair: tuple[Any, Any], emitter: Any
+) -> None:
+    pools = VariantPool(), VariantPool(shares_contents=True)
+    own, shared = (
+        [index_draft(name, versions, emitter, pool) for versions in pair for name in names] for pool in pools
+    )
+
+    assert [draft.variant_digest for draft in shared] == [draft.variant_digest for draft in own]
+    assert [draft.content.risk.risk_class for draft in shared] == [draft.content.risk.risk_class for draft in own]
+
+
 @settings(max_examples=examples(150), deadline=None)
 @given(TARGETS, pairs_of_versions(), EMITTERS)
 def test_different_values_are_different_variants(name: str, pair: tuple[Any, Any], emitter: Any) -> None:

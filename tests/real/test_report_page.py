@@ -9,7 +9,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from reconciler.output.report.model import ReportCluster
+from reconciler.output.fleet.target_data import TargetData
 from reconciler.output.report.page import format_report_page
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from tests.support.browser import AXE, MISSING, Tab, open_tab
@@ -31,7 +31,7 @@ WIDER = "one => one.scrollWidth > one.clientWidth"
 FITS = "const one = document.documentElement; return one.scrollWidth <= one.clientWidth"
 
 
-def _cluster(number: int) -> ReportCluster:
+def _cluster(number: int) -> TargetData:
     name = f"eu-{number:03}"
     match number % 50:
         case 1:

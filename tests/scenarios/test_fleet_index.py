@@ -13,8 +13,8 @@ from reconciler.inspect.fleet_index import FleetIndexer
 from reconciler.inspect.report import read_cluster
 from reconciler.output.fleet.builder import index_target
 from reconciler.output.fleet.model import DraftMember, FleetIndex, TargetEntry
+from reconciler.output.fleet.target_data import TargetData
 from reconciler.output.fleet.variants import VariantPool
-from reconciler.output.report.model import ReportCluster
 from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 from tests.support.components import components_drafted
 from tests.support.prepared_worlds import begin, drafted, published
@@ -67,7 +67,7 @@ def test_only_targets_with_moved_refs_are_read_again(world: World, monkeypatch: 
     first = update(world, indexer)
     read: list[str] = []
 
-    def record_read(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
+    def record_read(reader: DraftReader, open_target: OpenTarget) -> TargetData:
         read.append(open_target.target.name)
         return read_cluster(reader, open_target)
 
@@ -229,7 +229,7 @@ def test_new_pass_over_equal_refs_keeps_every_key_and_digest(unpublished: World)
 
 
 def test_internal_error_of_one_target_keeps_its_last_packages(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail_for_berlin(cluster: ReportCluster, pool: VariantPool) -> TargetEntry:
+    def fail_for_berlin(cluster: TargetData, pool: VariantPool) -> TargetEntry:
         if cluster.target.name == "berlin":
             raise ZeroDivisionError("planted")
         return index_target(cluster, pool)

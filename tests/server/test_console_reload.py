@@ -11,7 +11,7 @@ from reconciler.bootstrap.console import Console, build_console
 from reconciler.bootstrap.console_authentication import SignInState
 from reconciler.inspect import fleet_index
 from reconciler.inspect.report import read_cluster
-from reconciler.output.report.model import ReportCluster
+from reconciler.output.fleet.target_data import TargetData
 from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 from reconciler.review.permissions import ADMIN_PERMISSIONS
 from reconciler.server.application import create_app
@@ -79,7 +79,7 @@ def read_targets(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the targets that an update has read."""
     names: list[str] = []
 
-    def record_read(reader: DraftReader, open_target: OpenTarget) -> ReportCluster:
+    def record_read(reader: DraftReader, open_target: OpenTarget) -> TargetData:
         names.append(open_target.target.name)
         return read_cluster(reader, open_target)
 

@@ -19,15 +19,16 @@ from reconciler.output.fleet.model import (
     shorten_digest,
 )
 from reconciler.output.fleet.rollouts import Rollout
+from reconciler.output.fleet.target_data import PackageData, TargetData
+from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.fleet.variants import DraftEffect, VariantPool
-from reconciler.output.report.model import ReportCluster, ReportPackage, TargetNames
 from reconciler.output.review.change_key import ANY_TARGET, describe_change, format_owner
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.output.text import format_count, to_one_line
 from reconciler.planning.lifecycle.open_drafts import TargetPackage
 
 
-def index_target(cluster: ReportCluster, pool: VariantPool) -> TargetEntry:
+def index_target(cluster: TargetData, pool: VariantPool) -> TargetEntry:
     """Return the entry of one target. All targets of an index have the same pool."""
     rows = tuple(_build_row(cluster, package, pool) for package in cluster.packages)
     target = cluster.target
@@ -75,7 +76,7 @@ def _group_drafts(targets: Iterable[TargetEntry]) -> Iterator[ReviewChange]:
         )
 
 
-def _build_row(cluster: ReportCluster, package: ReportPackage, pool: VariantPool) -> PackageRow:
+def _build_row(cluster: TargetData, package: PackageData, pool: VariantPool) -> PackageRow:
     state, target = package.package_state, cluster.target.name
     names = cluster.get_target_names(package)
     draft = cluster.drafts.get(state.draft.branch) if state.draft else None
@@ -114,8 +115,7 @@ def _index_draft(
     key, parent = change.compute_key(names.cluster), package.record.owner.parent
     masked_names = replace(names, common=parent.name) if parent else names
     effect = DraftEffect(key, masked_names, details, conflicts, tuple(reasons))
-    content = pool.share(effect.build_content())
-    digest = pool.find_digest(effect, content.risk.risk_class)
+    digest, content = pool.find_variant(effect)
     rejection = draft.rejection.line if draft.rejection else ""
     member = DraftMember(
         names.cluster, package.package, draft.draft.branch, draft.draft.head, draft.draft.published_head,

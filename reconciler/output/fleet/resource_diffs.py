@@ -22,8 +22,8 @@ from reconciler.output.changes.diffs import (
 from reconciler.output.changes.objects import CHANGE_TYPE_ORDER, ChangeType, has_only_objects_in_file, is_kptfile
 from reconciler.output.changes.package_changes import PackageChanges, select_differing_files
 from reconciler.output.fleet.line_pointers import find_line_pointers
+from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.fleet.variants import list_noise
-from reconciler.output.report.model import TargetNames
 from reconciler.output.text import to_one_line
 
 CONTEXT_LINES = 3

@@ -21,8 +21,8 @@ from reconciler.output.changes.package_changes import (
 from reconciler.output.entries import ConflictEntry
 from reconciler.output.fleet.model import VariantContent
 from reconciler.output.fleet.risk import RiskClass, assess_risk
+from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.plan.overview import build_comparison_key
-from reconciler.output.report.model import TargetNames
 from reconciler.output.review.open_drafts import DraftPackageDetails
 from reconciler.output.status.package_sections import format_task, read_inputs, read_text
 
@@ -44,12 +44,12 @@ class DraftEffect:
     conflicts: tuple[ConflictEntry, ...] = ()
     blocking_reasons: tuple[str, ...] = ()
 
-    def compute_source_digest(self, risk_class: RiskClass) -> str:
-        """Return a digest of all data that determines `compute_variant_digest`, without parsing files."""
+    def compute_source_digest(self) -> str:
+        """Return a digest of all data that determines the risk and the variant, without parsing changed files."""
         before, after = self._masked_files
         return compute_digest([
             self.change_key, before.id, after.id, self.names.owner, self._masked_conflicts, self._masked_reasons,
-            self._masked_templates, risk_class,
+            self._masked_templates, self._resource_count,
         ])  # fmt: skip
 
     def compute_variant_digest(self, risk_class: RiskClass) -> str:
@@ -76,13 +76,17 @@ class DraftEffect:
         return VariantContent(
             action="remove" if details.package.is_removed else format_task(status) or "local changes",
             changes=changes,
-            risk=assess_risk(changes, count_resources(details.before), self.blocking_reasons),
+            risk=assess_risk(changes, self._resource_count, self.blocking_reasons),
             conflicts=self.conflicts,
             causes=details.causes,
             config=read_text(read_inputs(status), "config"),
             is_removal=details.package.is_removed,
             template_effects=details.templates,
         )
+
+    @cached_property
+    def _resource_count(self) -> int:
+        return count_resources(self.details.before)
 
     @cached_property
     def _masked_files(self) -> tuple[FileTree, FileTree]:
@@ -110,24 +114,33 @@ class VariantPool:
 
     A fleet has many drafts and few variants. Each draft has its own content, because the content contains the names of
     its target. Objects without these names are shared.
+
+    Args:
+        shares_contents: Whether all drafts of a variant have the content of its first draft, with the names of this
+            draft. This saves most of the time, because the files of other drafts are not parsed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, shares_contents: bool = False) -> None:
+        self._shares_contents = shares_contents
         self._digests: dict[str, str] = {}
+        self._contents: dict[str, VariantContent] = {}
         self._parts: WeakValueDictionary[object, Any] = WeakValueDictionary()
 
-    def find_digest(self, effect: DraftEffect, risk_class: RiskClass) -> str:
-        """Return the digest of the variant of a draft."""
-        source = effect.compute_source_digest(risk_class)
+    def find_variant(self, effect: DraftEffect) -> tuple[str, VariantContent]:
+        """Return the digest of the variant of a draft, and the content of the draft."""
+        source = effect.compute_source_digest()
+        content = self._contents.get(source) or self._share(effect.build_content())
+        if self._shares_contents:
+            self._contents[source] = content
         if source not in self._digests:
-            self._digests[source] = effect.compute_variant_digest(risk_class)
-        return self._digests[source]
+            self._digests[source] = effect.compute_variant_digest(content.risk.risk_class)
+        return self._digests[source], content
 
     def retain(self, digests: Container[str]) -> None:
         """Remove all variants from the pool, except for the variants with these digests."""
         self._digests = {source: digest for source, digest in self._digests.items() if digest in digests}
 
-    def share(self, content: VariantContent) -> VariantContent:
+    def _share(self, content: VariantContent) -> VariantContent:
         """Return the content for the index. Its parts are shared with other contents."""
         changes = content.changes
         return replace(

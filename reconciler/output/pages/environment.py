@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
+
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
@@ -27,6 +29,11 @@ def create_environment(package: str) -> Environment:
         "count": format_count, "time": format_time, "date": format_date, "age": format_age, "one_line": to_one_line,
     }  # fmt: skip
     return environment
+
+
+def read_style() -> str:
+    """Return the style sheet of all pages."""
+    return (files(__package__) / "static" / "console.css").read_text(encoding="utf-8")
 
 
 def _escape_controls(value: object) -> object:

@@ -1,21 +1,23 @@
-"""Builds the report about the fleet: matrix rows, pending work, conflicts, and changes of drafts.
+"""Builds the report about the fleet: matrix rows, pending work and conflicts.
 
 The builder reads one cluster after the other, and stores only data that the report contains. Equal items of several
-targets become one item. The module `explanations` builds the explanations.
+targets become one item. The changes of drafts are those of the index that the console shows. The module `changes` adds
+their texts, and the module `explanations` builds the explanations.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from shlex import quote
 from typing import Any, get_args
 
-from reconciler.catalog.files import FileTree
-from reconciler.krm.json_text import compute_digest, encode_canonical_json
-from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.output.changes.data import FileDiff, build_diffs
-from reconciler.output.changes.package_changes import PackageChanges, compare_packages, select_differing_files
-from reconciler.output.plan.overview import build_comparison_key
+from reconciler.krm.json_text import encode_canonical_json
+from reconciler.lazy_dataclasses import replace
+from reconciler.output.fleet.builder import build_fleet_index, index_target
+from reconciler.output.fleet.model import PackageRow, TargetEntry
+from reconciler.output.fleet.target_data import PackageData, TargetData
+from reconciler.output.fleet.target_names import TargetNames
+from reconciler.output.fleet.variants import VariantPool
+from reconciler.output.report.changes import DraftTexts
 from reconciler.output.report.explanations import ExplanationGroups
 from reconciler.output.report.model import (
     ClusterRow,
@@ -23,114 +25,16 @@ from reconciler.output.report.model import (
     MatrixEntry,
     PendingItem,
     PendingKind,
-    ReportCluster,
-    ReportedChange,
     ReportedConflict,
-    ReportPackage,
     ReportTarget,
-    TargetNames,
     find_earlier_date,
 )
-from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails, format_reproduce_commands
-from reconciler.output.status.package_sections import format_recorded_owner, format_task
+from reconciler.output.review.open_drafts import DraftDetails
+from reconciler.output.status.package_sections import format_task
 from reconciler.output.status.result import read_valid_status
-from reconciler.output.text import MAX_DIFF_LINES, format_count, format_value, to_one_line
+from reconciler.output.text import format_count, format_value, to_one_line
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, TargetPackage
 from reconciler.planning.model.sources import filter_recorded_conflicts
-
-_MAX_SUMMARY_LINES = 50
-# Limit the diffs, so that a browser can open the report of a large fleet. `reconciler show` prints omitted diffs.
-_MAX_DIFF_LINES = 40_000
-
-
-@dataclass
-class _ChangeGroup:
-    """Drafts with an equal change. The files, details and command are those of the first draft.
-
-    Attributes:
-        digest: The digest of the change, with all names.
-        since: The earliest date of all drafts.
-        has_target_names: Whether the changes differ in the names of their targets.
-    """
-
-    folder: str
-    before: FileTree
-    after: FileTree
-    details: DraftPackageDetails
-    reproduce_command: str
-    digest: str
-    since: int | None = None
-    has_target_names: bool = False
-    targets: list[ReportTarget] = field(default_factory=list)
-
-
-class ChangeGroups:
-    """Groups drafts with equal changes. Only the files of the first draft of each group are stored."""
-
-    def __init__(self) -> None:
-        self._groups: dict[str, _ChangeGroup] = {}
-        self._keys: dict[str, str] = {}
-
-    def add(
-        self, target: ReportTarget, draft: DraftDetails, details: DraftPackageDetails, target_names: TargetNames
-    ) -> str:
-        """Add a package of a draft to its group, and return the key of the group."""
-        before, after = select_differing_files(details.before, details.after)
-        status = details.package.status
-        identity = [target.package, format_recorded_owner(status).partition(" ")[0], format_task(status)]
-        digest = compute_digest([*identity, before.id, after.id])
-        key = self._keys.get(digest) or self._compute_key(identity, before, after, target_names)
-        self._keys[digest] = key
-        group = self._groups.get(key)
-        if group is None:
-            folder = draft.draft.target.get_package_path(target.package)
-            reproduce_command = next(format_reproduce_commands(draft, details))
-            group = _ChangeGroup(folder, before, after, details, reproduce_command, digest)
-            self._groups[key] = group
-        group.targets.append(target)
-        group.has_target_names = group.has_target_names or group.digest != digest
-        group.since = find_earlier_date(group.since, details.since)
-        return key
-
-    def _compute_key(self, identity: list[str], before: FileTree, after: FileTree, target_names: TargetNames) -> str:
-        """Return the key of a change. Files that differ only in the names of their targets have the same key."""
-        masked_before, masked_after = target_names.mask_file_names(before), target_names.mask_file_names(after)
-        digest = compute_digest([*identity, masked_before.id, masked_after.id])
-        if digest not in self._keys:
-            changes = compare_packages(masked_before, masked_after)
-            comparison_key = build_comparison_key(changes.comparison_key, target_names.owner)
-            self._keys[digest] = compute_digest([*identity, comparison_key])
-        return self._keys[digest]
-
-    def list_changes(self) -> tuple[ReportedChange, ...]:
-        """Return all changes. Changes with the most targets come first. Omit diffs that exceed the size limit."""
-        # Keep groups of equal size in the order of their first targets. Python sorts are stable.
-        groups = sorted(self._groups.items(), key=lambda item: len(item[1].targets), reverse=True)
-        return tuple(_build_changes(groups))
-
-
-def _build_changes(groups: Iterable[tuple[str, _ChangeGroup]]) -> Iterator[ReportedChange]:
-    remaining_lines = _MAX_DIFF_LINES
-    for key, group in groups:
-        has_capacity = remaining_lines > 0
-        diffs = build_diffs(group.before, group.after, group.folder, MAX_DIFF_LINES if has_capacity else 0)
-        remaining_lines -= sum(diff.diff.count("\n") for diff in diffs)
-        changes = compare_packages(group.before, group.after)
-        yield _build_change(key, group, changes, diffs, is_diff_omitted=remaining_lines <= 0 and not diffs)
-
-
-def _build_change(
-    key: str, group: _ChangeGroup, changes: PackageChanges, diffs: tuple[FileDiff, ...], *, is_diff_omitted: bool
-) -> ReportedChange:
-    package, target = group.details.package, group.targets[0]
-    action = "remove" if package.is_removed else format_task(package.status) or "change"
-    lines = (*changes.format_summary_lines(_MAX_SUMMARY_LINES), *changes.format_file_lines(_MAX_SUMMARY_LINES))
-    return ReportedChange(
-        key, target.package, action, format_recorded_owner(package.status), tuple(group.targets), group.since, lines,
-        group.details.causes, group.details.templates, diffs, f"reconciler show {quote(str(target))}",
-        group.reproduce_command, group.has_target_names, is_diff_omitted,
-    )  # fmt: skip
-
 
 PENDING_KINDS: tuple[PendingKind, ...] = get_args(PendingKind)
 _MAINTAINERS, _GATE_OWNERS, _REVIEWERS, _APPROVERS = "config maintainers", "gate owners", "reviewers", "approvers"
@@ -153,7 +57,7 @@ class PendingGroups:
     def add(
         self,
         target: ReportTarget,
-        package: ReportPackage,
+        package: PackageData,
         draft: DraftDetails | None,
         target_names: TargetNames,
         change_key: str,
@@ -208,7 +112,7 @@ def _build_item_sort_key(item: PendingItem) -> tuple[int, int, tuple[str, ...], 
     return PENDING_KINDS.index(item.kind), date, item.packages, item.targets
 
 
-def _build_pending_item(package: ReportPackage, draft: DraftDetails | None) -> PendingItem | None:
+def _build_pending_item(package: PackageData, draft: DraftDetails | None) -> PendingItem | None:
     """Return the pending work of a package, without targets. Return None if the package has no pending work."""
     state = package.package_state
     parts = _describe_without_draft(state) if draft is None else _describe_draft(package, draft)
@@ -231,7 +135,7 @@ def _describe_without_draft(package: TargetPackage) -> tuple[PendingKind, str, s
     return None
 
 
-def _describe_draft(package: ReportPackage, draft: DraftDetails) -> tuple[PendingKind, str, str]:
+def _describe_draft(package: PackageData, draft: DraftDetails) -> tuple[PendingKind, str, str]:
     """Return the kind, the responsible role and the message for a package that has a draft."""
     state = package.package_state
     if state.state in ("blocked", "held"):
@@ -253,7 +157,7 @@ def _describe_refusals(refusals: tuple[BlockingReason, ...]) -> tuple[PendingKin
     return "refused", _GATE_OWNERS if codes == {"GateNotMet"} else _MAINTAINERS, _join_reasons(refusals)
 
 
-def _describe_reviewable(package: ReportPackage, draft: DraftDetails) -> tuple[PendingKind, str, str]:
+def _describe_reviewable(package: PackageData, draft: DraftDetails) -> tuple[PendingKind, str, str]:
     state, action = package.package_state, _format_action(package)
     if state.state == "removal":
         reasons = f": {_join_reasons(state.reasons)}" if state.reasons else ""
@@ -267,7 +171,7 @@ def _describe_reviewable(package: ReportPackage, draft: DraftDetails) -> tuple[P
     return "draft", _REVIEWERS, f"{action}{edited}{stale}"
 
 
-def _format_action(package: ReportPackage) -> str:
+def _format_action(package: PackageData) -> str:
     return format_task(package.draft_status) or "local changes"
 
 
@@ -284,7 +188,7 @@ def _build_conflict(package: str, recorded: Mapping[str, Any]) -> ReportedConfli
     return ReportedConflict(package, file, resource, pointer, base, local, upstream, chosen, rule, ())
 
 
-def build_fleet_report(clusters: Iterable[ReportCluster], config: str, summary: Mapping[str, Any]) -> FleetReport:
+def build_fleet_report(clusters: Iterable[TargetData], config: str, summary: Mapping[str, Any]) -> FleetReport:
     """Return the report about the clusters.
 
     Equal arguments give equal reports, because all dates in the report are dates of commits.
@@ -299,47 +203,57 @@ def build_fleet_report(clusters: Iterable[ReportCluster], config: str, summary: 
     for cluster in clusters:
         rows.append(builder.build_row(cluster))
         latest = max(latest, cluster.seconds)
-    packages = sorted({package for row in rows for package in row.entries})
+    index = build_fleet_index(0, latest, config, builder.targets, ())
+    columns = sorted({entry.column for row in rows for entry in row.entries.values()})
     return FleetReport(
-        config, latest, tuple(rows), tuple(packages), builder.pending.list_items(), builder.pending.list_conflicts(),
-        builder.changes.list_changes(), builder.explanations.list_explanations(), read_valid_status(summary),
+        index, tuple(rows), tuple(columns), builder.pending.list_items(), builder.pending.list_conflicts(),
+        tuple(builder.draft_texts.list_changes(index.changes)), builder.explanations.list_explanations(),
+        read_valid_status(summary),
     )  # fmt: skip
 
 
 class _ReportBuilder:
-    """Creates the matrix rows, and collects changes, explanations and pending work of all clusters."""
+    """Creates the matrix rows, and collects drafts, explanations and pending work of all clusters."""
 
     def __init__(self) -> None:
-        self.changes = ChangeGroups()
+        self.targets: list[TargetEntry] = []
+        self.draft_texts = DraftTexts()
         self.explanations = ExplanationGroups()
         self.pending = PendingGroups()
+        self._pool = VariantPool(shares_contents=True)
 
-    def build_row(self, cluster: ReportCluster) -> ClusterRow:
-        entries = {package.package_state.package: self._build_entry(cluster, package) for package in cluster.packages}
-        return ClusterRow(cluster.target.name, cluster.labels, entries, cluster.read_error)
+    def build_row(self, cluster: TargetData) -> ClusterRow:
+        entry = index_target(cluster, self._pool)
+        self.targets.append(entry)
+        entries = {
+            row.package: self._build_entry(cluster, package, row)
+            for package, row in zip(cluster.packages, entry.packages, strict=True)
+        }
+        return ClusterRow(entry.name, entry.labels, entries, entry.read_error)
 
-    def _build_entry(self, cluster: ReportCluster, package: ReportPackage) -> MatrixEntry:
+    def _build_entry(self, cluster: TargetData, package: PackageData, row: PackageRow) -> MatrixEntry:
         state, target_names = package.package_state, cluster.get_target_names(package)
-        target = ReportTarget(cluster.target.name, state.package)
+        target = ReportTarget(row.target, row.package)
         draft = cluster.drafts.get(state.draft.branch) if state.draft else None
-        details = package.details
-        change_key = self.changes.add(target, draft, details, target_names) if draft and details else ""
+        if row.draft and draft and package.details:
+            self.draft_texts.add(row.draft, draft, package.details)
+        change_key = row.draft.variant_digest if row.draft else ""
         self.pending.add(target, package, draft, target_names, change_key)
         conflicts = filter_recorded_conflicts(package.draft_status.get("conflicts"))
         return MatrixEntry(
-            target, state.state, state.revision.number if state.revision else 0, package.since,
-            len(conflicts) if state.drafted_package else 0, len(state.refusals),
-            tuple(_list_notes(package, draft)), change_key, self._add_explanation(target, package, target_names),
+            target, row.state, row.column, row.version, row.since, len(conflicts) if state.drafted_package else 0,
+            len(state.refusals), tuple(_list_notes(package, draft)), change_key,
+            self._add_explanation(target, package, target_names),
         )  # fmt: skip
 
-    def _add_explanation(self, target: ReportTarget, package: ReportPackage, target_names: TargetNames) -> str:
+    def _add_explanation(self, target: ReportTarget, package: PackageData, target_names: TargetNames) -> str:
         if package.draft_status:
             return self.explanations.add(target, package.draft_status, target_names)
         is_unmodified = package.package_state.is_status_file_unmodified
         return self.explanations.add_file(target, package.status_file, target_names, is_unmodified=is_unmodified)
 
 
-def _list_notes(package: ReportPackage, draft: DraftDetails | None) -> Iterator[str]:
+def _list_notes(package: PackageData, draft: DraftDetails | None) -> Iterator[str]:
     state = package.package_state
     if draft and draft.rejection:
         yield "rejected"

@@ -12,14 +12,9 @@ from shlex import quote
 from typing import Any
 
 from reconciler.krm.json_text import compute_digest
+from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.json_data import mask_secrets, read_mappings
-from reconciler.output.report.model import (
-    ReportedExplanation,
-    ReportedStep,
-    ReportedValue,
-    ReportTarget,
-    TargetNames,
-)
+from reconciler.output.report.model import ReportedExplanation, ReportedStep, ReportedValue, ReportTarget
 from reconciler.output.status.package_sections import (
     format_children,
     format_recorded_conflicts,

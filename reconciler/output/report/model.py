@@ -1,117 +1,21 @@
-"""Data classes of a report.
-
-The class `TargetNames` compares texts without the names of their targets. The module `builder` creates the report, and
-the module `page` formats it as HTML.
-"""
+"""Data classes of a report. The module `builder` creates the report, and the module `page` formats it as HTML."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterable, Mapping
 from shlex import quote
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, PlainSerializer
 
-from reconciler.catalog.files import File, FileTree
-from reconciler.krm.yaml.resolve import resolve_plain
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.changes.data import FileDiff
 from reconciler.output.envelope import DATACLASS_CONFIG, Timestamp
-from reconciler.output.fleet.publications import Publication
-from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
+from reconciler.output.fleet.model import FleetIndex
+from reconciler.output.fleet.resource_diffs import ResourceDiff
+from reconciler.output.fleet.risk import RiskLevel
 from reconciler.output.status.result import StatusResult
-from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, PackageState, TargetPackage
-from reconciler.planning.model.targets import Target
-
-# Use private-use characters of Unicode as marks, because valid names do not contain them.
-_MARKS = _CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK, _COMMON_MARK = "\ue000", "\ue001", "\ue002", "\ue003"
-# Names that are versions or numbers also occur in other values, such as the version of an image.
-_VERSION = re.compile(r"v?[0-9.-]+")
-
-
-@dataclass(frozen=True)
-class TargetNames:
-    """The names that differ between equal items of several targets: cluster, owner of the package and package.
-
-    Two texts are equal except for these names if `mask_names` returns the same text for both. `package` can be "".
-
-    Attributes:
-        common: A name that is equal on all targets, such as the name of a PluginPreset. The name of the cluster is not
-            replaced in this name.
-    """
-
-    cluster: str
-    owner: str = ""
-    package: str = ""
-    common: str = ""
-
-    def mask_names(self, text: str) -> str:
-        """Replace the names of the cluster, the owner and the package in a text by marks."""
-        if any(mark in text for mark in _MARKS):
-            # If the text already contains a mark, add a prefix with the name of the cluster. The result then differs
-            # from the masked text of every other target, because no other masked text has a letter after a mark.
-            return f"{_CLUSTER_MARK}{self.cluster}{_CLUSTER_MARK}{text}"
-        for name, mark in self._marks:
-            text = _replace_name(text, name, mark)
-        return text
-
-    @cached_property
-    def _marks(self) -> tuple[tuple[str, str], ...]:
-        """The marks of names. Longer names are first, because a name can contain another name."""
-        names = {
-            self.common: _COMMON_MARK, self.package: _PACKAGE_MARK, self.owner: _OWNER_MARK,
-            self.cluster: _CLUSTER_MARK,
-        }  # fmt: skip
-        return tuple((name, names[name]) for name in sorted(filter(_is_distinctive, names), key=len, reverse=True))
-
-    def replace_cluster(self, text: str, replacement: str) -> str:
-        """Replace the name of the cluster in a short text, such as the path of a package.
-
-        If the name of the owner ends with the name of the cluster, only this end of the name is replaced. For example,
-        the PluginPreset `eu-logs` creates the owner `eu-logs-eu` for the cluster `eu`.
-        """
-        suffix = f"-{self.cluster}"
-        if self.owner.endswith(suffix):
-            text = _replace_name(text, self.owner, _OWNER_MARK)
-        text = _replace_name(text, self.cluster, replacement)
-        return text.replace(_OWNER_MARK, f"{self.owner.removesuffix(suffix)}-{replacement}")
-
-    def mask_file_names(self, files: FileTree) -> FileTree:
-        """Return the files with masked names in their contents. Paths and binary files do not change."""
-        return FileTree({path: File(self._mask_bytes(file.data), file.executable) for path, file in files.items()})
-
-    def _mask_bytes(self, data: bytes) -> bytes:
-        try:
-            return self.mask_names(data.decode()).encode()
-        except UnicodeDecodeError:
-            return data
-
-
-def _is_distinctive(name: str) -> bool:
-    """Return whether a name can be replaced in texts. A number, a version or a word such as `true` is another value."""
-    return bool(name) and not _VERSION.fullmatch(name) and isinstance(resolve_plain(name), str)
-
-
-def _replace_name(text: str, name: str, mark: str) -> str:
-    """Replace the name if no letter and no digit is directly before or after the name."""
-    # Do not use regular expressions. A pattern for each of 10,000 owners would take longer than the rest of the report.
-    return "".join(_split_at_name(text, name, mark)) if name in text else text
-
-
-def _split_at_name(text: str, name: str, mark: str) -> Iterator[str]:
-    """Yield the parts of the text between the names, and the mark in place of each name."""
-    start, position = 0, text.find(name)
-    while position >= 0:
-        end = position + len(name)
-        if not (text[position - 1 : position].isalnum() or text[end : end + 1].isalnum()):
-            yield text[start:position]
-            yield mark
-            start = end
-        position = text.find(name, end)
-    yield text[start:]
-
+from reconciler.planning.lifecycle.open_drafts import PackageState
 
 PendingKind = Literal[
     "blocked", "held", "conflict", "refused", "collision", "rejected", "proposed", "removal", "draft", "declined"
@@ -123,53 +27,6 @@ _COMMANDS: Mapping[PendingKind, tuple[str, tuple[str, ...]]] = {
     "refused": ("show", ()), "rejected": ("show", ()), "collision": ("reject", ("--drop",)),
     "proposed": ("approve", ()), "removal": ("approve", ("--propose",)), "draft": ("propose", ()),
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class ReportPackage:
-    """One package of one target, with the data that the report shows.
-
-    Attributes:
-        since: The date of the first commit with the current content, in seconds since 1970. None if it is unknown.
-        details: The files and causes of the draft. None if there is no draft.
-        status_file: The content of the status file on the target branch. b"" if there is no such file.
-        publication: The publication of the current revision. None if there is no revision.
-    """
-
-    package_state: TargetPackage
-    since: int | None
-    details: DraftPackageDetails | None = None
-    status_file: bytes = b""
-    publication: Publication | None = None
-
-    @property
-    def draft_status(self) -> Mapping[str, Any]:
-        """The content of the status file on the draft branch. {} if there is no draft, or if the file is invalid."""
-        return self.package_state.drafted_package.status if self.package_state.drafted_package else {}
-
-
-@dataclass(frozen=True)
-class ReportCluster:
-    """One target with its packages and drafts, or the reason why the target cannot be read.
-
-    Attributes:
-        drafts: The draft details by name of the draft branch.
-        seconds: The date of the latest commit, in seconds since 1970. 0 if there is no commit.
-        read_error: The error message if the target cannot be read. "" if the target was read.
-        head: The head of the target branch. "" if there is no such branch.
-    """
-
-    target: Target
-    labels: Mapping[str, str] = field(default_factory=dict)
-    packages: tuple[ReportPackage, ...] = ()
-    drafts: Mapping[str, DraftDetails] = field(default_factory=dict)
-    seconds: int = 0
-    read_error: str = ""
-    head: str = ""
-
-    def get_target_names(self, package: ReportPackage) -> TargetNames:
-        """Return the names of this cluster and of the owner of the package."""
-        return TargetNames(self.target.name, package.package_state.record.owner.key.name)
 
 
 @dataclass(frozen=True, order=True)
@@ -192,6 +49,7 @@ class MatrixEntry:
     """One cell of the matrix of clusters and packages: a package on a cluster.
 
     Attributes:
+        column: The package, with `*` for the name of its cluster. The packages of one preset have one column.
         version: The number of the published revision. 0 if the published content has no revision number.
         since: The date of the first commit with the current content, in seconds since 1970. None if it is unknown.
         conflict_count: The number of conflicts in the open draft.
@@ -205,6 +63,7 @@ class MatrixEntry:
 
     target: SerializedTarget
     state: PackageState
+    column: Annotated[str, Field(exclude=True)]
     version: int = 0
     since: Timestamp | None = None
     conflict_count: int = 0
@@ -294,31 +153,37 @@ class ReportedConflict:
 
 @dataclass(frozen=True)
 class ReportedChange:
-    """An equal change of drafts on one or more targets. Texts and diffs are those of the first target.
+    """A variant of a change: drafts with one cause and equal effects. Texts and diffs are those of the first target.
 
     Attributes:
+        review_key: The key of the change, which is the same in the console, in the API and in notifications.
         action: The effect of the draft on the package, such as `update v1 → v2` or `remove`.
         summary_lines: The changed fields and files.
         has_target_names: Whether the texts contain names that differ on the other targets.
         is_diff_omitted: Whether the report omits the diffs because of its size limit.
+        resource_diffs: The diffs of resources on the page. The other formats contain the diffs of files.
     """
 
     __pydantic_config__ = DATACLASS_CONFIG
 
     key: str
+    review_key: str
     package: str
     action: str
     owner: str
     targets: tuple[SerializedTarget, ...]
     since: Timestamp | None
+    risk: RiskLevel
     summary_lines: tuple[str, ...]
     causes: tuple[str, ...]
     template_effects: tuple[str, ...]
     diffs: tuple[FileDiff, ...]
     show_command: str
     reproduce_command: str
+    risk_reasons: tuple[str, ...] = ()
     has_target_names: bool = False
     is_diff_omitted: bool = False
+    resource_diffs: Annotated[tuple[ResourceDiff, ...], Field(exclude=True)] = ()
 
 
 @dataclass(frozen=True)
@@ -389,16 +254,16 @@ class FleetReport:
     """The report about the whole fleet.
 
     Attributes:
-        config: The ID of the config, such as its commit.
-        seconds: The date of the latest commit in the report, in seconds since 1970. 0 if there is no commit.
+        index: The fleet as the console shows it. The time of the index is the date of the latest commit.
         rows: One row per cluster.
+        columns: The columns of the matrix, sorted.
+        changes: The variants of all changes, in the order of the index.
         status: The status of the fleet after the last pass. None if it is unknown.
     """
 
-    config: str
-    seconds: int
+    index: FleetIndex
     rows: tuple[ClusterRow, ...]
-    packages: tuple[str, ...]
+    columns: tuple[str, ...]
     pending_items: tuple[PendingItem, ...]
     conflicts: tuple[ReportedConflict, ...]
     changes: tuple[ReportedChange, ...]
@@ -406,10 +271,14 @@ class FleetReport:
     status: StatusResult | None
 
     @property
+    def seconds(self) -> int:
+        """The date of the latest commit in the report, in seconds since 1970. 0 if there is no commit."""
+        return self.index.completed_at
+
+    @property
     def counts(self) -> Mapping[PackageState, int]:
         """The number of packages by state. States without packages are omitted."""
-        states = [entry.state for row in self.rows for entry in row.entries.values()]
-        return {state: states.count(state) for state in PACKAGE_STATES if state in states}
+        return self.index.state_counts
 
     @property
     def unread_rows(self) -> tuple[ClusterRow, ...]:

@@ -1,4 +1,4 @@
-"""The report as one HTML page, and the matrix of clusters and packages on the page.
+"""The report as one HTML page, with the style, the macros and the changes of the console.
 
 The page loads no other file, is readable without its script, and escapes all user input.
 """
@@ -6,22 +6,20 @@ The page loads no other file, is readable without its script, and escapes all us
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 from markupsafe import Markup, escape
 
-from reconciler.krm.times import format_rfc3339
-from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.output.pages.environment import create_environment, format_date, read_style
+from reconciler.output.report.matrix import build_matrix
 from reconciler.output.report.model import (
-    ClusterRow,
     FleetReport,
-    MatrixEntry,
     PendingItem,
     PendingKind,
     ReportedChange,
@@ -32,109 +30,6 @@ from reconciler.output.status.result import format_problem_counts, list_problem_
 from reconciler.output.text import format_count, shorten, to_one_line
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
-# The maximum number of columns for packages, because more columns do not fit on a screen. A larger matrix shows the
-# clusters as columns if it has fewer clusters than packages.
-_MAX_PACKAGE_COLUMNS = 12
-# The maximum number of cells. Equal lines of a larger matrix are merged, so that a browser renders the matrix without a
-# visible delay.
-_MAX_CELLS = 20_000
-
-
-@dataclass(frozen=True)
-class MatrixLine:
-    """One line of the matrix, or several equal lines as one.
-
-    Attributes:
-        entries: One entry per column. None if the cluster does not have the package.
-        search_text: The names and labels in lower case, for the filter of the page.
-        read_error: The error message if the cluster cannot be read. "" if the cluster was read.
-    """
-
-    names: tuple[str, ...]
-    entries: tuple[MatrixEntry | None, ...]
-    search_text: str
-    read_error: str = ""
-
-    @property
-    def states(self) -> str:
-        """The states of all entries, sorted and separated by spaces."""
-        return " ".join(sorted({entry.state for entry in self.entries if entry}))
-
-
-@dataclass(frozen=True)
-class Matrix:
-    """The matrix of clusters and packages.
-
-    Attributes:
-        axis: The kind of the lines: "cluster" or "package".
-    """
-
-    axis: str
-    columns: tuple[str, ...]
-    pending_lines: tuple[MatrixLine, ...]
-    completed_lines: tuple[MatrixLine, ...]
-
-    @property
-    def completed_count(self) -> int:
-        """The number of clusters or packages without pending work."""
-        return sum(len(line.names) for line in self.completed_lines)
-
-
-def build_matrix(rows: Sequence[ClusterRow], packages: tuple[str, ...]) -> Matrix:
-    """Return the matrix of clusters and packages. The lines have the order of the arguments."""
-    if len(packages) > _MAX_PACKAGE_COLUMNS and len(packages) > len(rows):
-        clusters = tuple(row.cluster for row in rows)
-        lines = [_build_package_line(package, rows) for package in packages]
-        return _build_matrix("package", clusters, [(line, any(map(_has_pending_work, line.entries))) for line in lines])
-    return _build_matrix(
-        "cluster", packages, [(_build_cluster_line(row, packages), row.has_pending_work) for row in rows]
-    )
-
-
-def _build_package_line(package: str, rows: Iterable[ClusterRow]) -> MatrixLine:
-    return MatrixLine((package,), tuple(row.entries.get(package) for row in rows), package.lower())
-
-
-def _build_cluster_line(row: ClusterRow, packages: tuple[str, ...]) -> MatrixLine:
-    labels = (f"{name}={value}" for name, value in sorted(row.labels.items()))
-    search_text = " ".join((row.cluster, *labels)).lower()
-    return MatrixLine((row.cluster,), tuple(map(row.entries.get, packages)), search_text, row.read_error)
-
-
-def _build_matrix(axis: str, columns: tuple[str, ...], lines: Sequence[tuple[MatrixLine, bool]]) -> Matrix:
-    """Return the matrix.
-
-    Args:
-        axis: The kind of the lines: "cluster" or "package".
-        lines: Each line, with True if the line has pending work.
-    """
-    pending = tuple(line for line, has_pending_work in lines if has_pending_work)
-    completed = tuple(line for line, has_pending_work in lines if not has_pending_work)
-    if len(lines) * len(columns) > _MAX_CELLS:
-        pending, completed = tuple(_merge_equal_lines(pending)), tuple(_merge_equal_lines(completed))
-    return Matrix(axis, columns, pending, completed)
-
-
-def _has_pending_work(entry: MatrixEntry | None) -> bool:
-    return entry is not None and entry.has_pending_work
-
-
-def _merge_equal_lines(lines: Iterable[MatrixLine]) -> Iterable[MatrixLine]:
-    groups: dict[tuple[object, ...], list[MatrixLine]] = {}
-    for line in lines:
-        groups.setdefault((line.read_error, *map(_get_visible_fields, line.entries)), []).append(line)
-    for group in groups.values():
-        names = tuple(name for line in group for name in line.names)
-        yield replace(group[0], names=names, search_text=" ".join(line.search_text for line in group))
-
-
-def _get_visible_fields(entry: MatrixEntry | None) -> object:
-    return entry and (
-        entry.state, entry.version, entry.change_key, entry.conflict_count, entry.refusal_count, entry.notes,
-    )  # fmt: skip
-
-
-_DATE_CHARACTERS = len("2026-01-02")
 _SYMBOLS: Mapping[PackageState, str] = {
     "blocked": "✕", "held": "‖", "removal": "−", "proposed": "◆", "edited": "✎", "draft": "◇", "declined": "⊘",
     "orphaned": "○", "published": "●",
@@ -161,9 +56,6 @@ _KIND_TITLES: Mapping[PendingKind, str] = {
     "removal": "Removals", "draft": "Waiting for review", "declined": "Declined",
 }  # fmt: skip
 _MAX_SUMMARY_CHARACTERS = 90
-# A unified diff starts with two lines that contain the file names.
-_DIFF_HEADER_LINES = 2
-_DIFF_LINE_CLASSES = {"+": "added", "-": "deleted", "@": "header"}
 
 
 def format_report_page(report: FleetReport, options: str = "") -> str:
@@ -173,7 +65,7 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
         options: The options that the commands on the page need to select the fleet of this report, each with a leading
             space.
     """
-    style, script = _build_style(), _read_asset("page.js")
+    style, script = _build_style(), _read_asset("report.js")
     problems = list_problem_lines(report.status)
     return _load_template().render(
         report=report,
@@ -181,11 +73,11 @@ def format_report_page(report: FleetReport, options: str = "") -> str:
         style=style,
         script=script,
         policy=_build_content_policy(style, script),
-        date=_format_date(report.seconds) if report.seconds else "",
-        package_count=sum(report.counts.values()),
+        date=format_date(report.seconds) if report.seconds else "",
+        package_count=report.index.package_count,
         completed_count=sum(not row.has_pending_work for row in report.rows),
         unread_count=len(report.unread_rows),
-        matrix=build_matrix(report.rows, report.packages),
+        matrix=build_matrix(report.rows, report.columns),
         problems=problems,
         problem_counts=format_problem_counts(problems),
         totals=report.status.totals_line if report.status else "",
@@ -204,7 +96,7 @@ def _build_style() -> str:
         for state, symbol in _SYMBOLS.items()
         if state != "published"
     )
-    return "\n".join([_read_asset("page.css"), *rules])
+    return "\n".join([read_style(), _read_asset("report.css"), *rules])
 
 
 def _build_links(report: FleetReport) -> dict[str, Any]:
@@ -219,6 +111,7 @@ def _build_links(report: FleetReport) -> dict[str, Any]:
                 explanation_keys.setdefault(entry.change_key, {})[entry.explanation_key] = None
     return {
         "ids": ids,
+        "variants": {change.key: change for change in report.changes},
         "item_ids": item_ids,
         "target_item_ids": {target: item_id for item, item_id in item_ids.items() for target in item.targets},
         "explanation_keys": {change: [*keys] for change, keys in explanation_keys.items()},
@@ -261,41 +154,25 @@ def _read_asset(name: str) -> str:
 
 @cache
 def _load_template() -> Template:
-    environment = Environment(autoescape=True, finalize=_sanitize_output, undefined=StrictUndefined, trim_blocks=True)
+    environment = create_environment(__package__)
     environment.filters |= {
-        "allow_breaks": _allow_line_breaks, "count": format_count, "date": _format_date, "groupby_kind": _group_by_kind,
-        "groupby_resource": _group_by_resource, "highlight": _highlight_diff, "timestamp": format_rfc3339,
+        "allow_breaks": _allow_line_breaks, "groupby_kind": _group_by_kind, "groupby_resource": _group_by_resource,
     }  # fmt: skip
     environment.globals |= {
-        "symbols": _SYMBOLS, "labels": _LABELS, "plural_labels": _PLURAL_LABELS, "meanings": [*_MEANINGS.items()],
-        "kind_titles": _KIND_TITLES,
+        "change_url": _build_change_link, "symbols": _SYMBOLS, "labels": _LABELS, "plural_labels": _PLURAL_LABELS,
+        "meanings": [*_MEANINGS.items()], "kind_titles": _KIND_TITLES,
     }  # fmt: skip
-    return environment.from_string(_read_asset("page.html"))
+    return environment.get_template("report.html")
 
 
-def _sanitize_output(value: object) -> object:
-    # Escape text direction characters, because such a character in a name would reverse the text after the name.
-    return value if isinstance(value, Markup) or not isinstance(value, str) else to_one_line(value)
-
-
-def _format_date(seconds: int) -> str:
-    return format_rfc3339(seconds)[:_DATE_CHARACTERS]
+def _build_change_link(key: str) -> str:
+    """Return the link to a change on this page."""
+    return f"#review-{key}"
 
 
 def _allow_line_breaks(name: str) -> Markup:
     """Return the name as HTML. A browser can break the name after each slash."""
     return Markup("/<wbr>").join(escape(to_one_line(part)) for part in name.split("/"))
-
-
-def _highlight_diff(diff: str) -> Markup:
-    """Return the diff as HTML with a CSS class for each line."""
-    lines = diff.removesuffix("\n").split("\n")
-    classes = (
-        "header" if index < _DIFF_HEADER_LINES else _DIFF_LINE_CLASSES.get(line[:1], "context")
-        for index, line in enumerate(lines)
-    )
-    spans = (Markup("<span class={}>{}</span>").format(*pair) for pair in zip(classes, lines, strict=True))
-    return Markup("\n").join(spans)
 
 
 def _group_by_kind(items: Iterable[PendingItem]) -> list[tuple[PendingKind, list[PendingItem]]]:

@@ -55,7 +55,7 @@ def build_report_result(report: FleetReport) -> ReportResult:
     """Return the result of a report."""
     status = report.status
     return ReportResult(
-        metadata=create_cli_metadata(report.config),
+        metadata=create_cli_metadata(report.index.config),
         items=tuple(_list_items(report)),
         findings=status.findings if status else (),
         summary=ReportSummary(

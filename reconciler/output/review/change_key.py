@@ -7,7 +7,7 @@ from typing import Literal
 from reconciler.controllers.results import PackageOwner
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, replace
-from reconciler.output.report.model import TargetNames
+from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.text import format_object
 from reconciler.planning.model.state import PackageRecord
 

@@ -9,7 +9,7 @@ from reconciler.krm.findings import Finding, Severity, SourceLocation
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import shorten_digest
-from reconciler.output.report.model import TargetNames
+from reconciler.output.fleet.target_names import TargetNames
 
 # Most findings of a pass are also findings of the next pass.
 _KNOWN_IDS = 20_000

@@ -11,7 +11,7 @@ from reconciler.inspect.draft_content import DraftMovedError
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import DraftMember, TargetEntry, VariantContent
 from reconciler.output.fleet.resource_diffs import ResourceDiff
-from reconciler.output.report.model import TargetNames
+from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.text import format_object_reference
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.server.console.context import ConsoleContext

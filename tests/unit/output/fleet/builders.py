@@ -10,8 +10,8 @@ from reconciler.controllers.results import PackageOwner
 from reconciler.krm.objects import ObjectKey
 from reconciler.output.fleet.builder import build_fleet_index, index_target
 from reconciler.output.fleet.model import FleetIndex, TargetEntry
+from reconciler.output.fleet.target_data import PackageData, TargetData
 from reconciler.output.fleet.variants import VariantPool
-from reconciler.output.report.model import ReportCluster, ReportPackage
 from reconciler.output.review.models import Rejection
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.lifecycle.open_drafts import BlockingReason, DraftedPackage, OpenDraft, TargetPackage
@@ -49,7 +49,7 @@ def build_draft(
     has_version: bool = True,
     templates: tuple[str, ...] = (),
     **fields: Any,
-) -> ReportCluster:
+) -> TargetData:
     """Return a target with one drafted package. `fields` are fields of the draft."""
     record = PackageRecord(
         owner or build_owner("gw"), is_owned=True, published_version=PUBLISHED if is_published else None,
@@ -69,21 +69,21 @@ def build_draft(
     state = TargetPackage(package, record, "draft", TREE, draft=draft, drafted_package=drafted)
     rejected = Rejection(by="Grace", reason=rejection) if rejection else None
     sheets = {draft.branch: DraftDetails(draft, DAY, 0, rejection=rejected, packages=(details,))}
-    return ReportCluster(build_target(cluster), packages=(ReportPackage(state, DAY, details),), drafts=sheets)
+    return TargetData(build_target(cluster), packages=(PackageData(state, DAY, details),), drafts=sheets)
 
 
-def index_targets(*clusters: ReportCluster) -> tuple[TargetEntry, ...]:
+def index_targets(*clusters: TargetData) -> tuple[TargetEntry, ...]:
     """Return the entries of targets that share a pool."""
     pool = VariantPool()
     return tuple(index_target(cluster, pool) for cluster in clusters)
 
 
-def build_index(*clusters: ReportCluster) -> FleetIndex:
+def build_index(*clusters: TargetData) -> FleetIndex:
     """Return the index of these targets."""
     return build_fleet_index(1, DAY, "41ab" * 10, index_targets(*clusters), ())
 
 
-def list_groups(*clusters: ReportCluster) -> list[list[list[str]]]:
+def list_groups(*clusters: TargetData) -> list[list[list[str]]]:
     """Return the targets of each variant of each change, sorted by their names."""
     return sorted(
         sorted([member.target for member in variant.members] for variant in change.variants)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reconciler.output.fleet.builder import build_fleet_index
-from reconciler.output.fleet.model import FleetIndex
+from reconciler.output.fleet.model import FleetIndex, VariantContent
 from reconciler.output.fleet.risk import RiskClass
 from reconciler.output.fleet.variants import DraftEffect, VariantPool, list_noise
 from tests.unit.output.builders import build_package_changes, format_deployment
@@ -272,6 +272,34 @@ def test_pool_keeps_only_used_variants(monkeypatch: pytest.MonkeyPatch) -> None:
     # "asia" is equal to "eu".
     assert computed == ["eu", "us", "eu"]
     assert repeated == used
+
+
+def test_shared_contents_are_those_of_first_drafts(monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+    build = DraftEffect.build_content
+
+    def record(effect: DraftEffect) -> VariantContent:
+        built.append(effect.names.cluster)
+        return build(effect)
+
+    monkeypatch.setattr(DraftEffect, "build_content", record)
+    pool = VariantPool(shares_contents=True)
+    drafts = [build_draft("eu"), build_draft("us", {}, AFTER), build_draft("asia")]
+    contents = [index_target(draft, pool).drafts[0].content for draft in drafts]
+
+    assert built == ["eu", "us"]
+    assert contents[0] is contents[2]
+
+
+def test_number_of_resources_in_equal_files_separates_contents() -> None:
+    # The removal of one of two resources has another risk than the removal of one of many.
+    removed = {"d.yaml": BEFORE["d.yaml"]}
+    kept = {"e.yaml": BEFORE["d.yaml"].replace("web", "api")}
+    drafts = [build_draft("eu", removed, {}), build_draft("us", {**removed, **kept}, kept)]
+    pool = VariantPool(shares_contents=True)
+    risks = [index_target(draft, pool).drafts[0].content.risk.risk_class for draft in drafts]
+
+    assert risks == ["deletion", "restart"]
 
 
 def test_changes_are_sorted_by_risk() -> None:

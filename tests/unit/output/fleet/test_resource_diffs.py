@@ -10,7 +10,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.output.changes.diffs import format_file_diffs
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.fleet.resource_diffs import DiffLine, ResourceDiff, build_blocks, build_resource_diffs
-from reconciler.output.report.model import TargetNames
+from reconciler.output.fleet.target_names import TargetNames
 
 
 def build(before: dict[str, str], after: dict[str, str]) -> tuple[ResourceDiff, ...]:

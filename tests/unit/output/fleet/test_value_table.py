@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from reconciler.output.fleet.model import ReviewChange
+from reconciler.output.fleet.target_data import TargetData
 from reconciler.output.fleet.value_table import MIN_VARIANTS, ValueCount
-from reconciler.output.report.model import ReportCluster
 from tests.unit.output.fleet.builders import build_draft, build_index
 from tests.unit.output.report.builders import CONFLICT
 
@@ -74,7 +74,7 @@ def test_names_of_targets_do_not_separate_values() -> None:
     assert [value.text for value in host.values] == ["v0.*.example → v1.*.example"]
 
 
-def replace_last(clusters: list[ReportCluster], **fields: object) -> list[ReportCluster]:
+def replace_last(clusters: list[TargetData], **fields: object) -> list[TargetData]:
     files = [use_size(step)(99, "") for step in (0, 1)]
     return [*clusters, build_draft("z", *files, **fields)]  # type: ignore[arg-type]
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from reconciler.catalog.files import BlobId, CommitId
 from reconciler.krm.yaml import emit
+from reconciler.output.fleet.target_data import PackageData, TargetData
 from reconciler.output.report.builder import build_fleet_report
-from reconciler.output.report.model import FleetReport, ReportCluster, ReportPackage
+from reconciler.output.report.model import FleetReport
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.planning.lifecycle.open_drafts import (
     BlockingReason,
@@ -57,7 +58,7 @@ def build_drafted_package(
     status: Mapping[str, Any] = STATUS,
     since: int | None = DAY,
     **fields: Any,
-) -> tuple[ReportPackage, OpenDraft]:
+) -> tuple[PackageData, OpenDraft]:
     """Return a package on an open draft that changes its image, and the draft."""
     record = PackageRecord(
         build_owner(f"gw-{cluster}"), is_owned=True, draft_version=OFFER, draft_branch=f"drafts/{cluster}"
@@ -78,31 +79,31 @@ def build_drafted_package(
         drafted_package=drafted_package,
         **fields,
     )
-    return ReportPackage(cell, since, sheet), draft
+    return PackageData(cell, since, sheet), draft
 
 
 def build_published_package(
     package: str = "gw", state: PackageState = "published", *, status: Mapping[str, Any] = STATUS, **fields: Any
-) -> ReportPackage:
+) -> PackageData:
     """Return a package that is on no draft."""
     number = fields.pop("number", 1)
     record = PackageRecord(build_owner(), is_owned=True, published_version=OFFER)
     revision = PublishedRevision(number, BASE, OFFER) if number else None
     cell = TargetPackage(package, record, state, TREE, OFFER.status, revision, **fields)
-    return ReportPackage(cell, DAY, None, emit({"status": dict(status)}).encode())
+    return PackageData(cell, DAY, None, emit({"status": dict(status)}).encode())
 
 
-def build_cluster(name: str = "eu-1", *packages: ReportPackage, **fields: Any) -> ReportCluster:
+def build_cluster(name: str = "eu-1", *packages: PackageData, **fields: Any) -> TargetData:
     """Return a cluster with these packages and minimal details of their drafts."""
     sheets = {
         report_package.package_state.draft.branch: DraftDetails(report_package.package_state.draft, DAY, 0)
         for report_package in packages
         if report_package.package_state.draft
     }
-    return ReportCluster(build_target(name), packages=packages, **{"drafts": sheets, "seconds": DAY, **fields})
+    return TargetData(build_target(name), packages=packages, **{"drafts": sheets, "seconds": DAY, **fields})
 
 
-def build_report(*clusters: ReportCluster, summary: Mapping[str, Any] | None = None) -> FleetReport:
+def build_report(*clusters: TargetData, summary: Mapping[str, Any] | None = None) -> FleetReport:
     """Return the report of these clusters."""
     return build_fleet_report(clusters, "41ab" * 10, summary or {})
 

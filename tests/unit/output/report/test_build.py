@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from reconciler.catalog.files import CommitId
-from reconciler.output.report.model import FleetReport, MatrixEntry, PendingItem, ReportCluster, ReportPackage
+from reconciler.output.fleet.target_data import PackageData, TargetData
+from reconciler.output.report.model import FleetReport, MatrixEntry, PendingItem
 from reconciler.output.review.models import Rejection
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from tests.unit.output.builders import build_tree, format_secret
+from tests.unit.output.fleet.builders import build_draft, build_index, build_plugin_owner
 from tests.unit.output.report.builders import (
     CONFLICT,
     DAY,
@@ -27,7 +29,7 @@ from tests.unit.output.report.builders import (
 BROKEN = BlockingReason("Broken", "it broke")
 
 
-def build_package_report(report_package: ReportPackage, **sheet: Any) -> FleetReport:
+def build_package_report(report_package: PackageData, **sheet: Any) -> FleetReport:
     """Return the report of a fleet with one package. The keywords replace fields of its draft details."""
     report_cluster = build_cluster("eu-1", report_package)
     return build_report(
@@ -96,7 +98,7 @@ def test_published_conflicts_are_not_open() -> None:
         pytest.param(build_published_package(), (), id="no-note"),
     ],
 )
-def test_entry_notes_add_information_to_its_state(report_package: ReportPackage, expected: tuple[str, ...]) -> None:
+def test_entry_notes_add_information_to_its_state(report_package: PackageData, expected: tuple[str, ...]) -> None:
     assert get_entry(build_package_report(report_package)).notes == expected
 
 
@@ -190,7 +192,7 @@ def test_cluster_without_pending_work() -> None:
     ],
 )
 def test_pending_item_names_the_responsible_people_and_the_next_command(
-    report_packages: tuple[ReportPackage, ...], sheet: dict[str, Any], expected: tuple[str, ...]
+    report_packages: tuple[PackageData, ...], sheet: dict[str, Any], expected: tuple[str, ...]
 ) -> None:
     pending_item = get_pending_item(build_package_report(report_packages[0], **sheet))
 
@@ -342,6 +344,34 @@ def test_change_contains_resources_causes_and_diff() -> None:
     )
 
 
+def test_changes_are_those_of_the_console() -> None:
+    drafts = [
+        build_draft("eu", package="logs-eu", owner=build_plugin_owner("eu")),
+        build_draft("us", package="logs-us", owner=build_plugin_owner("us")),
+        build_draft("us-2", package="logs-us-2", owner=build_plugin_owner("us-2"), unmet_gates=["tested"]),
+    ]
+    fleet_report = build_report(*drafts)
+    (change,) = build_index(*drafts).changes
+
+    assert [([str(target) for target in reported.targets], reported.risk) for reported in fleet_report.changes] == [
+        (["eu/logs-eu", "us/logs-us"], "medium"), (["us-2/logs-us-2"], "high"),
+    ]  # fmt: skip
+    assert [reported.review_key for reported in fleet_report.changes] == [change.key, change.key]
+    assert [reported.key for reported in fleet_report.changes] == [variant.digest for variant in change.variants]
+    assert fleet_report.columns == ("logs-*",)
+
+
+def test_page_contains_only_the_first_changed_lines_of_a_resource() -> None:
+    lines = {version: "".join(f"  k{number}: {version}\n" for number in range(150)) for version in (1, 2)}
+    before, after = (
+        {"a.yaml": f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata:\n{text}"} for text in lines.values()
+    )
+    (diff,) = build_report(build_draft("eu", before, after)).changes[0].resource_diffs
+
+    assert (diff.changed_lines, [len(block.new) for block in diff.blocks if block.is_changed]) == (200, [50])
+    assert diff.note == "100 more changed lines, not shown. The command prints the whole diff."
+
+
 def test_secret_values_are_masked() -> None:
     report_package, _ = build_drafted_package()
     assert report_package.details is not None
@@ -354,6 +384,7 @@ def test_secret_values_are_masked() -> None:
 
     assert "hunter" not in str(reported_change)
     assert "*****" in str(reported_change.diffs)
+    assert "*****" in str(reported_change.resource_diffs)
 
 
 # Explanations
@@ -421,7 +452,7 @@ def test_status_files_that_differ_only_in_hashes_and_names_are_grouped() -> None
             f"  overrides:\n  - resource: r\n    pointer: /x\n    steps:\n    - by: p\n      after: {value}\n"
         ).encode()
 
-    def build_cluster_with_status(name: str, value: int, tree_id: str) -> ReportCluster:
+    def build_cluster_with_status(name: str, value: int, tree_id: str) -> TargetData:
         return build_cluster(
             name, replace(build_published_package(), status_file=build_status_file(name, value, tree_id))
         )

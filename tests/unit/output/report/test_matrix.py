@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from reconciler.output.report.matrix import Matrix, build_matrix
 from reconciler.output.report.model import ClusterRow, MatrixEntry, ReportTarget
-from reconciler.output.report.page import Matrix, build_matrix
 from reconciler.planning.lifecycle.open_drafts import PackageState
 
 
 def build_row(cluster: str, states: dict[str, PackageState], **fields: object) -> ClusterRow:
-    entries = {name: MatrixEntry(ReportTarget(cluster, name), state, 1) for name, state in states.items()}
+    entries = {
+        name: MatrixEntry(ReportTarget(cluster, name), state, name.replace(cluster, "*"), 1)
+        for name, state in states.items()
+    }
     return ClusterRow(cluster, {"region": "north"}, entries, **fields)  # type: ignore[arg-type]
 
 
 def build_test_matrix(*rows: ClusterRow) -> Matrix:
-    return build_matrix(rows, tuple(sorted({name for cluster_row in rows for name in cluster_row.entries})))
+    return build_matrix(
+        rows, tuple(sorted({entry.column for cluster_row in rows for entry in cluster_row.entries.values()}))
+    )
 
 
 def test_lines_are_clusters_and_completed_lines_are_separate() -> None:
@@ -29,11 +34,26 @@ def test_lines_are_clusters_and_completed_lines_are_separate() -> None:
     assert [matrix_line.names for matrix_line in actual_matrix.pending_lines] == [("b",), ("c",)]
     assert [matrix_line.names for matrix_line in actual_matrix.completed_lines] == [("a",)]
     assert actual_matrix.pending_lines[0].states == "draft published"
-    assert actual_matrix.completed_lines[0].entries[1] is None
+    assert actual_matrix.completed_lines[0].cells[1] == ()
 
 
 def test_search_text_of_a_line_contains_name_and_labels() -> None:
     assert build_test_matrix(build_row("Berlin", {"x": "draft"})).pending_lines[0].search_text == "berlin region=north"
+
+
+def test_packages_that_differ_in_the_name_of_their_cluster_share_one_column() -> None:
+    actual_matrix = build_test_matrix(
+        build_row("eu", {"logs-eu": "draft", "logs": "published"}), build_row("us", {"logs-us": "draft"})
+    )
+
+    assert actual_matrix.columns == ("logs", "logs-*")
+    assert [[len(cell) for cell in line.cells] for line in actual_matrix.pending_lines] == [[1, 1], [0, 1]]
+
+
+def test_column_contains_all_its_packages_of_a_cluster() -> None:
+    (line,) = build_test_matrix(build_row("eu", {"a-eu": "draft", "a-*": "published"})).pending_lines
+
+    assert [[entry.state for entry in cell] for cell in line.cells] == [["draft", "published"]]
 
 
 def test_packages_become_lines_when_there_are_more_packages_than_clusters() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reconciler.output.report.model import TargetNames
+from reconciler.output.fleet.target_names import TargetNames
 from tests.unit.output.builders import build_tree
 
 EAST, WEST = TargetNames("east", "gw-east"), TargetNames("west", "gw-west")

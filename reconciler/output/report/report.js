@@ -2,7 +2,7 @@
 // The page is readable without this script. It adds ages, a filter, and arrow keys in the matrix.
 const now = Date.now()
 const units = [[31557600e3, "year"], [86400e3, "day"], [3600e3, "hour"], [60e3, "minute"]]
-for (const time of document.querySelectorAll("main time")) {
+for (const time of document.querySelectorAll("section time")) {
   const elapsed = now - Date.parse(time.dateTime)
   const unit = units.find(([length]) => elapsed >= length)
   if (!unit) continue

@@ -1,0 +1,98 @@
+"""The names of a target in texts. Texts of several targets are compared without these names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+from reconciler.catalog.files import File, FileTree
+from reconciler.krm.yaml.resolve import resolve_plain
+from reconciler.lazy_dataclasses import dataclass
+
+# Use private-use characters of Unicode as marks, because valid names do not contain them.
+_MARKS = _CLUSTER_MARK, _OWNER_MARK, _PACKAGE_MARK, _COMMON_MARK = "\ue000", "\ue001", "\ue002", "\ue003"
+# Names that are versions or numbers also occur in other values, such as the version of an image.
+_VERSION = re.compile(r"v?[0-9.-]+")
+
+
+@dataclass(frozen=True)
+class TargetNames:
+    """The names that differ between equal items of several targets: cluster, owner of the package and package.
+
+    Two texts are equal except for these names if `mask_names` returns the same text for both. `package` can be "".
+
+    Attributes:
+        common: A name that is equal on all targets, such as the name of a PluginPreset. The name of the cluster is not
+            replaced in this name.
+    """
+
+    cluster: str
+    owner: str = ""
+    package: str = ""
+    common: str = ""
+
+    def mask_names(self, text: str) -> str:
+        """Replace the names of the cluster, the owner and the package in a text by marks."""
+        if any(mark in text for mark in _MARKS):
+            # If the text already contains a mark, add a prefix with the name of the cluster. The result then differs
+            # from the masked text of every other target, because no other masked text has a letter after a mark.
+            return f"{_CLUSTER_MARK}{self.cluster}{_CLUSTER_MARK}{text}"
+        for name, mark in self._marks:
+            text = _replace_name(text, name, mark)
+        return text
+
+    @cached_property
+    def _marks(self) -> tuple[tuple[str, str], ...]:
+        """The marks of names. Longer names are first, because a name can contain another name."""
+        names = {
+            self.common: _COMMON_MARK, self.package: _PACKAGE_MARK, self.owner: _OWNER_MARK,
+            self.cluster: _CLUSTER_MARK,
+        }  # fmt: skip
+        return tuple((name, names[name]) for name in sorted(filter(_is_distinctive, names), key=len, reverse=True))
+
+    def replace_cluster(self, text: str, replacement: str) -> str:
+        """Replace the name of the cluster in a short text, such as the path of a package.
+
+        If the name of the owner ends with the name of the cluster, only this end of the name is replaced. For example,
+        the PluginPreset `eu-logs` creates the owner `eu-logs-eu` for the cluster `eu`.
+        """
+        suffix = f"-{self.cluster}"
+        if self.owner.endswith(suffix):
+            text = _replace_name(text, self.owner, _OWNER_MARK)
+        text = _replace_name(text, self.cluster, replacement)
+        return text.replace(_OWNER_MARK, f"{self.owner.removesuffix(suffix)}-{replacement}")
+
+    def mask_file_names(self, files: FileTree) -> FileTree:
+        """Return the files with masked names in their contents. Paths and binary files do not change."""
+        return FileTree({path: File(self._mask_bytes(file.data), file.executable) for path, file in files.items()})
+
+    def _mask_bytes(self, data: bytes) -> bytes:
+        try:
+            return self.mask_names(data.decode()).encode()
+        except UnicodeDecodeError:
+            return data
+
+
+def _is_distinctive(name: str) -> bool:
+    """Return whether a name can be replaced in texts. A number, a version or a word such as `true` is another value."""
+    return bool(name) and not _VERSION.fullmatch(name) and isinstance(resolve_plain(name), str)
+
+
+def _replace_name(text: str, name: str, mark: str) -> str:
+    """Replace the name if no letter and no digit is directly before or after the name."""
+    # Do not use regular expressions. A pattern for each of 10,000 owners would take longer than the rest of the report.
+    return "".join(_split_at_name(text, name, mark)) if name in text else text
+
+
+def _split_at_name(text: str, name: str, mark: str) -> Iterator[str]:
+    """Yield the parts of the text between the names, and the mark in place of each name."""
+    start, position = 0, text.find(name)
+    while position >= 0:
+        end = position + len(name)
+        if not (text[position - 1 : position].isalnum() or text[end : end + 1].isalnum()):
+            yield text[start:position]
+            yield mark
+            start = end
+        position = text.find(name, end)
+    yield text[start:]
