@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 
 def read_retry_after(value: str, now: float) -> float | None:
-    """Return the seconds from `now` until the time of a header `Retry-After`, which is a number of seconds or a date.
+    """Return the seconds from `now` until the time in a header `Retry-After`: a number of seconds, or a date.
 
     `now` is in seconds since 1970. The result is 0 if the time has passed, and None if the value is empty or not valid.
     """

@@ -376,7 +376,8 @@ class Catalog:
         if owner == tenant:
             return True
         if owner == "":
-            # Hide the package owners of the platform team, because the controllers process them only for the platform.
+            # Hide the package owners of the platform team, because the controllers process these owners only for the
+            # platform team.
             return (config_object.key.group, config_object.key.kind) not in PACKAGE_OWNER_KINDS
         # Read the annotations last, because most tenants may not reference most objects.
         reader = self.tenants.by_name.get(tenant)

@@ -113,7 +113,7 @@ def is_namespaced(group: str, kind: str) -> bool:
 
 
 def is_local_config(metadata: Mapping[str, Any]) -> bool:
-    """Return whether the annotation `config.kubernetes.io/local-config` excludes an object with this metadata."""
+    """Return whether the annotation `config.kubernetes.io/local-config` marks an object with this metadata as local."""
     annotations = metadata.get("annotations")
     value = annotations.get(LOCAL_CONFIG_ANNOTATION) if isinstance(annotations, dict) else None
     return value not in (None, "", "false", False)

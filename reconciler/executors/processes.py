@@ -155,7 +155,7 @@ class _Worker:
         return pool
 
     def _check_start(self) -> None:
-        """Raise `ExecutorUnusableError` if the worker process did not start, because another attempt would fail too."""
+        """Raise `ExecutorUnusableError` if the worker process did not start, because a retry would fail too."""
         try:
             self._start_check.result(self._limit.next_timeout_seconds())
         except TimeoutError as error:

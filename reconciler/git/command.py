@@ -223,7 +223,7 @@ class GitCommand:
 
 
 def _get_command_name(arguments: Sequence[str]) -> str:
-    """Return the name of the Git command in `arguments`, which follows the options `-c <setting>`."""
+    """Return the name of the Git command. In `arguments`, the name follows the options `-c <setting>`."""
     pairs = zip(("", *arguments), arguments, strict=False)
     return next(argument for previous, argument in pairs if argument != "-c" and previous != "-c")
 

@@ -67,7 +67,7 @@ def _open_readable_file(content: bytes) -> Iterator[tuple[str, tuple[int, ...]]]
 
 @contextmanager
 def write_private_file(content: bytes) -> Iterator[str]:
-    """Yield the path of a temporary file with `content` that only the current user can read."""
+    """Write `content` to a temporary file that only the current user can read, and yield its path."""
     with tempfile.TemporaryDirectory(prefix="reconciler-", dir=os.environ.get("XDG_RUNTIME_DIR")) as folder:
         file = Path(folder) / "credential"
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

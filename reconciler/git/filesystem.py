@@ -24,9 +24,10 @@ _RETRY_SECONDS = 0.01
 def walk_folder(
     top: Path, on_error: Callable[[OSError], object] = lambda _: None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield the path, the subfolder names and the other names of `top` and of each folder below it, as `os.walk` does.
+    """Walk `top` and all folders below it, as `os.walk` does.
 
-    The caller may remove or sort names of subfolders, to skip or order them. Links to folders are not followed.
+    Yield the path of each folder, the names of its subfolders, and the names of its other entries. The caller may
+    remove or sort the names of subfolders, to skip or order the subfolders. Links to folders are not followed.
     """
     pending = [os.fspath(top)]
     while pending:

@@ -325,7 +325,7 @@ def _compute_mode(old_mode: int, executable: bool) -> int:
 
 
 def _set_aside(target: Path, saved: Path, undo: UndoSteps, *, keep: bool) -> None:
-    """Save the file `target` as `saved`, and add the undo step.
+    """Save the file `target` as `saved`, and add to `undo` a step that restores the file.
 
     If `keep` is False, `target` does not exist afterwards.
     """

@@ -237,7 +237,7 @@ class MirrorFolder:
         """Return the modification times of all files and folders that store refs. If no time changes, no ref changes.
 
         Git creates or renames a file for each change of a ref. Return None if a time is less than two seconds old,
-        because another change could then get the same time.
+        because a later change could then get the same time.
         """
         paths = [self.path / "packed-refs", self.path / "reftable"]
         paths += (Path(folder) for folder, _, _ in walk_folder(self.path / "refs" / "remotes"))

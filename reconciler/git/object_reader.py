@@ -224,7 +224,7 @@ class ObjectReader:
         return entry.id if entry else None
 
     def read_blob(self, blob: BlobId) -> bytes:
-        """Return the content of a blob, which is a file."""
+        """Return the content of a blob (a file)."""
         return self._read_object(blob, b"blob")
 
     def read_blobs(self, ids: Iterable[BlobId]) -> dict[BlobId, bytes]:

@@ -1,4 +1,4 @@
-"""Credentials per remote: the entry of the settings that applies to a remote, and the access that git gets from it.
+"""Credentials per remote: the entry of the settings that applies to a remote, and the access that this entry gives git.
 
 Each entry has separate credentials for reading and for pushes. Secrets are read from files before each use. This module
 does not read the settings.

@@ -23,7 +23,7 @@ _ID = re.compile(r"[0-9a-f]{40}")
 class UpstreamPackages:
     """Fetches upstream packages. Use an object as a context manager, so that its git processes are ended.
 
-    `skipped_paths` contains the links and submodules of the fetched packages, which are not copied.
+    `skipped_paths` contains the paths of links and submodules in the fetched packages. They are not copied.
     """
 
     def __init__(self, open_mirror: Callable[[str], Mirror]) -> None:

@@ -84,8 +84,8 @@ class ArtifactInputs:
         try:
             parsed = [_Request.from_text(text) for text in requests]
         except (ValueError, TypeError, KeyError):
-            # Ignore a file that another version of the program wrote. Without requests, the digest differs, and a pass
-            # starts.
+            # Ignore a file that a different version of the program wrote. Without requests, the digest differs, and a
+            # pass starts.
             return
         if parsed:
             with ThreadPoolExecutor(_MAX_REQUESTS, thread_name_prefix="artifacts") as pool:

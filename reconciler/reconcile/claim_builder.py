@@ -27,7 +27,7 @@ class ClaimBuilder:
     """Builds the claims of each target for one pass.
 
     Args:
-        directory: The folder in the config repository that contains the config.
+        directory: The path of the config folder in the config repository.
         max_delete_percent: See `TargetClaims`.
     """
 

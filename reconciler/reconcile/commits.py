@@ -96,7 +96,8 @@ def write_plans(
 
     Args:
         config_seconds: The date of the config commit, in seconds since 1970.
-        source_trees: The files of trees that the new states refer to and that the remote does not contain yet.
+        source_trees: The trees, with their files, to which the new states refer and which the remote does not contain
+            yet.
         state_ref: The template of state refs.
     """
     if any(plan.heads.is_absent and list_pushes(plan) for plan in plans):

@@ -247,7 +247,8 @@ class RepositoryConfigProposals:
             case "keep":
                 pass
         new_state = state if state.proposal_head or state.revisions else None
-        # Compare the states and not their commits, because a new signing key gives another commit for an equal state.
+        # Compare the states and not their commits, because a new signing key gives a different commit for an equal
+        # state.
         if proposal.branch and new_state != self._read_recorded_state():
             state_commit = self._write_state(new_state) if new_state else None
             updates.append(RefUpdate(self._state_ref, state_commit, refs.get(self._state_ref)))

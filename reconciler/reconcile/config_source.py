@@ -81,7 +81,7 @@ class ConfigSnapshot:
         files: The files in `directory` that can be read.
         unreadable: The errors of files and folders that cannot be read, by path. The path of a folder ends with "/".
         dry_commit: The commit with its author and message, or None for a plain folder.
-        directory: The path of the folder in the repository that contains the config.
+        directory: The path of the config folder in the repository.
         has_directory: Whether `directory` exists in the repository.
         read_entry_kinds: A function that receives paths in the repository and returns the kind of each existing path:
             `file`, or a description such as "a symbolic link".
@@ -198,7 +198,7 @@ class ConfigCommitReader:
     def _read_earlier(self, commit: CommitId, earlier: CommitId) -> ConfigSnapshot | None:
         if self._repository.merge_base(earlier, commit) != earlier:
             return None
-        # Use another reader, so that the cache of this reader keeps the files of the current commit.
+        # Use a separate reader, so that the cache of this reader keeps the files of the current commit.
         return ConfigCommitReader(self._repository, self._directory).read(earlier)
 
     def _list_earlier_versions(self, commit: CommitId, paths: Collection[str]) -> Iterator[FileTree]:

@@ -1,6 +1,6 @@
 """The cache file with the last pass of this machine.
 
-Git contains no such time, because each pass would push a commit.
+The times are not stored in Git, because each pass would then push a commit.
 """
 
 from __future__ import annotations

@@ -114,7 +114,7 @@ class PassContext:
     """The data, services and results of one pass, and the methods that plan targets.
 
     Attributes:
-        source_files: The files of the upstream trees that the pass has read or that new states contain.
+        source_files: The upstream trees, with their files, that the pass has read or to which new states refer.
         failures: Unexpected exceptions that did not end the planning of their target.
     """
 
@@ -660,7 +660,7 @@ class PassContext:
         return self._head_reader.list_draft_branches(target, state, _list_packages(claims, state))
 
     def _fetch_tags(self, url: str, remote: Remote) -> None:
-        """For all targets of a remote that have a branch but no state, fetch the revision tags.
+        """Fetch the revision tags of each target of a remote, if the target has a branch but no state.
 
         Planning restores the states of these targets from the tags. All tags are fetched in one request.
         """

@@ -72,7 +72,8 @@ class RenderBatches:
         Args:
             executor: The executor. If None, all packages are rendered in this process.
             create_context: Creates the context that the executor needs. This function is called before the first job.
-            record_render: Records each result of the executor that the pass uses, and returns the rendered package.
+            record_render: Records a result of the executor when the pass uses this result, and returns the rendered
+                package.
             identify_function: Returns the identity of a function or program on this machine, or "" if the identity is
                 unknown. The argument is the key of the function in a trace.
         """
@@ -187,7 +188,7 @@ class RenderBatches:
     def _has_same_functions(self, variant: Variant, rendered: PackageRender) -> bool:
         """Return whether a worker called the functions and programs that this process would call.
 
-        A worker on another host can have another version of a program, such as helm. The first difference of each
+        A worker on another host can have a different version of a program, such as helm. The first difference of each
         function is logged. A function that exists only on workers is accepted.
         """
         # Request all identities, so that the pass records each function as an input.
@@ -213,8 +214,8 @@ class RenderBatches:
             result = results.pop(variant.target, None)
             if isinstance(result, InterruptedFunctionError | ScopeFailedError):
                 raise result
-            # Render in this process if the first decision did not request this render, for example because of
-            # templates.
+            # Render in this process if the executor has no usable result: the first decision may not have requested
+            # this render, or the worker used a different version of a program.
             if result is None or not self._has_same_functions(variant, result.rendered):
                 return self._render(variant, inputs)
             cache_changes(result.previous_tree, result.rendered.files.id, result.changes)

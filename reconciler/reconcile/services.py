@@ -124,7 +124,7 @@ class ControllerRunner(Protocol):
 
 
 class ConfigLinter(Protocol):
-    """Runs additional checks of the config that a pass does not need."""
+    """Runs additional checks of the config. A pass does not need these checks."""
 
     def __call__(
         self, catalog: Catalog, remotes: Remotes, result: ControllerResult, now: int, /

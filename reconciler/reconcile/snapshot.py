@@ -382,7 +382,7 @@ def _wait_for_preload(preload: Future[None]) -> None:
     try:
         preload.result(_MAX_PRELOAD_SECONDS)
     except TimeoutError:
-        # Continue without the preload, because the code that needs the parser also imports the parser.
+        # Continue without the preload, because the code that parses expressions also imports the parser.
         log.warning("preload_delayed", seconds=_MAX_PRELOAD_SECONDS)
 
 

@@ -195,7 +195,7 @@ def build_confirmation(
 
 
 def _list_replaced(readable: FleetIndex, selection: ChangeSelection) -> list[ExcludedDraft]:
-    """Return all drafts of a change that was selected in a list, if the list showed other drafts or effects."""
+    """Return all drafts of the selected change, if they or their effects differ from those that a list showed."""
     change = readable.by_change.get(selection.key)
     if not selection.effects or (change and change.effects == selection.effects):
         return []
@@ -356,7 +356,7 @@ class ConfirmationStore:
 
     Args:
         clock: Returns seconds since 1970.
-        confirm_above: If an action applies to more targets than this, the person must type the number of targets.
+        confirm_above: The number of targets above which the person must type the number of targets.
         max_confirmations: The number of confirmations of all people. The oldest ones are deleted.
         max_per_person: The number of confirmations of one person.
         max_drafts: The number of drafts, and of excluded drafts, in all confirmations.

@@ -1,4 +1,7 @@
-"""Restores an earlier revision of a package: a person's commit on the draft branch, which is then reviewed."""
+"""Restores an earlier revision of a package: pushes a commit of a person to the draft branch.
+
+The draft is then reviewed.
+"""
 
 from __future__ import annotations
 

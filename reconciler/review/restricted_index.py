@@ -208,7 +208,10 @@ class RestrictedIndexes:
         return found
 
     def keep(self, index: FleetIndex) -> None:
-        """Keep an index of the whole fleet until `KEPT_SECONDS` after the next index, so that a client can page it."""
+        """Keep an index of the whole fleet until `KEPT_SECONDS` after the next index.
+
+        A client can then read all its pages.
+        """
         with self._lock:
             self._remove_old(self._get_index())
             self._kept.setdefault(index.number, _KeptIndex(index))
@@ -216,7 +219,7 @@ class RestrictedIndexes:
                 del self._kept[oldest]
 
     def find_kept(self, number: int) -> FleetIndex | None:
-        """Return the index of the whole fleet with a number. Return None if it is not kept any more."""
+        """Return the index of the whole fleet that has this number. Return None if this index is not kept any more."""
         newest = self._get_index()
         if newest and newest.number == number:
             return newest

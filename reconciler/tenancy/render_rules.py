@@ -29,7 +29,10 @@ _GENERATOR_EXTENSIONS = (".jsonnet", ".libsonnet")
 
 
 def check_functions(files: FileTree, tenant: Tenant) -> tuple[Finding, ...]:
-    """Return an error for each function in the pipelines of a package that the tenant may not run."""
+    """Check the functions in the pipelines of a package.
+
+    Return an error for each function that the tenant may not run.
+    """
     return tuple(
         TenancyCodes.TENANT_FORBIDDEN.finding(message, SourceLocation(path))
         for path, file in files.items()
@@ -53,10 +56,10 @@ def _list_forbidden_functions(path: str, data: bytes, tenant: Tenant) -> Iterato
 
 
 def check_resources(files: FileTree, tenant: Tenant) -> tuple[Finding, ...]:
-    """Return an error for each file and resource of a package that the tenant may not deploy.
+    """Check the files and resources of a package. Return an error for each of them that the tenant may not deploy.
 
     The check includes files that `.krmignore` hides from functions, and the items of Lists, because other tools apply
-    them to a cluster.
+    these files and items to a cluster.
     """
     return tuple(
         TenancyCodes.TENANT_FORBIDDEN.finding(message, SourceLocation(path, 0, subject))

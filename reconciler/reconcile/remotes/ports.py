@@ -60,7 +60,7 @@ class SourceRenderer(Protocol):
         ...
 
     def add_dependencies(self, upstream: UpstreamPackage, source: FileTree) -> FileTree:
-        """Return the files of a source with the charts that it requires. Raises SourceFailedError."""
+        """Return the files of a source, and add the charts that the source requires. Raises SourceFailedError."""
         ...
 
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
@@ -172,7 +172,7 @@ class TargetContents:
         return remote is not None and remote.is_ancestor(upstream.commit, commit)
 
     def store_tree(self, files: FileTree) -> TreeId:
-        """Store the files of a tree that the state of the target will refer to, and return the tree ID."""
+        """Store the files of a tree, because the state of the target will refer to this tree. Return the tree ID."""
         self._source_files.setdefault(files.id, files)
         return files.id
 
@@ -209,7 +209,7 @@ def read_values_files(remote: Remote, upstream: UpstreamPackage, paths: Iterable
 
 @contextmanager
 def _package_errors() -> Iterator[None]:
-    """Convert errors of a tree that cannot be read into errors that affect only one package."""
+    """Convert the error about an unreadable tree into an error that affects only one package."""
     try:
         yield
     except TooLargeError as error:
