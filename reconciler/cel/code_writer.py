@@ -219,7 +219,7 @@ def locate_error(error: EvaluationError, offsets: tuple[int, ...]) -> Evaluation
     while traceback is not None:
         if traceback.tb_frame.f_code.co_filename == GENERATED_FILE:
             offset = offsets[traceback.tb_lineno]
-            # Do not stop here, because a later frame has a more exact offset.
+            # Do not stop here, because a later frame can have a more exact offset.
             error.offset = error.offset if offset == UNKNOWN_OFFSET else offset
         traceback = traceback.tb_next
     return error

@@ -587,7 +587,7 @@ class ConfigStatus:
     """Status of an object in the config, or a generated object with its spec and status.
 
     Attributes:
-        fields: The fields of `.status` besides the conditions.
+        fields: The fields of `.status` in addition to the conditions.
         spec: The spec of a generated object. None for an object in the config.
         metadata: The metadata of a generated object. Empty for an object in the config.
         children: The keys of the owners that this object generated.

@@ -216,7 +216,7 @@ class Environment:
 
     @property
     def selector(self) -> LabelSelector | None:
-        """Selector for the clusters of the environment, in addition to the clusters that the environment names."""
+        """Selector for more clusters, in addition to the clusters that the environment names. None if it is not set."""
         selector = self.spec.cluster_selector
         return selector.selector if selector else None
 

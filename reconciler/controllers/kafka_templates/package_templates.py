@@ -294,7 +294,7 @@ def _build_data(child: TemplateResource, effect: TemplateEffect) -> Any:
 
 
 def _copy_with_nested_value(data: Any, path: tuple[str | int, ...], value: Any) -> Any:
-    """Return a copy with a value at a path. Create missing mappings on the path."""
+    """Return a copy of `data` with a new value at a path. Create missing mappings on the path."""
     for length in range(1, len(path)):
         if not isinstance(get_value(data, path[:length]), dict):
             data = copy_with_value(data, path[:length], {})

@@ -63,8 +63,8 @@ def parse_rule_id(text: str) -> RuleId | None:
 
 
 def _escape(name: str) -> str:
-    # Escape all other characters, because the config may contain names that are invalid in Kubernetes, e.g. with a
-    # space.
+    # Escape all characters except letters, digits, dots and hyphens, because the config may contain names that are
+    # invalid in Kubernetes, e.g. with a space.
     return _RESERVED_CHARACTERS.sub(lambda match: "".join(f"%{byte:02X}" for byte in match[0].encode()), name)
 
 

@@ -44,15 +44,18 @@ class ArtifactCatalog(Protocol):
     """The charts and packages of all chart repositories and OCI registries, for one pass."""
 
     def list_versions(self, repository: ArtifactRepository, name: str) -> VersionList | SourceProblem:
-        """Return all versions of a chart or package."""
+        """Return all versions of a chart or package, or the reason why the versions cannot be read."""
         ...
 
     def find_tag(self, repository: ArtifactRepository, name: str, tag: str) -> ResolvedTag | SourceProblem:
-        """Return the version that a tag of an OCI registry names now."""
+        """Return the version that a tag of an OCI registry names now, or the reason why it cannot be read."""
         ...
 
     def read(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact | SourceProblem:
-        """Return the files of a version. If the version has a digest, the files have this digest."""
+        """Return the files of a version, or the reason why the files cannot be read.
+
+        If `version` has a digest, the files have this digest.
+        """
         ...
 
 

@@ -1,4 +1,4 @@
-"""Inputs of the controller besides the catalog: Repositories, upstreams, and existing PackageVariants."""
+"""Inputs of the controller in addition to the catalog: Repositories, upstreams, and existing PackageVariants."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class UpstreamRepositories(Protocol):
 
 @dataclass(frozen=True)
 class PackageVariantInputs:
-    """Inputs of the controller besides the catalog.
+    """Inputs of the controller in addition to the catalog.
 
     Attributes:
         children: The existing PackageVariants of each PackageVariantSet, by the key of the set.
@@ -151,12 +151,12 @@ class UpstreamResolver:
     def add_charts(
         self, namespace: str, revision: ResolvedRevision, package: UpstreamPackage, pipeline: PipelineSpec
     ) -> UpstreamPackage | UnresolvedUpstream:
-        """Return the package of a resolved revision with the charts that its overlay and its functions use.
+        """Return `package` with the charts that its overlay and its functions use, or the reason of a failure.
 
-        The charts are resolved with the revision, so that a render downloads nothing that was not resolved before.
+        The charts are resolved here, so that a render does not download charts that were not resolved before.
 
         Args:
-            pipeline: The functions of the PackageVariant, which run with those of the package.
+            pipeline: The functions of the PackageVariant. They run in addition to the functions of the package.
         """
         if package.overlay and package.overlay.charts:
             charts = self._find_overlay_charts(namespace, revision, package.overlay)

@@ -43,7 +43,7 @@ def lint_variants(catalog: Catalog, inputs: PackageVariantInputs) -> Iterator[Fi
             if isinstance(expansion, SetExpansion):
                 yield from _find_repeated_targets(manifest, spec, expansion)
                 injector_check.add_set(manifest, expansion)
-            # Skip targets that select a kind that does not exist, because another finding already reports this kind.
+            # Skip targets that select an unknown kind, because another finding already reports this kind.
             if isinstance(expansion, SetExpansion) or expansion.reason != VariantCodes.NO_MATCHING_TARGETS.name:
                 yield from _find_idle_targets(manifest, spec, catalog)
     yield from injector_check.iterate_findings()

@@ -211,7 +211,10 @@ def expand_valid_set(
     inputs: PackageVariantInputs,
     upstreams: UpstreamResolver,
 ) -> SetExpansion | SetFailure:
-    """Return the PackageVariants that a valid set requests. Do not check whether their names are already used."""
+    """Return the PackageVariants that a valid set requests, or the failure.
+
+    The function does not check whether the names of the PackageVariants are already used.
+    """
     return _calculate_expansion(
         manifest, spec, _SetView(manifest.key.namespace, catalog, inputs, upstreams), inputs.cel_limits
     )

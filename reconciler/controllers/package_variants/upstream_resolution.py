@@ -366,7 +366,7 @@ class _Lookup:
                 raise AssertionError("a Git repository has no versions and digests")
 
     def find_kind(self, package: PackageDirectory, ref: _FoundRef) -> SourceKind | UnresolvedUpstream:
-        """Return the kind of a package directory."""
+        """Return the kind of a package directory, or the reason why the directory cannot be used."""
         if not self.upstream.has_resources:
             return "manifests"
         if package.has_kptfile and self.upstream.kind in (None, "kpt"):
@@ -419,7 +419,7 @@ class _Lookup:
         return None
 
     def _find_workspace(self, workspace: str) -> _FoundRef | None:
-        """Return the published revision whose tag message or commit message contains this workspace name."""
+        """Return the published revision whose tag message or commit message contains this workspace name, or None."""
         package = self.upstream.package
         for prefix in self._list_tag_prefixes():
             names = self.refs.list_tags(f"{prefix}/")
@@ -450,8 +450,9 @@ class _Lookup:
         return None
 
     def _find_latest_verified(self, numbers: Sequence[int]) -> _FoundRef | None:
-        """Return the highest revision whose signature allows its use. If no signature allows a use, return the highest
-        revision.
+        """Return the highest revision whose signature allows its use.
+
+        If no signature allows a use, return the highest revision. Return None if no revision exists.
         """
         highest: _FoundRef | None = None
         unverified: CheckedCommit | None = None
@@ -467,10 +468,10 @@ class _Lookup:
         return highest
 
     def _find_channel_ref(self, name: str) -> _FoundRef | UnresolvedUpstream:
-        """Return the revision of a channel.
+        """Return the revision that a channel names now, or the reason why the channel cannot be used.
 
-        If a channel file names the channel, the file has precedence over a Git tag, because changes of the file are
-        reviewed.
+        If both a channel file and a Git tag name a revision for the channel, the channel file has precedence, because
+        changes of the file are reviewed.
         """
         tag_ref = self._find_tag(name, is_floating=True)
         listed_ref = self._find_listed_revision(name)

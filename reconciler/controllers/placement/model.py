@@ -46,7 +46,7 @@ class PlacementState(Protocol):
 
 @dataclass(frozen=True)
 class PlacementInputs:
-    """Inputs of the controller besides the catalog and the clusters.
+    """Inputs of the controller in addition to the catalog and the clusters.
 
     Attributes:
         engine: Identifier of the rendering code. If it changes, all packages are rendered again.

@@ -64,7 +64,8 @@ def build_packages(
 ) -> list[Variant]:
     """Return one package of a namespace for each cluster. Omit clusters whose package is kept unchanged."""
     resources_by_cluster: dict[str, list[PlacementResource]] = {cluster: [] for cluster in retained.files}
-    # Collect the resources with an uncertain placement, which may be on more clusters than the placement selects.
+    # Collect the resources with an uncertain placement, because their files may be on more clusters than the placement
+    # selects.
     uncertain = [resource for resource in resources if resource.clusters is None or resource.unknown_clusters]
     for resource in resources:
         for cluster in resource.clusters or ():

@@ -106,10 +106,10 @@ def get_package_namespace(key: ObjectKey) -> str:
 
 
 def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
-    """Return the policy that applies to a resource. A resource can have two labels, which name different policies.
+    """Return the key of the policy that the labels of a resource name, and findings about the labels.
 
     As in KubeAdmiral's scheduler (GetMatchedPolicyKey), the PropagationPolicy applies to a namespaced resource with
-    both labels, and the ClusterPropagationPolicy is ignored.
+    both labels, and the ClusterPropagationPolicy is ignored. Return None if no valid label names a policy.
     """
     namespace = get_package_namespace(config_object.key)
     effective_label, ignored_label, kind = (

@@ -33,7 +33,7 @@ class _PathRelations:
     """Relations between the paths of option names.
 
     `pairs` are pairs of names: the paths are equal, or the first path is a parent of the second path. `lists` has an
-    entry for each list in the Helm values to which several options write: the names of these options.
+    entry for each list in the Helm values to which several options write. An entry contains the names of these options.
     """
 
     pairs: tuple[tuple[str, str], ...] = ()

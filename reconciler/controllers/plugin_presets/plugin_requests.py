@@ -103,7 +103,7 @@ class PluginTargets:
 def create_preset_requests(
     preset: Preset, clusters: Iterable[str], targets: PluginTargets
 ) -> Iterator[PluginRequest | FailedPlugin]:
-    """Yield the requests of a preset, one for each selected cluster."""
+    """Yield one request for each selected cluster of a preset, or a failure if the name of the Plugin is invalid."""
     for cluster in clusters:
         name = format_plugin_name(preset.key.name, cluster)
         request = targets.create_request(preset, name, cluster)

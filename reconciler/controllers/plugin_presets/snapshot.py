@@ -42,8 +42,8 @@ class OrganizationClusters:
 
     A cluster belongs to an organization if the Cluster object is in the namespace of the organization.
 
-    `uncertain_names` are names of clusters that may exist, but whose config is incomplete. The packages of these
-    clusters stay unchanged.
+    `uncertain_names` are names of clusters that may exist: an object with this name is invalid or defined twice. The
+    packages of these clusters stay unchanged.
     """
 
     by_organization: Mapping[str, Mapping[str, Cluster]]

@@ -27,7 +27,7 @@ _KEYWORD_POSITIONS = {keyword: (place, "") for place, keyword in enumerate(_KEYW
 
 
 def sort_keywords(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema whose keywords have the order of the output. Extensions such as `x-…` come last."""
+    """Return the schema with its keywords in the order of the output files. Extensions such as `x-…` come last."""
     keys = sorted(schema, key=lambda keyword: _KEYWORD_POSITIONS.get(keyword, (len(_KEYWORD_ORDER), keyword)))
     return {keyword: schema[keyword] for keyword in keys}
 

@@ -144,7 +144,7 @@ class ShorthandReader:
         return schema, required_marker
 
     def _read_value(self, value: Any, position: _Position) -> tuple[Schema, bool | None]:
-        """Return the schema of a field or type, and the value of its marker `required`."""
+        """Return the schema of a field or type, and the value of its marker `required` (None without this marker)."""
         if isinstance(value, str):
             return self._read_line(value, position)
         if isinstance(value, Mapping):
