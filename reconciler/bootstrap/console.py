@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator, open_session_file
 from reconciler.bootstrap.console_config import build_config_pages
-from reconciler.bootstrap.console_reviews import build_console_reviews, build_stages
+from reconciler.bootstrap.console_reviews import ConsoleReviews, build_console_reviews, build_stages
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.bootstrap.settings_changes import list_changed_settings
@@ -68,7 +68,9 @@ class Console:
         previous: Console | None = None,
     ) -> None:
         clock = sign_ins.clock
-        reviews = build_console_reviews(settings, config, wake_pass, clock)
+        previous_reviews = previous._reviews if previous else None
+        reviews = build_console_reviews(settings, config, wake_pass, clock, previous_reviews)
+        self._reviews: ConsoleReviews = reviews
         authenticator, sign_in = build_authenticator(settings, reviews.find_permissions, sign_ins)
         sign_ins.use_session_file(open_session_file(settings))
         indexer = build_fleet_indexer(settings, config)
@@ -78,7 +80,6 @@ class Console:
         if previous:
             self._continue_from(previous)
         self._clock = clock
-        self._jobs = reviews.jobs
         self._is_started = False
         self.context = ConsoleContext(
             state=state,
@@ -114,20 +115,25 @@ class Console:
     def start(self) -> None:
         """Start the threads of the console, unless they run. After a reload, the previous console must be closed first.
 
-        Otherwise, both consoles would use the stored review jobs.
+        Otherwise, jobs could use the settings of both consoles.
         """
         if not self._is_started:
             self._is_started = True
             self._index_thread.start()
-            self._jobs.start()
+            self._reviews.start()
 
     def observe(self, report: PassReport, failures: Mapping[str, GitError]) -> None:
         """Update the pages after a pass."""
         self._index_thread.observe(observe_pass(report, failures, int(self._clock())))
 
-    def close(self) -> None:
-        """Stop the threads of the console. The current review action is completed."""
-        self._jobs.close()
+    def close(self, successor: Console | None = None) -> None:
+        """Stop the threads of the console. The current review action is completed.
+
+        Args:
+            successor: The console after a reload. It can continue the jobs of this console.
+        """
+        if successor is None or successor.context.jobs is not self.context.jobs:
+            self._reviews.jobs.close()
         self._index_thread.close()
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.krm.selectors import parse_label_query
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.review.confirmations import ConfirmationStore
+from reconciler.review.confirmations import Confirmation, ConfirmationStore
 from reconciler.review.drafts import DraftReview
-from reconciler.review.job_folder import JobFolder
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions, RoleRule, find_permissions
+from reconciler.review.record_folder import RecordFolder
 from reconciler.review.restore import Restorer
+from reconciler.review.review_job import ReviewJob
 from reconciler.review.stages import Stage
 
 if TYPE_CHECKING:
@@ -26,20 +28,38 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ConsoleReviews:
-    """The reviews in the console. The caller must start and close the jobs."""
+    """The reviews in the console. The caller must start the jobs, and close them at the end.
+
+    Attributes:
+        open_review: Opens the config and the remotes with the current settings.
+        folder: The folder with the confirmations and jobs.
+    """
 
     rules: tuple[RoleRule, ...]
     confirmations: ConfirmationStore
     jobs: ReviewJobs
     restorer: Restorer
+    open_review: Callable[[], AbstractContextManager[DraftReview]]
+    confirm_above: int
+    folder: Path
 
     def find_permissions(self, person: Reviewer) -> Permissions:
         """Return the permissions of a person who is signed in."""
         return find_permissions(self.rules, person)
 
+    def start(self) -> None:
+        """Use the current settings for confirmations and jobs, and start the thread of the jobs."""
+        self.confirmations.confirm_above = self.confirm_above
+        self.jobs.open_review = self.open_review
+        self.jobs.start()
+
 
 def build_console_reviews(
-    settings: Settings, config: str, wake_pass: Callable[[], None], clock: Callable[[], float]
+    settings: Settings,
+    config: str,
+    wake_pass: Callable[[], None],
+    clock: Callable[[], float],
+    previous: ConsoleReviews | None = None,
 ) -> ConsoleReviews:
     """Build the reviews in the console.
 
@@ -47,13 +67,25 @@ def build_console_reviews(
         config: The URL or path of the config.
         wake_pass: Requests a pass after a job that has changed a branch.
         clock: Returns seconds since 1970.
+        previous: The reviews before a reload of the settings. Their confirmations and jobs continue.
     """
-    confirmations = ConfirmationStore(clock, settings.console.confirm_above)
-    folder = JobFolder(get_cache_file(settings, "review_jobs").with_suffix(""))
+    folder = get_cache_file(settings, "review_jobs").with_suffix("")
     open_review = partial(_open_review, settings, config, clock)
-    jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, folder)
-    restorer = Restorer(open_review, wake_pass)
-    return ConsoleReviews(build_role_rules(settings), confirmations, jobs, restorer)
+    if previous and previous.folder == folder:
+        confirmations, jobs = previous.confirmations, previous.jobs
+    else:
+        stored = RecordFolder(get_cache_file(settings, "confirmations").with_suffix(""), Confirmation)
+        confirmations = ConfirmationStore(clock, settings.console.confirm_above, stored)
+        jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, RecordFolder(folder, ReviewJob))
+    return ConsoleReviews(
+        build_role_rules(settings),
+        confirmations,
+        jobs,
+        Restorer(open_review, wake_pass),
+        open_review,
+        settings.console.confirm_above,
+        folder,
+    )
 
 
 def build_role_rules(settings: Settings) -> tuple[RoleRule, ...]:

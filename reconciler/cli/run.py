@@ -229,7 +229,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
         notifications.close()
         heartbeat.close()
         if console:
-            console.close()
+            console.close(parts.console if parts.console is not console else None)
 
     return loop.ServiceWork(
         run, services.backoff.retry_now, schedule, folders, lambda: passes.seconds_until_due, gather_seconds,

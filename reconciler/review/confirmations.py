@@ -8,11 +8,11 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from reconciler.catalog.files import CommitId
 from reconciler.krm.internal_errors import ExpectedError
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.fleet.model import ChangeVariant, DraftMember, FleetIndex, PackageRow, ReviewChange
 from reconciler.output.fleet.risk import RiskLevel
 from reconciler.output.text import format_count
@@ -22,10 +22,15 @@ from reconciler.review.people import Reviewer, clean_reason
 from reconciler.review.permissions import NOT_PERMITTED, PackageScope, Permissions
 from reconciler.review.restricted_index import restrict_index
 
+if TYPE_CHECKING:
+    from reconciler.review.record_folder import RecordFolder
+
 ConsoleVerb = Literal["approve", "propose", "reject"]
 CONSOLE_VERBS: tuple[ConsoleVerb, ...] = get_args(ConsoleVerb)
 ReasonCause = Literal["reject", "high risk", "conflict"]
 CONFIRMATION_SECONDS = 30 * 60
+# The time after which an expired confirmation cannot be created again.
+_KEPT_SECONDS = 24 * 60 * 60
 DEFAULT_CONFIRM_ABOVE = 50
 _ID_BYTES = 24
 
@@ -131,6 +136,8 @@ class Confirmation:
         reason_causes: Why the person must give a reason. If empty, the reason is optional.
         typed_count: The number of targets, if the person must type this number to confirm. None if the person need not
             type it.
+        entered_reason: The reason that the person sent when the session had ended. "" if there is none.
+        entered_count: The number of targets that the person sent at this time. None if there is none.
     """
 
     id: str
@@ -141,6 +148,13 @@ class Confirmation:
     excluded: tuple[ExcludedDraft, ...] = ()
     reason_causes: tuple[ReasonCause, ...] = ()
     typed_count: int | None = None
+    entered_reason: str = ""
+    entered_count: int | None = None
+
+    @property
+    def created_at(self) -> float:
+        """The time of the creation, in seconds since 1970."""
+        return self.expires_at - CONFIRMATION_SECONDS
 
     @property
     def verb(self) -> ConsoleVerb:
@@ -352,7 +366,9 @@ def check_input(confirmation: Confirmation, reason: str, typed_count: int | None
 
 
 class ConfirmationStore:
-    """Stores confirmations for 30 minutes. The numbers of confirmations and drafts are limited.
+    """Stores confirmations, which are valid for 30 minutes. The numbers of confirmations and drafts are limited.
+
+    An expired confirmation can be created again, with the drafts of that time.
 
     Args:
         clock: Returns seconds since 1970.
@@ -360,24 +376,28 @@ class ConfirmationStore:
         max_confirmations: The number of confirmations of all people. The oldest ones are deleted.
         max_per_person: The number of confirmations of one person.
         max_drafts: The number of drafts, and of excluded drafts, in all confirmations.
+        folder: Stores the confirmations for later processes. If None, the confirmations are only in memory.
     """
 
     def __init__(
         self,
         clock: Callable[[], float],
         confirm_above: int = DEFAULT_CONFIRM_ABOVE,
+        folder: RecordFolder[Confirmation] | None = None,
         *,
         max_confirmations: int = 1_000,
         max_per_person: int = 50,
         max_drafts: int = 200_000,
     ) -> None:
         self._clock = clock
-        self._confirm_above = confirm_above
+        self.confirm_above = confirm_above
+        self._folder = folder
         self._max_confirmations = max_confirmations
         self._max_per_person = max_per_person
         self._max_drafts = max_drafts
         self._lock = Lock()
-        self._confirmations: dict[str, Confirmation] = {}
+        stored = folder.read_all() if folder else ()
+        self._confirmations = {confirmation.id: confirmation for confirmation in stored}
 
     def create(
         self,
@@ -401,7 +421,7 @@ class ConfirmationStore:
             raise ReviewRequestError("TooManyDrafts", f"select at most {self._max_drafts} drafts")
         now = self._clock()
         targets = {draft.target for draft in drafts}
-        is_large = len(targets) > self._confirm_above or any(draft.risk == "high" for draft in drafts)
+        is_large = len(targets) > self.confirm_above or any(draft.risk == "high" for draft in drafts)
         confirmation = Confirmation(
             id=secrets.token_urlsafe(_ID_BYTES),
             person=person,
@@ -415,31 +435,57 @@ class ConfirmationStore:
         with self._lock:
             self._delete_expired(now)
             self._delete_excess(confirmation)
-            self._confirmations[confirmation.id] = confirmation
+            self._store(confirmation)
         return confirmation
 
     def find(self, confirmation_id: str, person: Reviewer) -> Confirmation | None:
         """Return a confirmation of this person. Return None if there is none, or if it has expired."""
+        found = self.find_expired(confirmation_id, person)
+        return found if found and found.expires_at > self._clock() else None
+
+    def find_expired(self, confirmation_id: str, person: Reviewer) -> Confirmation | None:
+        """Return a confirmation of this person, also if it has expired. Return None if there is none any more."""
         with self._lock:
             self._delete_expired(self._clock())
             found = self._confirmations.get(confirmation_id)
         return found if found and found.person.key == person.key else None
 
+    def keep_input(self, confirmation_id: str, reason: str, count: int | None) -> bool:
+        """Add the input of a person whose session has ended, and return whether the confirmation exists.
+
+        Only the person knows the ID of the confirmation. The person must confirm the action again after signing in.
+        """
+        with self._lock:
+            found = self._confirmations.get(confirmation_id)
+            if found:
+                self._store(replace(found, entered_reason=clean_reason(reason), entered_count=count))
+        return found is not None
+
+    def _store(self, confirmation: Confirmation) -> None:
+        self._confirmations[confirmation.id] = confirmation
+        if self._folder:
+            self._folder.write(confirmation)
+
+    def _delete(self, confirmation_id: str) -> Confirmation:
+        if self._folder:
+            self._folder.delete(confirmation_id)
+        return self._confirmations.pop(confirmation_id)
+
     def _delete_expired(self, now: float) -> None:
-        for expired in [key for key, value in self._confirmations.items() if value.expires_at <= now]:
-            del self._confirmations[expired]
+        for key in [key for key, value in self._confirmations.items() if value.expires_at + _KEPT_SECONDS <= now]:
+            self._delete(key)
 
     def _delete_excess(self, new: Confirmation) -> None:
         """Delete the oldest confirmations, first those of the same person, until the new one fits into the limits."""
         own = [key for key, value in self._confirmations.items() if value.person.key == new.person.key]
         for key in own[: max(len(own) - self._max_per_person + 1, 0)]:
-            del self._confirmations[key]
+            self._delete(key)
         count = sum(_count_drafts(confirmation) for confirmation in self._confirmations.values())
         while self._confirmations and (
             len(self._confirmations) >= self._max_confirmations or count + _count_drafts(new) > self._max_drafts
         ):
             oldest = next(iter(self._confirmations))
-            count -= _count_drafts(self._confirmations.pop(oldest))
+            count -= _count_drafts(self._delete(oldest))
 
 
 def _count_drafts(confirmation: Confirmation) -> int:

@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.output.review.action_results import ReviewActionResult
     from reconciler.review.drafts import DraftReview
-    from reconciler.review.job_folder import JobFolder
     from reconciler.review.permissions import Permissions
+    from reconciler.review.record_folder import RecordFolder
 
 RESULT_SECONDS = 7 * 24 * 60 * 60
 MAX_JOBS = 1_000
@@ -73,7 +73,7 @@ class ReviewJobs:
     """Applies confirmed actions in one thread. The order is that of their submission.
 
     Args:
-        open_review: Opens the config and the remotes for one job.
+        open_review: Opens the config and the remotes for one job. A reload of the settings replaces this attribute.
         wake_pass: Requests a pass after a job that has changed a branch.
         clock: Returns seconds since 1970.
         folder: Stores the jobs for later processes. If None, the jobs are only in memory.
@@ -85,11 +85,11 @@ class ReviewJobs:
         open_review: Callable[[], AbstractContextManager[DraftReview]],
         wake_pass: Callable[[], None],
         clock: Callable[[], float],
-        folder: JobFolder | None = None,
+        folder: RecordFolder[ReviewJob] | None = None,
     ) -> None:
         self._folder = folder
         self._confirmations = confirmations
-        self._open_review = open_review
+        self.open_review = open_review
         self._wake_pass = wake_pass
         self._clock = clock
         self._changed = threading.Condition()
@@ -102,10 +102,12 @@ class ReviewJobs:
         self._thread = threading.Thread(target=self._run, name="console-review", daemon=True)
 
     def start(self) -> None:
-        """Read the jobs of earlier processes, and start the thread.
+        """Read the jobs of earlier processes, and start the thread, unless it runs.
 
         Jobs that an earlier process has not completed are not continued. Their drafts can be applied again.
         """
+        if self._thread.is_alive():
+            return
         if self._folder:
             with self._changed:
                 self._jobs = {job.id: _end_interrupted(job) for job in self._folder.read_all()} | self._jobs
@@ -270,7 +272,7 @@ class ReviewJobs:
         """Apply the action to these items, and return the error that stopped it. Return "" if there was no error."""
         selection = ReviewSelection(expected_drafts=tuple(item.expected_draft for item in items))
         try:
-            with repository_boundary(f"the review job {job.id}"), self._open_review() as review:
+            with repository_boundary(f"the review job {job.id}"), self.open_review() as review:
                 apply_review_action(review, selection, _create_action(job), self._set_result)
         except GitError as error:
             log_if_internal(error)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
+from starlette.types import ASGIApp
 
 from reconciler.bootstrap.console import Console, build_console
 from reconciler.bootstrap.console_authentication import SignInState
@@ -20,7 +22,7 @@ from reconciler.server.limits import ServerLimits
 from reconciler.server.request_origin import build_origin_rules
 from reconciler.service.state import ServiceState
 from tests.support.asgi_client import request
-from tests.support.console import PROXY
+from tests.support.console import PROXY, find_value
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import World
 
@@ -41,10 +43,14 @@ class Service:
         self.load()
 
     def load(
-        self, roles: tuple[dict[str, Any], ...] = ({"role": "admin", "users": ["ana@proxy"]},), **more: Any
+        self,
+        roles: tuple[dict[str, Any], ...] = ({"role": "admin", "users": ["ana@proxy"]},),
+        confirm_above: int = 50,
+        **more: Any,
     ) -> None:
-        """Load settings: the roles, and other groups of settings."""
-        group = {"enabled": True, "auth": ["proxy"], "proxy": {"secret_file": str(self.secret_file)}, "roles": roles}
+        """Load settings of the console, and other groups of settings."""
+        proxy = {"secret_file": str(self.secret_file)}
+        group = {"enabled": True, "auth": ["proxy"], "proxy": proxy, "roles": roles, "confirm_above": confirm_above}
         server = {"listen": "127.0.0.1:0", "trusted_proxies": ["10.0.0.0/8"]}
         settings = self.world.read_settings(console=group, server=server, **more)
         previous = self.console
@@ -52,19 +58,41 @@ class Service:
             settings, self.world.source, ServiceState(), lambda: None, self.sign_ins, previous=previous
         )
         if previous:
-            previous.close()
+            previous.close(self.console)
+
+    def restart(self) -> None:
+        """End the process, and start another one with the same cache folder."""
+        assert self.console is not None
+        self.console.close()
+        self.sign_ins, self.console = SignInState(), None
+        self.load()
+        self.console.start()
+        self.update()
 
     def update(self) -> None:
         """Run a pass, and update the index."""
         assert self.console is not None
         self.console.context.index_thread.build(self.world.observe_pass())
 
+    @property
+    def _app(self) -> ASGIApp:
+        routes = create_console_routes(lambda: self.console.context if self.console else None)
+        return create_app(routes, ServerLimits(), lambda: RULES)
+
     def get(self, path: str) -> str:
         """Return the text of a page."""
-        app = create_app(
-            create_console_routes(lambda: self.console.context if self.console else None), ServerLimits(), lambda: RULES
-        )
-        return request(app, path, client=PROXY, **ANA).text
+        return request(self._app, path, client=PROXY, **ANA).text
+
+    def post(self, path: str, **fields: str) -> str:
+        """Send a form, and return the path of the next page."""
+        body = urlencode({"csrf": find_value(self.get("/system"), "csrf"), **fields}).encode()
+        headers = {"content_type": "application/x-www-form-urlencoded", "sec_fetch_site": "same-origin", **ANA}
+        return request(self._app, path, "POST", content=body, client=PROXY, **headers).headers["location"]
+
+    def confirm(self) -> str:
+        """Confirm the approval of a change, and return the path of the confirmation."""
+        key = self.get("/changes").partition('href="/changes/')[2].partition('"')[0]
+        return self.post("/changes/confirm", verb="approve", change=key)
 
 
 @pytest.fixture
@@ -142,3 +170,41 @@ def test_after_a_reload_with_the_console_disabled_pages_wait_for_an_index(servic
     service.load()
 
     assert get_number(service) is None
+
+
+def test_confirmations_and_jobs_continue_after_a_reload(service: Service) -> None:
+    confirmation = service.confirm()
+    # The thread of the jobs has not started, so that the job still waits at the reload.
+    job = service.post(f"{confirmation}/submit", key="1", count="2")
+    service.load()
+    waiting = service.get(job)
+    assert service.console is not None
+    service.console.context.jobs.apply_waiting()
+
+    assert "Drafts</h2>" in service.get(confirmation)
+    assert "0 failed · 2 waiting" in waiting
+    assert "2 done" in service.get(job)
+
+
+def test_new_limits_apply_to_confirmations_after_a_reload(service: Service) -> None:
+    before = service.get(service.confirm())
+    service.load(confirm_above=1)
+    assert service.console is not None
+    service.console.start()
+    after = service.get(service.confirm())
+    service.console.close()
+
+    assert ("type 2" in before, "type 2" in after) == (False, True)
+
+
+def test_confirmations_and_jobs_continue_after_a_restart(service: Service) -> None:
+    done, pending = service.confirm(), service.confirm()
+    job = service.post(f"{done}/submit", key="1")
+    assert service.console is not None
+    service.console.context.jobs.apply_waiting()
+    service.restart()
+    pages = [service.get(path) for path in (job, pending)]
+    service.console.close()
+
+    assert "2 done" in pages[0]
+    assert "Drafts</h2>" in pages[1]

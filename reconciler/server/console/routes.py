@@ -63,6 +63,7 @@ _PAGES: Mapping[str, Page] = {
 _ACTIONS: Mapping[str, PageAction] = {
     "/changes/confirm": review.create_confirmation,
     "/confirmations/{id}/submit": review.submit,
+    "/confirmations/{id}/renew": review.renew_confirmation,
     "/jobs/{id}/retry": review.retry,
     "/restore": package.restore,
     "/system/pass": system.start_pass,
@@ -148,11 +149,11 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
     return context
 
 
-def _open_page(request: Request, context: ConsoleContext) -> PageRequest | Response:
+def _open_page(request: Request, context: ConsoleContext, form: Form | None = None) -> PageRequest | Response:
     """Return the request with its session and its index, or the response if there is no session, role or index."""
     session = context.authenticator.authenticate(request, extends_session=_AUTOMATIC_HEADER not in request.headers)
     if session is None:
-        return respond_to_unauthenticated(request, context)
+        return respond_to_unauthenticated(request, context, review.keep_input(context, request, form) if form else "")
     if session.permissions.role is None:
         return _render_no_role(session, context)
     whole_index, index = context.index, context.indexes.find(session.permissions)
@@ -198,7 +199,7 @@ def _build_tag(page: PageRequest) -> str:
 
 
 def _respond_to_form(request: Request, action: PageAction, form: Form, context: ConsoleContext) -> Response:
-    page_request = _open_page(request, context)
+    page_request = _open_page(request, context, form)
     if isinstance(page_request, Response):
         return page_request
     # A page of another site cannot send the token of a program, because browsers do not add it.

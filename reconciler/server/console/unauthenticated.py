@@ -14,8 +14,12 @@ from reconciler.server.console.rendering import render_plain_page
 from reconciler.server.console.sign_in import build_sign_in_url
 
 
-def respond_to_unauthenticated(request: Request, context: ConsoleContext) -> Response:
-    """Return the page on which people sign in, or a problem (RFC 9457) for a program."""
+def respond_to_unauthenticated(request: Request, context: ConsoleContext, return_path: str = "") -> Response:
+    """Return the page on which people sign in, or a problem (RFC 9457) for a program.
+
+    Args:
+        return_path: The page to which the person returns. By default, the page of the request or of its form.
+    """
     if "authorization" in request.headers or "text/html" not in request.headers.get("accept", ""):
         problem = ApiError(
             "Unauthenticated", "the request has no valid token and no session", HTTPStatus.UNAUTHORIZED,
@@ -28,4 +32,4 @@ def respond_to_unauthenticated(request: Request, context: ConsoleContext) -> Res
     if context.sign_in is None:
         return render_plain_page("not_signed_in.html", {}, HTTPStatus.UNAUTHORIZED)
     headers = {"Cache-Control": "no-store"}
-    return RedirectResponse(build_sign_in_url(get_return_path(request)), HTTPStatus.SEE_OTHER, headers)
+    return RedirectResponse(build_sign_in_url(return_path or get_return_path(request)), HTTPStatus.SEE_OTHER, headers)

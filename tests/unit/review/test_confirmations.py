@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from reconciler.krm.selectors import LabelSelector
@@ -18,6 +21,7 @@ from reconciler.review.confirmations import (
 )
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
+from reconciler.review.record_folder import RecordFolder
 from tests.support.fleet_index import create_index, create_large_index, create_refusal, create_row, create_target
 from tests.support.manual_clock import ManualClock
 
@@ -44,6 +48,37 @@ def test_a_confirmation_expires_after_30_minutes(clock: ManualClock) -> None:
     assert store.find(confirmation.id, ANA) == confirmation
     clock.now += 1
     assert store.find(confirmation.id, ANA) is None
+
+
+def test_an_expired_confirmation_can_be_created_again_for_a_day(clock: ManualClock) -> None:
+    store = ConfirmationStore(clock)
+    confirmation = confirm(store, create_large_index(1))
+
+    clock.now += 1_800 + 86_399
+    assert store.find_expired(confirmation.id, ANA) == confirmation
+    assert store.find_expired(confirmation.id, LUIS) is None
+    clock.now += 1
+    assert store.find_expired(confirmation.id, ANA) is None
+
+
+def test_a_later_process_reads_the_confirmations(clock: ManualClock, tmp_path: Path) -> None:
+    folder = RecordFolder(tmp_path, Confirmation)
+    store = ConfirmationStore(clock, folder=folder, max_per_person=2)
+    first, second, third = (confirm(store, create_large_index(1)) for _ in range(3))
+    store.keep_input(third.id, " because\x07 \n", 7)
+    later = ConfirmationStore(clock, folder=folder)
+
+    assert [later.find(confirmation.id, ANA) for confirmation in (first, second)] == [None, second]
+    assert later.find(third.id, ANA) == replace(third, entered_reason="because", entered_count=7)
+    assert later.find(second.id, LUIS) is None
+
+    clock.now += 1_800 + 86_400
+    assert later.find(second.id, ANA) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_input_of_an_unknown_confirmation_is_not_kept(clock: ManualClock) -> None:
+    assert not ConfirmationStore(clock).keep_input("unknown", "reason", None)
 
 
 def test_only_the_same_person_can_use_a_confirmation(clock: ManualClock) -> None:

@@ -13,10 +13,10 @@ from reconciler.git.errors import OfflineError
 from reconciler.review import jobs as review_jobs
 from reconciler.review.confirmations import ChangeSelection, ConfirmationStore, ReviewRequest, ReviewRequestError
 from reconciler.review.drafts import DraftReview
-from reconciler.review.job_folder import JobFolder
 from reconciler.review.jobs import ReviewJobs, Submission
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
+from reconciler.review.record_folder import RecordFolder
 from reconciler.review.review_job import ReviewJob
 from reconciler.settings import SettingsError
 from tests.support.fleet_index import create_large_index
@@ -157,11 +157,11 @@ def test_a_retry_checks_the_permissions_again(console: Console) -> None:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> JobFolder:
-    return JobFolder(tmp_path / "jobs")
+def folder(tmp_path: Path) -> RecordFolder[ReviewJob]:
+    return RecordFolder(tmp_path / "jobs", ReviewJob)
 
 
-def start(console: Console, folder: JobFolder) -> ReviewJobs:
+def start(console: Console, folder: RecordFolder[ReviewJob]) -> ReviewJobs:
     """Return the jobs of a new process, which stores them in a folder."""
     jobs = ReviewJobs(console.confirmations, console.open_review, console.wake, console.clock, folder)
     jobs.start()
@@ -170,7 +170,7 @@ def start(console: Console, folder: JobFolder) -> ReviewJobs:
     return jobs
 
 
-def test_a_later_process_reads_the_results(console: Console, folder: JobFolder) -> None:
+def test_a_later_process_reads_the_results(console: Console, folder: RecordFolder[ReviewJob]) -> None:
     console.jobs = start(console, folder)
     job = console.submit()
     console.jobs.apply_waiting()
@@ -183,7 +183,9 @@ def test_a_later_process_reads_the_results(console: Console, folder: JobFolder) 
     assert console.submit().id == job.id
 
 
-def test_an_interrupted_job_has_failed_and_can_be_applied_again(console: Console, folder: JobFolder) -> None:
+def test_an_interrupted_job_has_failed_and_can_be_applied_again(
+    console: Console, folder: RecordFolder[ReviewJob]
+) -> None:
     console.jobs = start(console, folder)
     job = console.submit()
 
@@ -196,7 +198,7 @@ def test_an_interrupted_job_has_failed_and_can_be_applied_again(console: Console
     assert console.jobs.retry(job.id, "request", INDEX, ANA, ADMIN_PERMISSIONS).state == "waiting"
 
 
-def test_old_results_are_deleted_from_the_folder(console: Console, folder: JobFolder) -> None:
+def test_old_results_are_deleted_from_the_folder(console: Console, folder: RecordFolder[ReviewJob]) -> None:
     console.jobs = start(console, folder)
     console.submit()
     console.jobs.apply_waiting()
@@ -206,17 +208,17 @@ def test_old_results_are_deleted_from_the_folder(console: Console, folder: JobFo
     assert folder.read_all() == ()
 
 
-@pytest.mark.emits("review_job_store_failed", "review_job_unreadable")
+@pytest.mark.emits("review_record_store_failed", "review_record_unreadable")
 def test_unreadable_files_and_folders_cause_only_warnings(console: Console, tmp_path: Path) -> None:
     jobs = tmp_path / "jobs"
     jobs.mkdir()
     (jobs / "other.json").write_text('{"version": 2}')
     with capture_logs() as logs:
-        assert JobFolder(jobs).read_all() == ()
-        console.jobs = start(console, JobFolder(jobs / "other.json"))
+        assert RecordFolder(jobs, ReviewJob).read_all() == ()
+        console.jobs = start(console, RecordFolder(jobs / "other.json", ReviewJob))
         console.submit()
 
-    assert [entry["event"] for entry in logs] == ["review_job_unreadable", "review_job_store_failed"]
+    assert [entry["event"] for entry in logs] == ["review_record_unreadable", "review_record_store_failed"]
 
 
 def test_the_number_of_stored_drafts_is_limited(console: Console, monkeypatch: pytest.MonkeyPatch) -> None:

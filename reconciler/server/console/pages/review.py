@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.model import ReviewChange
@@ -22,7 +23,8 @@ from reconciler.review.confirmations import (
 )
 from reconciler.review.jobs import Submission
 from reconciler.review.stages import StageProgress, find_stage, list_progress, list_unpublished
-from reconciler.server.console.forms import Form
+from reconciler.server.console.context import ConsoleContext
+from reconciler.server.console.forms import Form, is_same_origin
 from reconciler.server.console.listing import is_number
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.change import find_change
@@ -99,18 +101,58 @@ def _select_stage(page: PageRequest, selection: ChangeSelection, stage: str) -> 
 def build_confirmation_page(page: PageRequest) -> PageContent:
     """Build the page that shows the drafts to which an action applies."""
     confirmation = _find_confirmation(page)
-    if confirmation is None:
-        return _build_expired_page()
-    return _build_confirmation_page(page, confirmation)
+    if confirmation:
+        return _build_confirmation_page(page, confirmation)
+    expired = page.context.confirmations.find_expired(page.request.path_params["id"], page.session.person)
+    if expired:
+        return PageContent("confirmation_expired.html", {"confirmation": expired}, HTTPStatus.GONE)
+    return _build_unknown_page()
 
 
 def _find_confirmation(page: PageRequest) -> Confirmation | None:
     return page.context.confirmations.find(page.request.path_params["id"], page.session.person)
 
 
-def _build_expired_page() -> PageContent:
-    message = "The confirmation has expired, or it belongs to another person. Review the change again."
+def _build_unknown_page() -> PageContent:
+    message = "The confirmation does not exist any more, or it belongs to another person. Review the change again."
     return build_refusal_page("The action cannot be confirmed", message, HTTPStatus.GONE)
+
+
+def renew_confirmation(page: PageRequest, _form: Form) -> PageContent | Redirect:
+    """Create an expired confirmation again, with the current drafts."""
+    try:
+        confirmation = _renew(page)
+    except ReviewRequestError as error:
+        return build_refusal_page(_REFUSED, str(error))
+    return Redirect(f"/confirmations/{confirmation.id}") if confirmation else _build_unknown_page()
+
+
+def _renew(page: PageRequest) -> Confirmation | None:
+    """Create an expired confirmation again. Return None if the person has none with this ID."""
+    store, session = page.context.confirmations, page.session
+    expired = store.find_expired(page.request.path_params["id"], session.person)
+    if expired is None:
+        return None
+    renewed = store.create(page.whole_index, session.person, session.permissions, expired.request, page.index)
+    store.keep_input(renewed.id, expired.entered_reason, None)
+    return store.find(renewed.id, session.person)
+
+
+def keep_input(context: ConsoleContext, request: Request, form: Form) -> str:
+    """Store the input of a person whose session has ended, so that it is on the page after signing in.
+
+    Return the path of this page, or "" if the form is not that of a confirmation.
+    """
+    identifier = request.path_params.get("id", "")
+    if not (request.url.path == f"/confirmations/{identifier}/submit" and is_same_origin(request)):
+        return ""
+    is_kept = context.confirmations.keep_input(identifier, form.get("reason"), _read_count(form))
+    return f"/confirmations/{identifier}" if is_kept else ""
+
+
+def _read_count(form: Form) -> int | None:
+    text = form.get("count").strip()
+    return int(text) if is_number(text) else None
 
 
 def _build_confirmation_page(
@@ -135,7 +177,7 @@ def _build_confirmation_page(
             "stage_counts": _count_targets(page, confirmation),
             "earlier_stages": _list_earlier_stages(page, confirmation, changes.values()),
             "error": error,
-            "reason": reason,
+            "reason": reason or confirmation.entered_reason,
             "idempotency_key": key or secrets.token_urlsafe(_KEY_BYTES),
         },
         HTTPStatus.UNPROCESSABLE_ENTITY if error else HTTPStatus.OK,
@@ -171,11 +213,10 @@ def _list_risks(change: ReviewChange, digests: Collection[str]) -> list[str]:
 
 def submit(page: PageRequest, form: Form) -> PageContent | Redirect:
     """Start the job of a confirmed action."""
-    count = form.get("count").strip()
     submission = Submission(
         page.request.path_params["id"],
         form.get("reason"),
-        int(count) if is_number(count) else None,
+        _read_count(form),
         form.get("key"),
         read_request_id(page.request),
     )
@@ -183,11 +224,21 @@ def submit(page: PageRequest, form: Form) -> PageContent | Redirect:
     try:
         job = page.context.jobs.submit(submission, page.whole_index, session.person, session.permissions)
     except ReviewRequestError as error:
-        confirmation = _find_confirmation(page)
-        if confirmation is None:
-            return _build_expired_page()
-        return _build_confirmation_page(page, confirmation, str(error), submission.reason, submission.idempotency_key)
+        return _repeat_confirmation(page, submission, error)
     return Redirect(f"/jobs/{job.id}")
+
+
+def _repeat_confirmation(page: PageRequest, submission: Submission, error: ReviewRequestError) -> PageContent:
+    """Show the confirmation again, with the error. If it has expired, show the current drafts."""
+    confirmation, message = _find_confirmation(page), str(error)
+    try:
+        if confirmation is None and (confirmation := _renew(page)):
+            message = "the confirmation has expired; check the drafts, which are shown as they are now"
+    except ReviewRequestError as renewal_error:
+        return build_refusal_page(_REFUSED, str(renewal_error))
+    if confirmation is None:
+        return _build_unknown_page()
+    return _build_confirmation_page(page, confirmation, message, submission.reason, submission.idempotency_key)
 
 
 def build_job_page(page: PageRequest) -> PageContent:

@@ -1,0 +1,152 @@
+"""Confirmations after the end of a session, after their own end, and after a reload or a restart of the service."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from reconciler.bootstrap.console_authentication import SignInState
+from reconciler.review.permissions import ADMIN_PERMISSIONS
+from tests.support.console import ADA, ConsoleClient, find_value, open_console
+from tests.support.oidc_provider import OidcProvider, serve_provider
+from tests.support.prepared_worlds import begin, drafted
+from tests.support.sign_in import Browser, configure
+from tests.support.world import World
+
+HALF_HOUR, DAY = 1_800, 86_400
+REASON = 'reviewed with Luis & "Eva"'
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return begin(tmp_path / "world", drafted)
+
+
+@pytest.fixture
+def console(world: World) -> ConsoleClient:
+    client = open_console(world)
+    client.update()
+    return client
+
+
+@pytest.fixture
+def provider(console: ConsoleClient, tmp_path: Path) -> Iterator[OidcProvider]:
+    with serve_provider() as served:
+        console.sign_ins = SignInState(lambda: float(console.world.now))
+        configure(console, tmp_path, served)
+        yield served
+
+
+def find_key(console: ConsoleClient, title: str) -> str:
+    index = console.context.index
+    assert index is not None
+    return next(change.key for change in index.changes if change.title == title)
+
+
+def confirm(browser: Browser, verb: str = "approve") -> str:
+    """Confirm an action on a change, and return the path of the confirmation."""
+    form = {"verb": verb, "change": find_key(browser.console, "install gateway v1"), "csrf": find_token(browser)}
+    return browser.post("/changes/confirm", form).headers["location"]
+
+
+def find_token(browser: Browser) -> str:
+    return find_value(browser.get("/").text, "csrf")
+
+
+def submit(browser: Browser, path: str, **headers: str) -> httpx.Response:
+    page = browser.get(path).text
+    fields = {"csrf": find_value(page, "csrf"), "key": find_value(page, "key"), "reason": REASON, "count": "2"}
+    browser.cookies.clear()
+    return browser.post(f"{path}/submit", fields, **headers)
+
+
+def test_the_input_is_kept_while_the_person_signs_in(console: ConsoleClient, provider: OidcProvider) -> None:
+    browser = Browser(console)
+    browser.sign_in(provider)
+    path = confirm(browser)
+    # The page of an earlier error is the page of the form.
+    sign_in = submit(browser, path, referer=f"http://127.0.0.1{path}/submit")
+    start = browser.get(sign_in.headers["location"]).text.partition('class="button" href="')[2].partition('"')[0]
+    returned = browser.get(provider.authorize(browser.get(start.replace("&amp;", "&")).headers["location"]))
+    page = browser.get(returned.headers["location"]).text
+
+    assert returned.headers["location"] == path
+    assert "reviewed with Luis &amp; &#34;Eva&#34;</textarea>" in page
+    assert console.context.jobs.list_jobs(ADA, ADMIN_PERMISSIONS) == ()
+    assert browser.post(f"{path}/submit", {"csrf": find_value(page, "csrf"), "key": "1"}).status_code == 303
+
+
+def test_another_person_does_not_see_the_kept_input(console: ConsoleClient, provider: OidcProvider) -> None:
+    browser = Browser(console)
+    browser.sign_in(provider)
+    path = confirm(browser)
+    submit(browser, path)
+    provider.claims["sub"] = "other"
+    browser.sign_in(provider)
+    page = browser.get(path)
+
+    assert page.status_code == 410
+    assert "reviewed with Luis" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("suffix", "headers"),
+    [
+        pytest.param("/submit", {"sec_fetch_site": "cross-site"}, id="another-site"),
+        pytest.param("/submit", {"content_type": "text/plain"}, id="not-a-form"),
+        pytest.param("/renew", {}, id="another-form"),
+        pytest.param("x/submit", {}, id="unknown-confirmation"),
+    ],
+)
+def test_other_requests_without_a_session_keep_nothing(
+    suffix: str, headers: dict[str, str], console: ConsoleClient, provider: OidcProvider
+) -> None:
+    browser = Browser(console)
+    browser.sign_in(provider)
+    path = confirm(browser)
+    browser.cookies.clear()
+    response = browser.post(path + suffix, {"reason": "from an attacker"}, **headers)
+    browser.sign_in(provider)
+
+    assert response.status_code in (303, 403)
+    assert path not in response.headers.get("location", "")
+    assert "from an attacker" not in browser.get(path).text
+
+
+def test_an_expired_confirmation_shows_the_current_drafts(world: World, console: ConsoleClient) -> None:
+    key = find_key(console, "install gateway v1")
+    path = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
+    world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
+    console.update()
+    world.now += HALF_HOUR
+    expired = console.get(path)
+    renewed = console.post(f"{path}/renew", {})
+    submitted = console.post(f"{path}/submit", {"key": "1", "reason": REASON})
+    identifier = submitted.text.partition('action="/confirmations/')[2].partition("/submit")[0]
+    page = console.get(console.post(f"/confirmations/{identifier}/submit", {"key": "1"}).headers["location"])
+
+    assert expired.status_code == 410
+    assert "approve 2 packages on 2 targets" in expired.text
+    assert console.get(renewed.headers["location"]).status_code == 200
+    assert submitted.status_code == 422
+    assert "The confirmation has expired; check the drafts" in submitted.text
+    assert "reviewed with Luis" in submitted.text
+    assert identifier not in ("", path.rpartition("/")[2])
+    assert page.status_code == 200
+
+
+def test_an_expired_confirmation_of_a_change_that_is_gone(world: World, console: ConsoleClient) -> None:
+    key = find_key(console, "install gateway v1")
+    path = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
+    console.confirm({"verb": "approve", "change": key})
+    console.update()
+    world.now += HALF_HOUR
+    pages = [console.post(f"{path}/renew", {}), console.post(f"{path}/submit", {"key": "2"})]
+    world.now += DAY
+    pages += [console.post(f"{path}/renew", {}), console.post(f"{path}/submit", {"key": "3"}), console.get(path)]
+
+    assert ["there is no change" in page.text for page in pages] == [True, True, False, False, False]
+    assert ["does not exist any more" in page.text for page in pages] == [False, False, True, True, True]
