@@ -24,6 +24,7 @@ from reconciler.review.stages import Stage
 
 if TYPE_CHECKING:
     from reconciler.settings import Settings
+    from reconciler.settings.console import ConsoleSettings
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class ConsoleReviews:
     jobs: ReviewJobs
     restorer: Restorer
     open_review: Callable[[], AbstractContextManager[DraftReview]]
-    confirm_above: int
+    settings: ConsoleSettings
     folder: Path
 
     def find_permissions(self, person: Reviewer) -> Permissions:
@@ -49,7 +50,8 @@ class ConsoleReviews:
 
     def start(self) -> None:
         """Use the current settings for confirmations and jobs, and start the thread of the jobs."""
-        self.confirmations.confirm_above = self.confirm_above
+        self.confirmations.confirm_above = self.settings.confirm_above
+        self.jobs.undo_seconds = self.settings.undo_seconds
         self.jobs.open_review = self.open_review
         self.jobs.start()
 
@@ -76,14 +78,16 @@ def build_console_reviews(
     else:
         stored = RecordFolder(get_cache_file(settings, "confirmations").with_suffix(""), Confirmation)
         confirmations = ConfirmationStore(clock, settings.console.confirm_above, stored)
-        jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, RecordFolder(folder, ReviewJob))
+        job_folder = RecordFolder(folder, ReviewJob)
+        undo_seconds = settings.console.undo_seconds
+        jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, job_folder, undo_seconds)
     return ConsoleReviews(
         build_role_rules(settings),
         confirmations,
         jobs,
         Restorer(open_review, wake_pass),
         open_review,
-        settings.console.confirm_above,
+        settings.console,
         folder,
     )
 

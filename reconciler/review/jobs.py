@@ -47,7 +47,9 @@ MAX_JOBS = 1_000
 MAX_ITEMS = 200_000
 MAX_WAITING_JOBS = 100
 MAX_KEY_CHARACTERS = 200
+UNDONE = "Undone"
 _ID_BYTES = 16
+_MIN_WAIT_SECONDS = 0.05
 _STOP_SECONDS = 10.0
 
 
@@ -70,13 +72,14 @@ class Submission:
 
 
 class ReviewJobs:
-    """Applies confirmed actions in one thread. The order is that of their submission.
+    """Applies confirmed actions in one thread. The order is that of their submission, or of the end of their undo time.
 
     Args:
         open_review: Opens the config and the remotes for one job. A reload of the settings replaces this attribute.
         wake_pass: Requests a pass after a job that has changed a branch.
         clock: Returns seconds since 1970.
         folder: Stores the jobs for later processes. If None, the jobs are only in memory.
+        undo_seconds: The time for which a person can undo an action in the console. A reload replaces this attribute.
     """
 
     def __init__(
@@ -86,8 +89,10 @@ class ReviewJobs:
         wake_pass: Callable[[], None],
         clock: Callable[[], float],
         folder: RecordFolder[ReviewJob] | None = None,
+        undo_seconds: int = 0,
     ) -> None:
         self._folder = folder
+        self.undo_seconds = undo_seconds
         self._confirmations = confirmations
         self.open_review = open_review
         self._wake_pass = wake_pass
@@ -146,6 +151,8 @@ class ReviewJobs:
             )
         check_input(confirmation, submission.reason, submission.typed_count)
         job = _create_job(confirmation, submission, self._clock(), index, permissions)
+        if submission.channel == "console" and self.undo_seconds:
+            job = replace(job, starts_at=job.created_at + self.undo_seconds)
         with self._changed:
             # Check again, because a second request can have submitted the same confirmation meanwhile.
             if existing := self._find_submitted(submission, person):
@@ -193,9 +200,35 @@ class ReviewJobs:
                 _check_item(JobItem(item.drafts), job.verb, index, permissions) if item.state == "failed" else item
                 for item in job.items
             )
-            repeated = replace(job, items=items, state="waiting", completed_at=None, request_id=request_id)
+            repeated = replace(
+                job, items=items, state="waiting", completed_at=None, request_id=request_id, starts_at=0.0
+            )
             self._add(repeated)
         return repeated
+
+    def undo(self, job_id: str, person: Reviewer) -> ReviewJob:
+        """Complete a job that has not started, without an effect. An undone job does not change.
+
+        Raises:
+            ReviewRequestError: The person has no such job, or the job has started.
+        """
+        with self._changed:
+            job = self._jobs.get(job_id)
+            if job is None or job.person.key != person.key:
+                raise ReviewRequestError("UnknownJob", "there is no such job any more; see the activity of the target")
+            if job_id not in self._waiting:
+                if any(item.code == UNDONE for item in job.items):
+                    return job
+                raise ReviewRequestError(
+                    "JobStarted",
+                    "the action has started and cannot be undone; restore the earlier revisions of the packages",
+                )
+            self._waiting.remove(job_id)
+            reason = BlockingReason(UNDONE, "the action was undone before it started")
+            items = tuple(_skip(item, reason) if item.state == "waiting" else item for item in job.items)
+            undone = replace(job, items=items, state="completed", completed_at=self._clock())
+            self._store(undone)
+        return undone
 
     def _find_submitted(self, submission: Submission, person: Reviewer) -> ReviewJob | None:
         """Return the job of an earlier submission with the same key or the same confirmation."""
@@ -239,7 +272,7 @@ class ReviewJobs:
                     self._folder.delete(job.id)
 
     def apply_waiting(self) -> None:
-        """Apply all waiting jobs in the thread of the caller."""
+        """Apply all waiting jobs that may start, in the thread of the caller."""
         while job := self._start_next():
             self._apply(job)
 
@@ -250,15 +283,22 @@ class ReviewJobs:
     def _wait(self) -> ReviewJob | None:
         """Wait for a job, and return it. Return None if the thread must stop."""
         with self._changed:
-            self._changed.wait_for(lambda: self._waiting or self._is_stopping)
-            return None if self._is_stopping else self._start_next()
+            while not self._is_stopping:
+                if job := self._start_next():
+                    return job
+                starts = [self._jobs[job_id].starts_at for job_id in self._waiting]
+                self._changed.wait(max(min(starts) - self._clock(), _MIN_WAIT_SECONDS) if starts else None)
+            return None
 
     def _start_next(self) -> ReviewJob | None:
-        """Return the job that waits for the longest time, and mark it as running. Return None if no job waits."""
+        """Return the first job that may start, and mark it as running. Return None if there is no such job."""
         with self._changed:
-            if not self._waiting:
+            now = self._clock()
+            found = next((job_id for job_id in self._waiting if self._jobs[job_id].starts_at <= now), None)
+            if found is None:
                 return None
-            job = replace(self._jobs[self._waiting.pop(0)], state="running")
+            self._waiting.remove(found)
+            job = replace(self._jobs[found], state="running")
             self._jobs[job.id] = job
             self._running_items = {(item.target, item.branch): item for item in job.items}
             return job

@@ -65,6 +65,7 @@ class ReviewJob:
         completed_at: The end of the job, in seconds since 1970. None if it has not ended.
         excluded: The selected drafts to which the action does not apply.
         channel: Whether a page or the API received the action.
+        starts_at: The person can undo the action until this time, in seconds since 1970. 0 if this is not possible.
     """
 
     id: str
@@ -81,6 +82,7 @@ class ReviewJob:
     completed_at: float | None = None
     excluded: tuple[ExcludedDraft, ...] = ()
     channel: ReviewChannel = "console"
+    starts_at: float = 0.0
 
     def count_items(self, state: ItemState) -> int:
         """Return the number of items with this state."""

@@ -188,6 +188,13 @@ class ConsoleSettings(SettingsGroup):
         "targets. It is also required if the risk is high.",
         ge=0,
     )
+    undo_seconds: int = declare(
+        0,
+        "How long the service waits before it applies an action that a person has confirmed in the console. The person "
+        "can undo the action during this time. Actions of programs start at once.",
+        ge=0,
+        le=600,
+    )
     stages: SettingList[ConsoleStage] = declare(
         (),
         "The stages of targets, in order, for example [{name: canary, targets: stage=canary}, {name: production, "

@@ -10,19 +10,29 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from reconciler.catalog.files import CommitId
+from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.model import FleetIndex
+from reconciler.review.confirmations import ConfirmedDraft
+from reconciler.review.people import Reviewer
+from reconciler.review.review_job import JobItem, JobState, ReviewJob
 from reconciler.server.console.events import EventFeed, EventStreams
 from reconciler.service.fleet_view import FleetView, PassRecord
 
+DRAFT = ConfirmedDraft("lisbon", "web", "drafts/lisbon", CommitId("1"), CommitId("2"), "c", "d", "v", "low")
+JOB = ReviewJob(
+    "abc", "approve", Reviewer("Ana", "ana@example.com"), "", "r", "c", "k", 1.0,
+    (JobItem((DRAFT,)), JobItem((DRAFT,), "done")),
+)  # fmt: skip
 FIRST, SECOND = (FleetIndex(number, 1_700_000_000, "41ab") for number in (1, 2))
 
 
-def create_request(is_disconnected: Callable[[], bool], last_event: str = "") -> Request:
+def create_request(is_disconnected: Callable[[], bool], last_event: str = "", query: str = "") -> Request:
     async def receive() -> dict[str, str]:
         return {"type": "http.disconnect"} if is_disconnected() else await asyncio.Event().wait()  # type: ignore[return-value]
 
     headers = [(b"last-event-id", last_event.encode())] if last_event else []
-    return Request({"type": "http", "headers": headers}, receive)
+    return Request({"type": "http", "headers": headers, "query_string": query.encode()}, receive)
 
 
 def create_feed(read: Callable[[], FleetIndex | None], is_open: Callable[[], bool] = lambda: True) -> EventFeed:
@@ -98,6 +108,31 @@ def test_the_part_that_a_person_may_read_is_built_once_for_each_index() -> None:
 
     assert len(asyncio.run(read())) == 2
     assert built == [FIRST, SECOND]
+
+
+def read_job_events(states: list[JobState | None], query: str) -> list[str]:
+    """Return the chunks of a stream while the job has these states. None is a job that the person cannot read."""
+    remaining = list(states)
+
+    def find_job(job_id: str) -> ReviewJob | None:
+        state = remaining.pop(0)
+        return replace(JOB, id=job_id, state=state) if state else None
+
+    async def read() -> list[str]:
+        feed = EventFeed(lambda: bool(remaining), lambda: None, lambda: None, get_job=find_job)
+        request = create_request(lambda: not remaining, query=query)
+        return await read_chunks(EventStreams(poll_seconds=0).open(request, feed))
+
+    return asyncio.run(read())
+
+
+def test_each_change_of_a_job_is_one_event() -> None:
+    chunks = read_job_events([None, "waiting", "waiting", "completed", "completed", None], "topics=fleet,job:abc")
+
+    assert chunks == [
+        f'event: job\ndata: {{"state": "{state}", "waiting": 1, "done": 1, "skipped": 0, "failed": 0}}\n\n'
+        for state in ("waiting", "completed")
+    ]
 
 
 def test_a_stream_ends_when_its_console_is_replaced() -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import NoReturn
 
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
+from reconciler.git.errors import OfflineError
 from reconciler.krm.times import format_rfc3339
 from reconciler.service.fleet_view import Failure, PassRecord
 from tests.support.browser import AXE, MISSING, Tab, open_tab
+from tests.support.console import ADA
 from tests.support.console_server import (
     TARGET_COUNT,
     ServedConsole,
@@ -176,6 +179,29 @@ def test_the_button_for_new_data_shows_it(tab: Tab, served: ServedConsole) -> No
 
     assert "No target matches 1 filter" in before
     assert not tab.find(By.ID, "news")[0].is_displayed()
+
+
+def test_the_page_of_a_job_shows_its_progress(tab: Tab, served: ServedConsole) -> None:
+    def refuse() -> NoReturn:
+        raise OfflineError("the host does not respond")
+
+    console = served.client
+    console.context.jobs.open_review = refuse
+    form = {"verb": "reject", "change": served.find_change(GATEWAY).rpartition("/")[2]}
+    path = console.post("/changes/confirm", form).headers["location"]
+    confirmation = console.context.confirmations.find(path.rpartition("/")[2], ADA)
+    assert confirmation is not None
+    fields = {"key": "1", "reason": "too early", "count": str(confirmation.typed_count)}
+    job = console.post(f"{path}/submit", fields).headers["location"]
+    tab.open(served.url + job)
+    before = get_text(tab, "h1")
+    console.context.jobs.apply_waiting()
+    tab.wait(lambda: "completed" in get_text(tab, "h1"))
+
+    assert before == "Reject: waiting"
+    assert "the host does not respond" in get_text(tab)
+    assert tab.find(By.CSS_SELECTOR, "form[action$='/retry']")
+    assert list_errors(tab) == []
 
 
 def test_keys_lead_to_pages_and_rows(tab: Tab, served: ServedConsole) -> None:

@@ -81,6 +81,41 @@ def test_a_draft_that_moved_after_the_confirmation_is_skipped(world: World, cons
     assert "DraftMoved" in page.text
 
 
+def test_an_action_can_be_undone_before_it_starts(world: World, console: ConsoleClient) -> None:
+    console.context.jobs.undo_seconds = 10
+    refs = read_refs(world.fleet)
+    key = find_change(console, "install gateway v1").key
+    page = console.confirm({"verb": "approve", "change": key})
+    path = page.text.partition('action="/jobs/')[2].partition("/undo")[0]
+    world.now += 3
+    later = console.get(f"/jobs/{path}").text
+    undone = console.get(console.post(f"/jobs/{path}/undo", {}).headers["location"])
+    world.now += 10
+    console.context.jobs.apply_waiting()
+
+    assert "The action starts in 10 s." in page.text
+    assert "The action starts in 7 s." in later
+    assert "0 done · 2 skipped" in undone.text
+    assert "Undone" in undone.text
+    assert "/undo" not in undone.text
+    assert read_refs(world.fleet) == refs
+
+
+def test_an_action_that_has_started_cannot_be_undone(console: ConsoleClient) -> None:
+    console.context.jobs.undo_seconds = 10
+    key = find_change(console, "install gateway v1").key
+    page = console.confirm({"verb": "approve", "change": key})
+    path = page.text.partition('action="/jobs/')[2].partition("/undo")[0]
+    console.world.now += 10
+    late = console.get(f"/jobs/{path}").text
+    console.context.jobs.apply_waiting()
+    response = console.post(f"/jobs/{path}/undo", {})
+
+    assert "/undo" not in late
+    assert response.status_code == 409
+    assert "restore the earlier revisions" in response.text
+
+
 def test_a_form_that_is_sent_twice_makes_one_job(console: ConsoleClient) -> None:
     key = find_change(console, "install gateway v1").key
     confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]

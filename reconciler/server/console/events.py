@@ -1,4 +1,7 @@
-"""The stream of events with which open pages notice a new index. Events contain numbers, and no content."""
+"""The stream of events with which open pages notice a new index and the progress of a job.
+
+Events contain numbers, and no content.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from http import HTTPStatus
+from typing import get_args
 
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -16,6 +20,7 @@ from starlette.types import Receive, Scope, Send
 from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import FleetIndex
+from reconciler.review.review_job import ItemState, ReviewJob
 from reconciler.service.fleet_view import FleetView
 
 EVENTS_PATH = "/events"
@@ -23,6 +28,7 @@ MAX_STREAMS = 128
 _POLL_SECONDS = 2.0
 _HEARTBEAT_SECONDS = 15.0
 _RETRY_SECONDS = 30
+_JOB_TOPIC = "job:"
 
 
 @dataclass(frozen=True)
@@ -35,12 +41,14 @@ class EventFeed:
         get_number: Returns the number of the newest index. None if no index is complete.
         get_index: Returns the part of the newest index that the person may read. It can take a long time.
         get_view: Returns the fleet after the last pass. None if no pass is complete.
+        get_job: Returns a job that the person may read, with its newest results.
     """
 
     is_open: Callable[[], bool]
     get_number: Callable[[], int | None]
     get_index: Callable[[], FleetIndex | None]
     get_view: Callable[[], FleetView | None] = lambda: None
+    get_job: Callable[[str], ReviewJob | None] = lambda _job_id: None
 
     @property
     def event_id(self) -> str:
@@ -77,6 +85,7 @@ class EventStreams:
 
     async def _send(self, request: Request, feed: EventFeed) -> AsyncIterator[str]:
         known = request.headers.get("last-event-id", "")
+        job_id, known_job = _find_job_topic(request), ""
         silent_seconds = 0.0
         while await run_in_threadpool(feed.is_open) and not await request.is_disconnected():
             # Read the index in another thread, because the part that a person may read can take a long time.
@@ -85,7 +94,12 @@ class EventStreams:
             if index is not None:
                 known, silent_seconds = event_id, 0.0
                 yield format_event(event_id, index, feed.get_view())
-            elif silent_seconds >= _HEARTBEAT_SECONDS:
+            job = await run_in_threadpool(feed.get_job, job_id) if job_id else None
+            job_event = format_job_event(job) if job else ""
+            if job_event and job_event != known_job:
+                known_job, silent_seconds = job_event, 0.0
+                yield job_event
+            if silent_seconds >= _HEARTBEAT_SECONDS:
                 silent_seconds = 0.0
                 yield ": heartbeat\n\n"
             await asyncio.sleep(self._poll_seconds)
@@ -109,6 +123,18 @@ class _StreamResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._release()
+
+
+def _find_job_topic(request: Request) -> str:
+    """Return the ID of the job in the parameter `topics`, such as `fleet,job:ID`. Return "" if there is none."""
+    topics = request.query_params.get("topics", "").split(",")
+    return next((topic.removeprefix(_JOB_TOPIC) for topic in topics if topic.startswith(_JOB_TOPIC)), "")
+
+
+def format_job_event(job: ReviewJob) -> str:
+    """Return the event that announces the progress of a job."""
+    counts = {state: job.count_items(state) for state in get_args(ItemState)}
+    return f"event: job\ndata: {json.dumps({'state': job.state, **counts})}\n\n"
 
 
 def format_event(event_id: str, index: FleetIndex, view: FleetView | None) -> str:

@@ -65,6 +65,7 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/confirmations/{id}/submit": review.submit,
     "/confirmations/{id}/renew": review.renew_confirmation,
     "/jobs/{id}/retry": review.retry,
+    "/jobs/{id}/undo": review.undo,
     "/restore": package.restore,
     "/system/pass": system.start_pass,
 }
@@ -127,6 +128,7 @@ def create_console_routes(
             get_number=lambda: context.index.number if context.index else None,
             get_index=lambda: context.indexes.find(session.permissions),
             get_view=lambda: context.state.view,
+            get_job=lambda job_id: context.jobs.find(job_id, session.person, session.permissions),
         )
         return event_streams.open(request, feed)
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from threading import Event
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,7 +19,7 @@ from reconciler.review.jobs import ReviewJobs, Submission
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
 from reconciler.review.record_folder import RecordFolder
-from reconciler.review.review_job import ReviewJob
+from reconciler.review.review_job import ReviewChannel, ReviewJob
 from reconciler.settings import SettingsError
 from tests.support.fleet_index import create_large_index
 from tests.support.manual_clock import ManualClock
@@ -45,10 +47,15 @@ class Console:
     def wake(self) -> None:
         self.woken += 1
 
-    def submit(self, key: str = "key", confirmation_id: str = "") -> ReviewJob:
+    def find(self, job: ReviewJob) -> ReviewJob:
+        found = self.jobs.find(job.id, ANA, READER)
+        assert found
+        return found
+
+    def submit(self, key: str = "key", confirmation_id: str = "", channel: ReviewChannel = "console") -> ReviewJob:
         request = ReviewRequest("approve", (ChangeSelection("update"),))
         confirmation = self.confirmations.create(INDEX, ANA, ADMIN_PERMISSIONS, request)
-        submission = Submission(confirmation_id or confirmation.id, "", None, key, "request")
+        submission = Submission(confirmation_id or confirmation.id, "", None, key, "request", channel)
         return self.jobs.submit(submission, INDEX, ANA, ADMIN_PERMISSIONS)
 
 
@@ -154,6 +161,89 @@ def test_a_retry_checks_the_permissions_again(console: Console) -> None:
     repeated = console.jobs.retry(job.id, "request", INDEX, ANA, READER)
 
     assert [item.code for item in repeated.items] == ["NotPermitted", "NotPermitted"]
+
+
+def test_a_job_waits_while_the_person_can_undo_it(console: Console) -> None:
+    console.jobs.undo_seconds = 10
+    job = console.submit()
+    console.jobs.apply_waiting()
+    before = console.find(job)
+    console.clock.now += 10
+    console.jobs.apply_waiting()
+
+    assert (before.state, before.starts_at) == ("waiting", job.created_at + 10)
+    assert console.find(job).state == "completed"
+
+
+def test_an_undone_job_has_no_effect(console: Console) -> None:
+    console.jobs.undo_seconds = 10
+    job = console.submit()
+    undone = console.jobs.undo(job.id, ANA)
+    console.clock.now += 10
+    console.jobs.apply_waiting()
+
+    assert [(item.state, item.code) for item in undone.items] == [("skipped", "Undone")] * 2
+    assert console.find(job) == console.jobs.undo(job.id, ANA) == undone
+    assert undone.completed_at == job.created_at
+    # A repeated submission does not start the action.
+    assert console.submit() == undone
+
+
+def test_who_can_undo_a_job_and_until_when(console: Console) -> None:
+    console.jobs.undo_seconds = 10
+    job = console.submit()
+    refused = []
+    for job_id, person in ((job.id, LUIS), ("unknown", ANA)):
+        with pytest.raises(ReviewRequestError) as error:
+            console.jobs.undo(job_id, person)
+        refused.append(error.value.code)
+    console.clock.now += 10
+    console.jobs.apply_waiting()
+    with pytest.raises(ReviewRequestError) as started:
+        console.jobs.undo(job.id, ANA)
+
+    assert (refused, started.value.code) == (["UnknownJob", "UnknownJob"], "JobStarted")
+    assert console.find(job).count_items("failed") == 2
+
+
+def test_actions_of_programs_and_repeated_jobs_start_at_once(console: Console) -> None:
+    console.jobs.undo_seconds = 10
+    job = console.submit(channel="api")
+    console.jobs.apply_waiting()
+    completed = console.find(job).state
+    console.jobs.retry(job.id, "request", INDEX, ANA, ADMIN_PERMISSIONS)
+    console.jobs.apply_waiting()
+
+    assert (completed, console.find(job).state) == ("completed", "completed")
+
+
+def test_a_job_that_starts_at_once_does_not_wait_for_another(console: Console) -> None:
+    console.jobs.undo_seconds = 10
+    first = console.submit("key-1")
+    second = console.submit("key-2", channel="api")
+    console.jobs.apply_waiting()
+
+    assert [console.find(job).state for job in (first, second)] == ["waiting", "completed"]
+
+
+def test_the_thread_applies_a_job_after_the_undo_time(console: Console) -> None:
+    is_opened = Event()
+
+    def open_review() -> AbstractContextManager[DraftReview]:
+        is_opened.set()
+        raise OfflineError("the host does not respond")
+
+    jobs = ReviewJobs(console.confirmations, open_review, console.wake, time.time, undo_seconds=1)
+    console.clock.now = time.time()
+    console.jobs = jobs
+    jobs.start()
+    job = console.submit()
+    is_started_early = is_opened.is_set()
+    is_started = is_opened.wait(60)
+    jobs.close()
+
+    assert (is_started_early, is_started) == (False, True)
+    assert console.find(job).state == "completed"
 
 
 @pytest.fixture

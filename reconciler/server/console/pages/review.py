@@ -262,3 +262,12 @@ def retry(page: PageRequest, _form: Form) -> PageContent | Redirect:
     except ReviewRequestError as error:
         return build_refusal_page(_REFUSED, str(error))
     return Redirect(f"/jobs/{job.id}")
+
+
+def undo(page: PageRequest, _form: Form) -> PageContent | Redirect:
+    """Undo an action that has not started."""
+    try:
+        job = page.context.jobs.undo(page.request.path_params["id"], page.session.person)
+    except ReviewRequestError as error:
+        return build_refusal_page("The action cannot be undone", str(error), HTTPStatus.CONFLICT)
+    return Redirect(f"/jobs/{job.id}")

@@ -61,8 +61,29 @@ function setLive(isLive) {
   offlineSince = isLive ? null : offlineSince ?? Date.now();
 }
 
+// The text of the counts is replaced in place, so that screen readers announce it.
+async function showJob({ state, ...counts }) {
+  const status = main().querySelector("[data-job]");
+  if (!status) return;
+  const text = ["done", "skipped", "failed", "waiting"].map((name) => `${counts[name]} ${name}`).join(" · ");
+  if (state !== status.dataset.state) await refresh();
+  else if (status.textContent !== text) {
+    status.textContent = text;
+    await htmx.ajax("GET", location.pathname, {
+      target: "#results", select: "#results", swap: "outerHTML", headers: { "X-Automatic": "1" },
+    });
+  }
+}
+
+// Without a stream, the page of a running job requests its results.
+setInterval(() => {
+  if (offlineSince !== null && main().querySelector("[data-job]")) refresh().catch(() => setLive(false));
+}, 5000);
+
 function openStream() {
-  stream = new EventSource("/events");
+  const job = main().querySelector("[data-job]")?.dataset.job;
+  stream = new EventSource("/events" + (job ? `?topics=fleet,job:${job}` : ""));
+  stream.addEventListener("job", (event) => showJob(JSON.parse(event.data)));
   stream.addEventListener("view", (event) => {
     const data = JSON.parse(event.data);
     setLive(true);
