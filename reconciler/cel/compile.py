@@ -83,7 +83,7 @@ Scope = Mapping[str, Operand | BoundVariable]
 class CelCompiler:
     """Compiler for one syntax tree.
 
-    An undeclared variable or an unknown function is not a compile error. The evaluation raises this error.
+    An undeclared variable or an unknown function causes an error only when it is evaluated.
     """
 
     names: NameResolver
@@ -474,7 +474,7 @@ def _list_constant_texts(node: SyntaxNode) -> list[str]:
 
 
 def _list_local_variables(scope: Scope) -> tuple[str, ...]:
-    """Return the names of the Python variables that contain the local variables of a scope."""
+    """Return the names of the Python variables for the local variables of a scope."""
     names: dict[str, None] = {}
     for variable in scope.values():
         if isinstance(variable, Operand):

@@ -86,7 +86,7 @@ def raise_no_value(name: str) -> NoReturn:
 
 
 def raise_failure(code: str, message: str) -> NoReturn:
-    """Raise an error that the compiler found. The generated code calls this when it evaluates the invalid part."""
+    """Raise an error that the compiler found. The generated code calls this function for the invalid part."""
     raise EvaluationError(code, message)
 
 

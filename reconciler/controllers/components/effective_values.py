@@ -115,7 +115,7 @@ def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Find
 
 
 def _find_removed_mappings(data: Values, schema: ComponentSchema, path: DataPath) -> Iterator[DataPath]:
-    """Yield the path of each mapping that an override sets to null, and that contains fields of `parameters`."""
+    """Yield the path of each null in an override that would remove a mapping with fields of `parameters`."""
     for key, value in data.items():
         field_path = (*path, str(key))
         if not (is_declared(schema.parameters, field_path) and is_declared(schema.env_overrides, field_path)):

@@ -116,7 +116,7 @@ class _AttachedResource:
 
 @dataclass(frozen=True)
 class _PackageContent:
-    """The resources of a package that can have policies, and findings about Lists. Both are equal for all clusters.
+    """Package data for all clusters: the resources that can have policies, and the findings about Lists.
 
     `kinds` are the kinds of the resources as `group/Kind`. `candidate_policies` are policies that the resources name or
     that select them.

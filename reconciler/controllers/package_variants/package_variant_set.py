@@ -305,7 +305,7 @@ def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _Se
 def _add_selected_source(
     variant: Variant | StalledVariant, generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
 ) -> Variant | StalledVariant:
-    """Add the config files of the objects that the set selected to the field `sources` of a package variant.
+    """Extend the field `sources` of a package variant by the config files of the objects that the set selected.
 
     These objects have the same name as the Repository of the PackageVariant.
     """

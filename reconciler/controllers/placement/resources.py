@@ -108,8 +108,9 @@ def get_package_namespace(key: ObjectKey) -> str:
 def _read_policy_label(config_object: ConfigObject) -> tuple[ObjectKey | None, tuple[Finding, ...]]:
     """Return the key of the policy that the labels of a resource name, and findings about the labels.
 
-    As in KubeAdmiral's scheduler (GetMatchedPolicyKey), the PropagationPolicy applies to a namespaced resource with
-    both labels, and the ClusterPropagationPolicy is ignored. Return None if no valid label names a policy.
+    A resource can name a PropagationPolicy and a ClusterPropagationPolicy in two labels. As in KubeAdmiral's scheduler
+    (GetMatchedPolicyKey), a namespaced resource with both labels uses the PropagationPolicy, and a cluster-scoped
+    resource uses the ClusterPropagationPolicy. Return None if no valid label names the policy.
     """
     namespace = get_package_namespace(config_object.key)
     effective_label, ignored_label, kind = (
