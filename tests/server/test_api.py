@@ -129,8 +129,9 @@ def test_a_search_finds_objects_of_all_types(console: ConsoleClient) -> None:
         ("change", "re-render gateway v1", first["items"][0]["page"]),
         ("package", "berlin/gateway", "/targets/berlin/packages/gateway"),
         ("package", "lisbon/gateway", "/targets/lisbon/packages/gateway"),
+        ("object", "PackageVariantSet default/gateway", "/targets?owner=PackageVariantSet+default%2Fgateway"),
     ]
-    assert first["summary"] == rest["summary"] == {"found": {"change": 1, "package": 2}}
+    assert first["summary"] == rest["summary"] == {"found": {"change": 1, "package": 2, "object": 1}}
 
 
 def test_the_pages_of_a_list_contain_each_item_once(console: ConsoleClient) -> None:

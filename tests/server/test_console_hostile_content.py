@@ -37,7 +37,7 @@ LINKS = "return [...document.links].filter(link => !link.hasAttribute('download'
 ADDED = """return [...document.querySelectorAll('img, iframe, object, script:not([src]), [onerror], [onfocus], [hx-on]')]
   .map(one => one.outerHTML)
   .concat([...document.querySelectorAll('[hx-get]')].map(one => one.getAttribute('hx-get'))
-    .filter(path => !path.startsWith('?') && !['/changes', '/targets', '/findings', '/activity'].includes(path)))"""
+    .filter(path => !path.startsWith('?') && !['/changes', '/targets', '/findings', '/activity', '/search?brief=yes'].includes(path)))"""
 
 
 def create_hostile_target(text: str) -> TargetEntry:

@@ -229,6 +229,42 @@ def test_the_key_for_the_search_and_keys_in_fields(tab: Tab, served: ServedConso
     assert typed == "gc?lisbon"
 
 
+def test_the_palette_leads_to_pages_and_objects(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/system")
+    tab.press_with(Keys.CONTROL, "k")
+    tab.wait(lambda: "Changes with a high risk" in get_text(tab, "#palette"))
+    accessibility = tab.check_accessibility() if AXE.exists() else []
+    tab.press("porto/gate")
+    tab.wait(lambda: "1 package" in get_text(tab, "#palette"))
+    focused = []
+    for key in (Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_UP, Keys.ARROW_UP, Keys.ARROW_DOWN):
+        tab.press(key)
+        focused.append(tab.run("return document.activeElement.id || document.activeElement.textContent"))
+    tab.press("g", "c", Keys.ENTER)
+    tab.wait(lambda: "/targets/porto/packages/gateway" in tab.url)
+
+    assert accessibility == []
+    assert focused == ["porto/gateway", "palette-text", "porto/gateway", "palette-text", "porto/gateway"]
+    assert list_errors(tab) == []
+
+
+def test_escape_closes_the_palette_and_new_data_waits_for_it(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/targets?q=new-7")
+    tab.press("/")
+    add_targets(served.client, [create_target("new-7", {}, create_row("new-7", "web"))], ())
+    tab.wait(lambda: not tab.run("return document.getElementById('news').hidden"))
+    text = get_text(tab)
+    tab.press(Keys.ESCAPE)
+    is_open = tab.run("return document.getElementById('palette').open")
+    tab.press("/")
+    tab.wait(lambda: tab.run("return document.activeElement.id") == "palette-text")
+    tab.press(Keys.ESCAPE)
+
+    assert "No target matches 1 filter" in text
+    assert not is_open
+    assert list_errors(tab) == []
+
+
 def test_the_list_of_keys_opens_and_closes_and_turns_keys_off(tab: Tab, served: ServedConsole) -> None:
     tab.open(served.url)
     (dialog,) = tab.find(By.ID, "keys")

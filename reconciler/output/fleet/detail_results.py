@@ -67,10 +67,12 @@ class ChangeDiffResult(CommandResult):
 class FoundObject(OutputModel):
     """An object that a search found."""
 
-    type: Literal["change", "target", "package", "finding"]
+    type: Literal["change", "target", "package", "resource", "object", "finding"]
     title: str
     page: str = Field(description="The path of the page of the console.")
-    detail: str = Field(default="", description="The object that requests the package or the change.")
+    detail: str = Field(
+        default="", description="The owner of a package or change, the fields of a resource, or the use of an object."
+    )
 
 
 class SearchSummary(OutputModel):
@@ -80,7 +82,7 @@ class SearchSummary(OutputModel):
 
 
 class SearchResult(CommandResult):
-    """The changes, targets, packages and finding codes that a search found."""
+    """The changes with their resources, targets, packages, config objects and finding codes that a search found."""
 
     kind: Literal["Search"] = "Search"
     items: tuple[FoundObject, ...]

@@ -186,6 +186,26 @@ class ReviewChange:
 
 
 @dataclass(frozen=True)
+class ChangedResource:
+    """A resource of a change, with its change as text.
+
+    Attributes:
+        title: The resource as `Kind namespace/name`.
+        text: The first changed fields with their values. Secrets are masked.
+        values: All changed fields with their values, in lower case.
+        variant: The short key of a variant that contains this change of the resource.
+    """
+
+    change: ReviewChange
+    kind: str
+    name: str
+    title: str
+    text: str
+    values: str
+    variant: str
+
+
+@dataclass(frozen=True)
 class PackageRow:
     """A package of a target.
 
@@ -288,6 +308,24 @@ class FleetIndex:
     def by_change(self) -> Mapping[str, ReviewChange]:
         """The changes by key."""
         return {change.key: change for change in self.changes}
+
+    @cached_property
+    def changed_resources(self) -> tuple[ChangedResource, ...]:
+        """The resources of all changes. A resource that changes differently on several targets occurs several times."""
+        found: dict[tuple[str, str], ChangedResource] = {}
+        for change in self.changes:
+            for variant in change.variants:
+                for resource in variant.content.changes.objects:
+                    if resource.is_local_config:
+                        continue
+                    values = "\n".join(resource.list_field_lines()).lower()
+                    if (change.key, values) not in found:
+                        key, title = resource.key, resource.name
+                        text = resource.format_line().removeprefix(f"{title}: ")
+                        found[change.key, values] = ChangedResource(
+                            change, key.kind, key.name, title, text, values, variant.key
+                        )
+        return tuple(found.values())
 
     @cached_property
     def publications(self) -> tuple[tuple[PackageRow, Publication], ...]:

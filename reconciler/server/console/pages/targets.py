@@ -31,7 +31,10 @@ def build_list_page(page: PageRequest) -> PageContent:
     query, index = page.request.query_params, page.index
     selector = read_text(query, "labels")
     error = check_selector(selector)
+    owner = read_text(query, "owner")
     found = () if error else tuple(filter_targets(index, query, selector))
+    if owner:
+        found = tuple(target for target in found if any(row.owner == owner for row in target.packages))
     view = read_choice(query, "view", _VIEWS, "list")
     listing = list_page(found, query, MATRIX_ROWS) if view == "matrix" else list_page(found, query)
     columns = list_columns(found) if view == "matrix" else ()
@@ -45,7 +48,7 @@ def build_list_page(page: PageRequest) -> PageContent:
             "selector_error": error,
             "columns": columns_page,
             "matrix": build_matrix(listing.items, columns_page.items) if view == "matrix" else (),
-            "filter_count": count_filters(query, ("q", "labels", "state")),
+            "filter_count": count_filters(query, ("q", "labels", "state", "owner")),
         },
         is_from_index=True,
     )

@@ -16,7 +16,7 @@ let hiddenSince = 0;
 function isBusy() {
   const active = document.activeElement;
   return (active && main().contains(active) && active.matches("input, textarea, select")) || main().querySelector("form.confirm") ||
-    main().querySelector("input[data-changed], input[name=row]:checked") || String(getSelection()) !== "";
+    main().querySelector("input[data-changed], input[name=row]:checked") || document.querySelector("dialog[open]") || String(getSelection()) !== "";
 }
 
 function request(target, selectOOB) {
@@ -294,8 +294,30 @@ function selectStage(number) {
   if (select?.options[number]) select.selectedIndex = number;
 }
 
+// The command palette: a dialog with the first results of the search.
+
+const palette = document.getElementById("palette");
+
+function openPalette() {
+  if (palette.open) return;
+  for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+  palette.showModal();
+  const text = document.getElementById("palette-text");
+  text.select();
+  htmx.trigger(text, "open");
+}
+
+palette.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (!step) return;
+  event.preventDefault();
+  const items = [document.getElementById("palette-text"), ...palette.querySelectorAll("#palette-results a")];
+  const next = items.indexOf(document.activeElement) + step;
+  items[(next + items.length) % items.length].focus();
+});
+
 const commands = {
-  "/": () => document.querySelector(".search input").focus(),
+  "/": openPalette,
   j: () => move(".rows > li, .cards tbody tr", 1),
   k: () => move(".rows > li, .cards tbody tr", -1),
   n: () => move("details.resource", 1),
@@ -339,6 +361,8 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target) || store.get("keys") === "off") return;
+  // Only the keys of the browser control an open dialog.
+  if (document.querySelector("dialog[open]")) return;
   const command = findCommand(event);
   isAfterG = event.key === "g";
   if (command) {
