@@ -11,6 +11,7 @@ import pytest
 from reconciler.bootstrap.console_authentication import SignInState
 from reconciler.review.permissions import ADMIN_PERMISSIONS
 from tests.support.console import ADA, ConsoleClient, find_value, open_console
+from tests.support.git_repositories import read_refs
 from tests.support.oidc_provider import OidcProvider, serve_provider
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.sign_in import Browser, configure
@@ -114,6 +115,28 @@ def test_other_requests_without_a_session_keep_nothing(
     assert response.status_code in (303, 403)
     assert path not in response.headers.get("location", "")
     assert "from an attacker" not in browser.get(path).text
+
+
+def test_a_form_of_an_earlier_session_does_nothing_and_keeps_its_input(
+    world: World, console: ConsoleClient, provider: OidcProvider
+) -> None:
+    browser = Browser(console)
+    browser.sign_in(provider)
+    path = confirm(browser)
+    fields = {"csrf": find_token(browser), "key": "1", "reason": REASON}
+    refs = read_refs(world.fleet)
+    browser.sign_in(provider)
+    response = browser.post(f"{path}/submit", fields)
+    foreign = browser.post(f"{path}/submit", fields, sec_fetch_site="cross-site")
+    console.context.jobs.apply_waiting()
+    again = {**fields, "csrf": find_value(response.text, "csrf")}
+
+    assert (response.status_code, foreign.status_code) == (403, 403)
+    assert "The page belongs to an earlier session" in response.text
+    assert "reviewed with Luis" in response.text
+    assert foreign.text == ""
+    assert read_refs(world.fleet) == refs
+    assert browser.post(f"{path}/submit", again).status_code == 303
 
 
 def test_an_expired_confirmation_shows_the_current_drafts(world: World, console: ConsoleClient) -> None:

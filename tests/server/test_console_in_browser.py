@@ -12,9 +12,11 @@ from selenium.webdriver.common.keys import Keys
 
 from reconciler.git.errors import OfflineError
 from reconciler.krm.times import format_rfc3339
+from reconciler.review.people import Reviewer
+from reconciler.server.authentication.session_store import IDLE_SECONDS
 from reconciler.service.fleet_view import Failure, PassRecord
 from tests.support.browser import AXE, MISSING, Tab, open_tab
-from tests.support.console import ADA
+from tests.support.console import ADA, use_authentication
 from tests.support.console_server import (
     TARGET_COUNT,
     ServedConsole,
@@ -27,6 +29,7 @@ from tests.support.fleet_index import create_row, create_target
 
 pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.real_git]
 
+ANA = Reviewer("Ana Silva", "ana@example.com", "f3c1", "https://id.example.com", frozenset({"g"}))
 GATEWAY = "update gateway v1 → v2"
 UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
 WIDTHS = "const page = document.documentElement; return [page.scrollWidth, page.clientWidth]"
@@ -421,6 +424,38 @@ def test_without_a_stream_the_page_requests_new_data_and_tries_to_connect_again(
     tab.open("about:blank")
 
     assert [message for message in tab.log() if "/events" not in message] == []
+
+
+FAST_TIMERS = """
+const realTimeout = window.setTimeout;
+window.setTimeout = (run, milliseconds) => realTimeout(run, milliseconds / 100000);
+"""
+
+
+def test_a_person_extends_a_session_before_its_end(tab: Tab, served: ServedConsole) -> None:
+    client, context = served.client, served.client.context
+    now = client.world.now
+    oidc, roles = {"issuer": ANA.issuer, "client_id": "console"}, [{"role": "viewer", "groups": ["g"]}]
+    use_authentication(client, served.url, auth=["oidc"], oidc=oidc, roles=roles)
+    tab.open(f"{served.url}/sign-in")
+    tab.run(f"document.cookie = 'session={client.sign_ins.sessions.create(ANA)}'")
+    texts = []
+    with tab.run_before_pages(FAST_TIMERS):
+        tab.open(f"{served.url}/targets")
+        texts.append(tab.find(By.ID, "session")[0].text)
+        client.world.now += IDLE_SECONDS - 200
+        tab.wait(lambda: tab.find(By.ID, "session")[0].is_displayed())
+        texts.append(tab.find(By.ID, "session")[0].text)
+        tab.find(By.CSS_SELECTOR, "#session button")[0].click()
+        tab.wait(lambda: not tab.find(By.ID, "session")[0].is_displayed())
+        client.world.now += IDLE_SECONDS
+        tab.wait(lambda: "has ended" in tab.find(By.ID, "session")[0].text)
+        is_offered = tab.find(By.CSS_SELECTOR, "#session button")[0].is_displayed()
+    tab.open("about:blank")
+    client.context, client.world.now = context, now
+
+    assert texts == ["", "Your session ends in less than 5 minutes. Stay signed in"]
+    assert not is_offered
 
 
 def test_a_location_can_be_copied(tab: Tab, served: ServedConsole) -> None:

@@ -208,6 +208,39 @@ def test_sessions_expire(steps: list[int], status: int, console: ConsoleClient, 
     assert response.status_code == status
 
 
+def test_a_person_can_extend_a_session(console: ConsoleClient, provider: OidcProvider) -> None:
+    browser = Browser(console)
+    browser.sign_in(provider)
+    shown = browser.get("/").text.partition('data-session="')[2].partition('"')[0]
+    found = []
+    for step, headers in ((3_600, {"x_automatic": "1"}), (7 * 3_600 - 60, {"x_automatic": "1"}), (0, {}), (60, {})):
+        console.world.now += step
+        found.append(browser.get("/sign-in/session", **headers).json()["seconds"])
+    console.world.now += 8 * 3_600
+
+    assert (shown, found) == ("28800", [7 * 3_600, 60, 8 * 3_600, 8 * 3_600])
+    assert browser.get("/sign-in/session").status_code == 401
+
+
+def test_a_session_is_extended_to_24_hours(console: ConsoleClient, provider: OidcProvider) -> None:
+    browser = Browser(console)
+    browser.sign_in(provider)
+    for _ in range(3):
+        console.world.now += 7 * 3_600
+        found = browser.get("/sign-in/session").json()["seconds"]
+
+    assert found == 3 * 3_600
+
+
+def test_other_modes_have_no_session_to_extend(console: ConsoleClient, provider: OidcProvider, tmp_path: Path) -> None:
+    (tmp_path / "proxy").write_text("proxy-secret")
+    configure(console, tmp_path, provider, auth=["oidc", "proxy"], proxy={"secret_file": str(tmp_path / "proxy")})
+    luis = {"x_proxy_secret": "proxy-secret", "x_forwarded_user": "luis", "x_forwarded_email": "luis@example.com"}
+
+    assert "data-session=" not in Browser(console).get("/", client=PROXY, **luis).text
+    assert Browser(console).get("/sign-in/session", client=PROXY, **luis).status_code == 401
+
+
 def test_roles_and_issuers_are_those_of_the_current_settings(
     console: ConsoleClient, provider: OidcProvider, tmp_path: Path
 ) -> None:

@@ -107,6 +107,11 @@ class SessionStore:
             self._store()
         return session
 
+    def count_seconds(self, identifier: str) -> int:
+        """Return the seconds until a session ends if the person sends no further request. 0 if it has ended."""
+        session = self.find(identifier, extends_session=False)
+        return int(session.ends_at - self._clock()) if session else 0
+
     def start_check(self, identifier: str) -> StoredSession | None:
         """Return a session whose person must be checked at the provider. Return None if no check is due.
 

@@ -10,6 +10,9 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions
 
+AUTOMATIC_HEADER = "x-automatic"
+"""The header of a request that a script of a page sends without an action of the person."""
+
 AuthenticationMode = Literal["none", "token", "proxy", "oidc"]
 
 

@@ -43,12 +43,20 @@ def render_page(
             context=context,
             session=session,
             csrf_token=context.csrf.create(session.id),
+            session_seconds=count_session_seconds(context, session),
             now=now,
             staleness=find_staleness(context, values.get("index")),
             **{"index": None, **values},
         )
     )
     return HTMLResponse(text, status, {"Cache-Control": PAGE_CACHE_CONTROL})
+
+
+def count_session_seconds(context: ConsoleContext, session: Session) -> int | None:
+    """Return the seconds until a session ends. Return None if the console does not end the session."""
+    if session.mode != "oidc" or context.sign_in is None:
+        return None
+    return context.sign_in.sessions.count_seconds(session.id)
 
 
 def render_plain_page(template: str, values: Mapping[str, Any], status: HTTPStatus) -> Response:

@@ -30,7 +30,7 @@ from reconciler.server.console.pages import (
     system,
     targets,
 )
-from reconciler.server.console.people import Session
+from reconciler.server.console.people import AUTOMATIC_HEADER, Session
 from reconciler.server.console.rendering import PAGE_CACHE_CONTROL, read_static_file, render_page, render_plain_page
 from reconciler.server.console.security import SecurityHeaders
 from reconciler.server.console.sign_in import create_sign_in_routes
@@ -38,8 +38,6 @@ from reconciler.server.console.staleness import find_staleness
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
-# A script of a page sends this header if no person requested the page.
-_AUTOMATIC_HEADER = "x-automatic"
 
 _PAGES: Mapping[str, Page] = {
     "/": fleet.build_page,
@@ -153,7 +151,7 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
 
 def _open_page(request: Request, context: ConsoleContext, form: Form | None = None) -> PageRequest | Response:
     """Return the request with its session and its index, or the response if there is no session, role or index."""
-    session = context.authenticator.authenticate(request, extends_session=_AUTOMATIC_HEADER not in request.headers)
+    session = context.authenticator.authenticate(request, extends_session=AUTOMATIC_HEADER not in request.headers)
     if session is None:
         return respond_to_unauthenticated(request, context, review.keep_input(context, request, form) if form else "")
     if session.permissions.role is None:
@@ -206,7 +204,12 @@ def _respond_to_form(request: Request, action: PageAction, form: Form, context: 
         return page_request
     # A page of another site cannot send the token of a program, because browsers do not add it.
     if page_request.session.mode != "token":
-        context.csrf.check(request, form, page_request.session.id)
+        try:
+            context.csrf.check(request, form, page_request.session.id)
+        except HTTPException:
+            if content := review.show_again(page_request, form):
+                return _render(page_request, content)
+            raise
     result = action(page_request, form)
     if isinstance(result, Redirect):
         return RedirectResponse(result.url, HTTPStatus.SEE_OTHER)

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from reconciler.lazy_dataclasses import dataclass
@@ -19,6 +19,7 @@ from reconciler.output.text import to_one_line
 from reconciler.server.authentication.errors import ProviderUnavailableError, SignInError
 from reconciler.server.authentication.return_path import clean_return_path
 from reconciler.server.console.forms import Form, read_form
+from reconciler.server.console.people import AUTOMATIC_HEADER
 from reconciler.server.console.rendering import render_plain_page
 from reconciler.telemetry.event_log import log
 
@@ -37,6 +38,7 @@ START_PATH = f"{SIGN_IN_PATH}/start"
 CALLBACK_PATH = f"{SIGN_IN_PATH}/callback"
 LOGOUT_PATH = f"{SIGN_IN_PATH}/back-channel-logout"
 SIGN_OUT_PATH = "/sign-out"
+SESSION_PATH = f"{SIGN_IN_PATH}/session"
 _MAX_ERROR_CHARACTERS = 100
 # Do not store redirects, because they contain cookies and values for one use.
 _NO_STORE = {"Cache-Control": "no-store"}
@@ -86,6 +88,13 @@ def create_sign_in_routes(
     def complete(request: Request) -> Response:
         return _isolate(lambda: _complete(request, require_context()[1]))
 
+    def show_session(request: Request) -> Response:
+        context, sign_in = require_context()
+        session = context.authenticator.authenticate(request, extends_session=AUTOMATIC_HEADER not in request.headers)
+        if session is None or session.mode != "oidc":
+            raise HTTPException(HTTPStatus.UNAUTHORIZED)
+        return JSONResponse({"seconds": sign_in.sessions.count_seconds(session.id)}, headers=_NO_STORE)
+
     async def sign_out(request: Request) -> Response:
         context, sign_in = require_context()
         form = await read_form(request)
@@ -100,6 +109,7 @@ def create_sign_in_routes(
         Route(SIGN_IN_PATH, show_page, middleware=middleware),
         Route(START_PATH, start, middleware=middleware),
         Route(CALLBACK_PATH, complete, middleware=middleware),
+        Route(SESSION_PATH, show_session, middleware=middleware),
         Route(LOGOUT_PATH, end_sessions, methods=["POST"], middleware=middleware),
         Route(SIGN_OUT_PATH, sign_out, methods=["POST"], middleware=middleware),
     ]

@@ -110,7 +110,7 @@ def build_confirmation_page(page: PageRequest) -> PageContent:
 
 
 def _find_confirmation(page: PageRequest) -> Confirmation | None:
-    return page.context.confirmations.find(page.request.path_params["id"], page.session.person)
+    return page.context.confirmations.find(page.request.path_params.get("id", ""), page.session.person)
 
 
 def _build_unknown_page() -> PageContent:
@@ -144,10 +144,25 @@ def keep_input(context: ConsoleContext, request: Request, form: Form) -> str:
     Return the path of this page, or "" if the form is not that of a confirmation.
     """
     identifier = request.path_params.get("id", "")
-    if not (request.url.path == f"/confirmations/{identifier}/submit" and is_same_origin(request)):
+    if not (_is_submission(request) and is_same_origin(request)):
         return ""
     is_kept = context.confirmations.keep_input(identifier, form.get("reason"), _read_count(form))
     return f"/confirmations/{identifier}" if is_kept else ""
+
+
+def show_again(page: PageRequest, form: Form) -> PageContent | None:
+    """Show a confirmation whose form has the token of an earlier session or process. Return None for other forms."""
+    confirmation = _find_confirmation(page) if _is_submission(page.request) and is_same_origin(page.request) else None
+    if confirmation is None:
+        return None
+    message = "the page belongs to an earlier session, so nothing was done; confirm the action again"
+    content = _build_confirmation_page(page, confirmation, message, form.get("reason"))
+    return replace(content, status=HTTPStatus.FORBIDDEN)
+
+
+def _is_submission(request: Request) -> bool:
+    identifier = request.path_params.get("id", "")
+    return request.url.path == f"/confirmations/{identifier}/submit"
 
 
 def _read_count(form: Form) -> int | None:

@@ -119,6 +119,37 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("form.review input")) event.target.dataset.changed = "";
 });
 
+// The end of the session: a warning with a button that extends the session (WCAG 2.2.1).
+
+const warningSeconds = 300;
+const sessionBanner = document.getElementById("session");
+
+let sessionTimer = null;
+
+function showSession(seconds, isExtended) {
+  const isEnding = seconds <= warningSeconds;
+  const button = sessionBanner.querySelector("button");
+  // A session that ends although the person is active is 24 hours old.
+  button.hidden = isEnding && (isExtended || !seconds);
+  sessionBanner.querySelector("span").textContent =
+    !seconds ? "Your session has ended. Load the page to sign in again."
+      : "Your session ends in less than 5 minutes." + (button.hidden ? " Then sign in again." : "");
+  sessionBanner.hidden = !isEnding;
+  clearTimeout(sessionTimer);
+  if (seconds) sessionTimer = setTimeout(checkSession, (isEnding ? seconds : seconds - warningSeconds) * 1000);
+}
+
+async function checkSession(event) {
+  // Other tabs can have extended the session. Here, only the button extends it.
+  const response = await fetch("/sign-in/session", { headers: event ? {} : { "X-Automatic": "1" } }).catch(() => null);
+  if (response) showSession(response.ok ? (await response.json()).seconds : 0, Boolean(event));
+}
+
+if (document.body.dataset.session) {
+  sessionBanner.querySelector("button").addEventListener("click", checkSession);
+  showSession(Number(document.body.dataset.session), true);
+}
+
 // Times: the server writes the age at the time of the page.
 
 const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
