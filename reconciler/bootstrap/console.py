@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator, open_session_file
 from reconciler.bootstrap.console_config import build_config_pages
-from reconciler.bootstrap.console_reviews import ConsoleReviews, build_console_reviews, build_stages
+from reconciler.bootstrap.console_reviews import (
+    ConsoleReviews,
+    build_console_reviews,
+    build_merge_check,
+    build_stages,
+)
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.bootstrap.settings_changes import list_changed_settings
@@ -66,6 +71,7 @@ class Console:
         sign_ins: SignInState,
         command_options: Sequence[str],
         previous: Console | None = None,
+        reload: Callable[[], None] = lambda: None,
     ) -> None:
         clock = sign_ins.clock
         previous_reviews = previous._reviews if previous else None
@@ -102,6 +108,8 @@ class Console:
             config=build_config_pages(settings, config),
             stages=build_stages(settings),
             required_approvals=settings.review.approvals,
+            reload=reload,
+            can_merge=build_merge_check(settings),
         )
 
     def _continue_from(self, previous: Console) -> None:
@@ -145,6 +153,7 @@ def build_console(
     sign_ins: SignInState,
     command_options: Sequence[str] = (),
     previous: Console | None = None,
+    reload: Callable[[], None] = lambda: None,
 ) -> Console | None:
     """Build the console. Return None if it is disabled, or if the service has no HTTP server.
 
@@ -155,13 +164,14 @@ def build_console(
         sign_ins: The sessions of people. It must be the same object after a reload of the settings.
         command_options: The options with which other commands use the same config, settings and repositories.
         previous: The console before a reload. None at the start, or if the console was disabled.
+        reload: Requests that the service reads its settings again.
 
     Raises:
         SettingsError: The settings of the console are not safe.
     """
     if not (settings.console.enabled and settings.listen_address):
         return None
-    return Console(settings, config, state, wake_pass, sign_ins, command_options, previous)
+    return Console(settings, config, state, wake_pass, sign_ins, command_options, previous, reload)
 
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reconciler.bootstrap.forges import ForgeRegistry
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.krm.selectors import parse_label_query
@@ -25,6 +27,9 @@ from reconciler.review.stages import Stage
 if TYPE_CHECKING:
     from reconciler.settings import Settings
     from reconciler.settings.console import ConsoleSettings
+
+
+_KINDS_WITH_MERGES = ("github", "gitlab", "gitea")
 
 
 @dataclass(frozen=True)
@@ -112,6 +117,14 @@ def build_role_rules(settings: Settings) -> tuple[RoleRule, ...]:
 def build_stages(settings: Settings) -> tuple[Stage, ...]:
     """Return the stages of the setting `console.stages`."""
     return tuple(Stage(stage.name, parse_label_query(stage.targets)) for stage in settings.console.stages)
+
+
+def build_merge_check(settings: Settings) -> Callable[[str], bool]:
+    """Return a function that returns whether approvals merge the pull requests of a repository with a URL."""
+    if not settings.forge.merge:
+        return lambda _url: False
+    forges = ForgeRegistry(settings, time.time)
+    return lambda url: forges.get_kind(url) in _KINDS_WITH_MERGES
 
 
 @contextmanager

@@ -184,7 +184,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     heartbeat = bootstrap_heartbeat.build_heartbeat(settings, services.inputs, is_read_only=state.is_read_only)
     console = bootstrap_console.build_console(
         settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW), parts.sign_ins,
-        parts.command_options, parts.console,
+        parts.command_options, parts.console, lambda: wakeups.add(loop.Wakeup.RELOAD),
     )  # fmt: skip
 
     def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from reconciler.bootstrap.console_reviews import build_merge_check
 from reconciler.krm.selectors import LabelSelector
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.review.stages import Stage
 from reconciler.server.console.people import Session
+from reconciler.server.console.routes import create_console_routes
+from reconciler.settings import Settings
 from reconciler.telemetry.metrics import REGISTRY
 from tests.support.console import ADA, ConsoleClient, find_value, open_console, sign_in
 from tests.support.git_repositories import git, read_refs
@@ -201,7 +205,12 @@ def test_a_viewer_can_approve_nothing(world: World, console: ConsoleClient) -> N
     assert read_refs(world.fleet) == before
 
 
-FORMS = ["/changes/confirm", "/confirmations/x/submit", "/jobs/x/retry", "/system/pass", "/restore"]
+# The forms with which people sign in and out have their own tests.
+FORMS = [
+    re.sub("{.*?}", "x", route.path)
+    for route in create_console_routes(lambda: None)
+    if "POST" in (route.methods or ()) and not route.path.startswith("/sign-")
+]
 
 
 @pytest.mark.parametrize("path", FORMS)
@@ -225,7 +234,8 @@ def test_a_form_of_another_site_is_refused(
 
     assert response.status_code == 403
     assert read_refs(drafted_console.world.fleet) == before
-    assert drafted_console.requested_passes == 0
+    assert (drafted_console.requested_passes, drafted_console.requested_reloads) == (0, 0)
+    assert len(FORMS) >= 8
 
 
 @pytest.mark.parametrize("path", FORMS)
@@ -239,6 +249,64 @@ def test_an_admin_can_start_a_pass(console: ConsoleClient) -> None:
 
     assert (response.status_code, response.headers["location"]) == (303, "/system")
     assert console.requested_passes == 1
+
+
+def test_only_an_admin_can_reload_the_settings(console: ConsoleClient) -> None:
+    response = console.post("/system/reload", {})
+    reloads = console.requested_reloads
+    sign_in(console, Session(ADA, Permissions((RoleRule("reviewer"),))))
+
+    assert (response.status_code, response.headers["location"], reloads) == (303, "/system", 1)
+    assert console.post("/system/reload", {}).status_code == 403
+    assert "Reload the settings" not in console.get("/system").text
+    assert console.requested_reloads == 1
+
+
+@pytest.mark.parametrize(
+    ("merged", "verb", "button"),
+    [
+        pytest.param((), "approve", "Publish to 2 targets", id="push"),
+        pytest.param(("berlin", "lisbon"), "approve", "Merge 1 pull request and publish 1 other draft", id="part"),
+        pytest.param(("lisbon",), "approve", "Merge 1 pull request and publish 1 other draft", id="one-forge"),
+        pytest.param(("berlin", "lisbon"), "propose", "Propose on 2 targets", id="other-action"),
+    ],
+)
+def test_the_button_states_how_drafts_are_published(
+    merged: tuple[str, ...], verb: str, button: str, console: ConsoleClient
+) -> None:
+    """The draft branch of Berlin also has another package, so that its pull request is not merged."""
+    index = console.context.index
+    assert index is not None
+    urls = {index.by_target[name].url for name in merged}
+    console.context = replace(console.context, can_merge=lambda url: url in urls)
+    key = find_change(console, "install gateway v1").key
+    page = console.get(console.post("/changes/confirm", {"verb": verb, "change": key}).headers["location"]).text
+
+    assert f'class="primary">{button}</button>' in page
+
+
+def test_a_whole_draft_branch_is_merged(console: ConsoleClient) -> None:
+    console.context = replace(console.context, can_merge=lambda _url: True)
+    keys = [find_change(console, f"install {name} v1").key for name in ("gateway", "metrics")]
+    page = console.get(console.post("/changes/confirm", {"verb": "approve", "change": keys}).headers["location"]).text
+
+    assert 'class="primary">Merge 2 pull requests</button>' in page
+
+
+@pytest.mark.parametrize(
+    ("merge", "kind", "url", "expected"),
+    [
+        pytest.param("squash", "gitlab", "https://git.example.com/fleet/eu.git", True, id="forge"),
+        pytest.param("squash", "gitlab", "https://other.example.com/fleet/eu.git", False, id="another-host"),
+        pytest.param("squash", "agit", "https://git.example.com/fleet/eu.git", False, id="forge-without-an-api"),
+        pytest.param("", "gitlab", "https://git.example.com/fleet/eu.git", False, id="no-merges"),
+    ],
+)
+def test_the_settings_decide_whether_pull_requests_are_merged(merge: str, kind: str, url: str, expected: bool) -> None:
+    host = {"kind": kind, "url": "https://git.example.com/fleet"}
+    settings = Settings.model_validate({"forge": {"merge": merge, "hosts": [host]}})
+
+    assert build_merge_check(settings)(url) is expected
 
 
 @pytest.mark.parametrize(

@@ -54,12 +54,13 @@ class ConsoleClient:
         context: The data of the console. A test can replace it.
         app: The application with all pages and the API.
         requested_passes: The number of passes that the console has requested.
+        requested_reloads: The number of reloads of the settings that the console has requested.
         sign_ins: The sessions of people.
     """
 
     def __init__(self, world: World, api_requests: int = ServerLimits().api_requests_per_minute) -> None:
         self.world = world
-        self.requested_passes = 0
+        self.requested_passes = self.requested_reloads = 0
         self.sign_ins = SignInState(self._read_clock)
         indexer = world.create_indexer()
         archive = ChangeArchive()
@@ -82,6 +83,7 @@ class ConsoleClient:
             archive=archive,
             clock=self._read_clock,
             config=world.create_config_pages(),
+            reload=self._request_reload,
         )
         routes = [
             *create_api_routes(lambda: self.context, RateLimit(api_requests, self._read_clock)),
@@ -94,6 +96,9 @@ class ConsoleClient:
 
     def _request_pass(self) -> None:
         self.requested_passes += 1
+
+    def _request_reload(self) -> None:
+        self.requested_reloads += 1
 
     def update(self) -> None:
         """Run a pass, and update the index."""

@@ -42,6 +42,7 @@ class ConsoleContext:
         jobs: Applies confirmed actions.
         restorer: Restores earlier revisions of packages.
         wake_pass: Requests a pass.
+        reload: Requests that the service reads its settings again.
         csrf: The tokens of forms.
         indexes: Returns the part of the newest index that a person may read.
         archive: The history of changes that are not open any more.
@@ -51,6 +52,7 @@ class ConsoleContext:
         config: The links to the config and to targets, and the files of the config.
         stages: The stages of targets, in order.
         required_approvals: The number of people who must approve a draft.
+        can_merge: Returns whether an approval merges the pull requests of a repository with this URL.
     """
 
     state: ServiceState
@@ -73,6 +75,8 @@ class ConsoleContext:
     config: ConfigPages = field(default_factory=ConfigPages)
     stages: tuple[Stage, ...] = ()
     required_approvals: int = 1
+    reload: Callable[[], None] = lambda: None
+    can_merge: Callable[[str], bool] = lambda _url: False
 
     @property
     def index(self) -> FleetIndex | None:

@@ -66,6 +66,7 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/jobs/{id}/undo": review.undo,
     "/restore": package.restore,
     "/system/pass": system.start_pass,
+    "/system/reload": system.reload_settings,
 }
 
 

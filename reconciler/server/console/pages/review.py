@@ -190,6 +190,8 @@ def _build_confirmation_page(
             "changes": changes,
             "reasons": {key: _list_risks(change, digests) for key, change in changes.items() if change},
             "stage_counts": _count_targets(page, confirmation),
+            "merge_count": _count_merges(page, confirmation),
+            "branch_count": len({(draft.target, draft.branch) for draft in confirmation.drafts}),
             "earlier_stages": _list_earlier_stages(page, confirmation, changes.values()),
             "error": error,
             "reason": reason or confirmation.entered_reason,
@@ -204,6 +206,22 @@ def _count_targets(page: PageRequest, confirmation: Confirmation) -> dict[str, i
     entries = (page.index.by_target.get(name) for name in confirmation.targets)
     counts = Counter(find_stage(entry, page.context.stages) for entry in entries if entry)
     return {stage.name: counts[stage.name] for stage in page.context.stages if counts[stage.name]}
+
+
+def _count_merges(page: PageRequest, confirmation: Confirmation) -> int:
+    """Return the number of pull requests that the action merges. Only whole draft branches are merged."""
+    if confirmation.verb != "approve":
+        return 0
+    packages: dict[tuple[str, str], set[str]] = {}
+    for draft in confirmation.drafts:
+        packages.setdefault((draft.target, draft.branch), set()).add(draft.package)
+    whole = {
+        (draft.target, draft.branch)
+        for draft in confirmation.drafts
+        if packages[draft.target, draft.branch].issuperset(draft.other_packages)
+    }
+    entries = (page.index.by_target.get(target) for target, _ in whole)
+    return sum(page.context.can_merge(entry.url) for entry in entries if entry)
 
 
 def _list_earlier_stages(

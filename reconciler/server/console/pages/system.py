@@ -31,8 +31,19 @@ def build_page(page: PageRequest) -> PageContent:
 
 
 def start_pass(page: PageRequest, _form: Form) -> PageContent | Redirect:
-    """Request a pass. Only an admin may do it."""
-    if not page.session.permissions.is_admin:
-        raise HTTPException(HTTPStatus.FORBIDDEN)
+    """Request a pass, which also tries failing remotes again. Only an admin may do it."""
+    _check_admin(page)
     page.context.wake_pass()
     return Redirect("/system")
+
+
+def reload_settings(page: PageRequest, _form: Form) -> PageContent | Redirect:
+    """Request that the service reads its settings again. Only an admin may do it."""
+    _check_admin(page)
+    page.context.reload()
+    return Redirect("/system")
+
+
+def _check_admin(page: PageRequest) -> None:
+    if not page.session.permissions.is_admin:
+        raise HTTPException(HTTPStatus.FORBIDDEN)
