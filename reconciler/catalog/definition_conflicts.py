@@ -130,7 +130,7 @@ def find_duplicates(catalog: Catalog) -> Sequence[DefinitionConflict]:
 
 
 def group_duplicate_names(objects: Iterable[ConfigObject]) -> Mapping[str, tuple[ConfigObject, ...]]:
-    """Return a mapping from each name that several objects share to these objects. Namespaces are not compared."""
+    """Return the objects by name, for each name that several objects have. Namespaces are not compared."""
     by_name: dict[str, list[ConfigObject]] = {}
     for config_object in objects:
         by_name.setdefault(config_object.key.name, []).append(config_object)

@@ -462,7 +462,7 @@ class Mirror:
         return [CommitId(line) for line in self._run_query("rev-list", *arguments).lines]
 
     def list_merged_commits_changing(self, merge: CommitId, path: str) -> list[CommitId]:
-        """Return the commits that `merge` merged into its first parent and that changed a path, newest first.
+        """Return the commits that changed a path and that `merge` added to its first parent, newest first.
 
         The result does not contain the merge commit.
         """

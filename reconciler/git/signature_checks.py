@@ -82,7 +82,8 @@ def check_signature(mirror: Mirror, object_id: ObjectId, commit: CommitId, signe
         if output is None:
             return SignatureCheck("")
         problems.append(_describe_problem(output))
-    # If only one of tag and commit is signed, report its problem, and not the missing signature of the other object.
+    # If only the tag or only the commit is signed, report the problem of this signature, and not the missing signature
+    # of the other object.
     return SignatureCheck(next((problem for problem in problems if problem != _UNSIGNED), _UNSIGNED))
 
 

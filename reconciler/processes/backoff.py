@@ -16,7 +16,7 @@ class CallBackoff(Protocol):
         ...
 
     def record_failure(self, key: str, min_seconds: float = 0.0) -> float:
-        """Record a failure of a call, start its back-off, and return its duration in seconds.
+        """Record a failure of a call, start its back-off, and return the duration of the back-off in seconds.
 
         `min_seconds` is the time that the called service asks to wait.
         """

@@ -1,4 +1,4 @@
-"""Runs one process with limits for time and output, and then kills the child processes of this process."""
+"""Runs one process with limits for time and output. Afterwards, kills the child processes that the process has left."""
 
 from __future__ import annotations
 

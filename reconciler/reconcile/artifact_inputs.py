@@ -1,4 +1,4 @@
-"""The charts and artifacts that a pass reads, as inputs whose change starts the next pass."""
+"""The charts and artifacts that a pass reads. A change of these inputs starts the next pass."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ class RecordedConfigs:
         self._read_variants = lru_cache(_MAX_CACHED_CONFIGS)(self._list_variants)
 
     def find_variant(self, config: str, variant: Variant) -> Variant | str:
-        """Return the variant that a config requests for the package and the owner of a variant.
+        """Return the variant in a config that has the same owner and the same package as `variant`.
 
         Args:
-            config: The ID of the config.
+            config: The ID of the current config or of an earlier config.
             variant: A variant of the current config.
 
         Returns:

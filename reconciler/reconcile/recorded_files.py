@@ -1,4 +1,4 @@
-"""The config files of objects at the config of the last pass, from the status files of these objects."""
+"""Finds the config file that defined an object in the last pass, by the path in the status file of the object."""
 
 from __future__ import annotations
 

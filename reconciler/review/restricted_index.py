@@ -172,14 +172,14 @@ class _KeptIndex:
 class RestrictedIndexes:
     """The newest index and some earlier indexes, for people with different permissions.
 
-    Restricted indexes of people with equal permissions are cached.
+    Restricted indexes are cached. People with equal permissions get the same restricted index.
 
     Args:
         get_index: Returns the newest index of the whole fleet. None if no index is complete.
         clock: Returns the seconds of a monotonic clock.
 
     Attributes:
-        id: Differs for each object. The numbers of indexes of two objects can be equal.
+        id: An ID that is different for each object, because two objects can contain indexes with the same number.
     """
 
     def __init__(self, get_index: Callable[[], FleetIndex | None], clock: Callable[[], float] = time.monotonic) -> None:

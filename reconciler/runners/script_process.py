@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _exit_with_parent(life_pipe: int) -> None:
-    """Configure the kernel to end this process when the parent process ends, which closes its end of `life_pipe`.
+    """Configure the kernel to end this process when the parent process ends and thereby closes `life_pipe`.
 
     A thread that waits for the pipe could not end the process, because Starlark does not release the global interpreter
     lock during a call. On systems that ignore the signal SIGIO by default, this process ends after its current call.

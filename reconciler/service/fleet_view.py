@@ -42,7 +42,7 @@ class FleetView:
         config: The ID of the config, such as a commit ID.
         targets: The number of targets of this shard.
         remote_failures: The target remotes that could not be fetched.
-        forge_failures: The forges of which no repository could be read.
+        forge_failures: The forges that failed for all their repositories.
         status_failure: The failed push of the status branch.
         executor_failure: The failed connection to the Dask scheduler.
     """

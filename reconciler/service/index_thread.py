@@ -113,4 +113,7 @@ class IndexThread:
 
 
 class _IndexStoppedError(BaseException):
-    """Ends the work of the thread, because the service stops. It is not an `Exception`, so that it ends all scopes."""
+    """Ends the work of the thread, because the service stops.
+
+    It is not an `Exception`, so that no isolation catches it.
+    """

@@ -100,7 +100,7 @@ class ServiceState:
 
 
 class FailureTimes:
-    """Stores for each failing name when its failures started.
+    """Stores when the failures of each name started. A name is, for example, the URL of a remote.
 
     Args:
         clock: Returns the seconds of a monotonic clock.

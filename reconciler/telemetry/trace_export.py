@@ -61,7 +61,10 @@ class OpenTelemetryTracer:
 
     @contextmanager
     def open_span(self, name: str, attributes: Attributes) -> Iterator[Span | None]:
-        """Open a span of the running pass or request. Yield None outside of them, or if there are too many spans."""
+        """Open a span of the running pass or request.
+
+        Yield None outside of a pass or request, or if there are too many spans.
+        """
         parent = self._find_parent()
         if parent is None or not self._count():
             yield None

@@ -60,7 +60,8 @@ def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
     overlaps = _find_overlaps({definition.file for definition in catalog.definitions}, catalog.tenants)
     rules = _ConfigRules(catalog.tenants, options, frozenset(overlaps))
     refused = [(value, reason) for value in catalog.definitions if (reason := rules.find_violation(value))]
-    # A refused Repository or cluster never defined a target, so that its name must not affect other targets.
+    # Omit refused Repositories and clusters: they never defined a target, and their names must not affect other
+    # targets.
     present = (value for value, _ in refused if value.key[:2] not in PLATFORM_KINDS)
     catalog = catalog.without_definitions([value for value, _ in refused], present)
     rivals = tuple(_find_rivals(catalog))

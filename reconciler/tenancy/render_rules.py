@@ -158,7 +158,7 @@ class _DeployedResource:
         """Whether only functions read the resource, so that no tool deploys it.
 
         The annotation `config.kubernetes.io/local-config` is not sufficient, because deployment tools can ignore it.
-        Therefore, the result is False if the resource has a namespace or a cluster-scoped kind.
+        Therefore, a local config with a namespace or with a cluster-scoped kind counts as deployed.
         """
         if (self.group, self.kind) == ("kpt.dev", "Kptfile"):
             return True

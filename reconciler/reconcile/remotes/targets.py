@@ -123,7 +123,8 @@ class ReviewSelection:
         references: The names of the selected targets and packages.
         selector: A label selector for targets, which is used only if `references` is empty.
         should_include_removals: Whether the selection of a target includes its removal drafts.
-        expected_drafts: The only selected drafts, at most one for each draft branch. The other fields are not used.
+        expected_drafts: If not empty, only these drafts are selected, at most one for each draft branch, and the other
+            fields are not used.
     """
 
     references: tuple[TargetReference, ...] = ()
