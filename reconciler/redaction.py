@@ -255,7 +255,10 @@ def redact(text: str) -> str:
 
 
 def redact_data(value: Any) -> Any:
-    """Return data like JSON in which `redact` was applied to all keys and texts. Other objects become texts."""
+    """Return a copy of JSON-like data in which `redact` is applied to all keys and texts.
+
+    Other objects become texts.
+    """
     match value:
         case str():
             return redact(value)

@@ -23,7 +23,7 @@ CONFIG = FindingScope.CONFIG
 
 
 class PassCodes(CodeTable):
-    """Finding codes about remotes, forges and the branches of this program."""
+    """Finding codes about remotes, forges, notifications, and the branches and tags that the daemon writes."""
 
     APPROVAL_FAILED = warning("The push of an approval by annotation failed. The next pass tries again.", TARGET)
     APPROVAL_HELD = warning(

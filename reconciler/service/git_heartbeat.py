@@ -89,7 +89,7 @@ class GitHeartbeat:
 
 
 class NoHeartbeat:
-    """The heartbeat if the settings turn it off."""
+    """Writes no heartbeat, because the settings turn the heartbeat off."""
 
     def record_pass(self, result: str) -> None:
         """Do nothing."""

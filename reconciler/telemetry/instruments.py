@@ -92,7 +92,7 @@ class Instrument:
         self._create_series()
 
     def stop(self) -> None:
-        """Delete all values. Recorded values are ignored until the next start."""
+        """Delete all values. Values that are recorded before the next start are ignored."""
         self._metric = None
         self._children = {}
         for label in self.labels.values():

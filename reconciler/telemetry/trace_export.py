@@ -83,7 +83,7 @@ class OpenTelemetryTracer:
 
     @contextmanager
     def open_request(self, name: str, parent: str) -> Iterator[Span]:
-        """Open the span of an HTTP request, which starts a new trace if `parent` is empty or not valid."""
+        """Open the span of an HTTP request. The span starts a new trace if `parent` is empty or not valid."""
         context = TraceContextTextMapPropagator().extract({"traceparent": parent}, Context())
         with self._tracer.start_as_current_span(name, context, kind=SpanKind.SERVER, record_exception=False) as span:
             yield span

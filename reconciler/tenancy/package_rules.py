@@ -63,7 +63,7 @@ class UpstreamRules:
         return self.check_url(self.urls[name], tenant, subject) if name in self.urls else ""
 
     def check_url(self, url: str, tenant: Tenant, subject: str) -> str:
-        """Return the reason why a tenant may not read the Repository with a URL. Return "" if the tenant may."""
+        """Return the reason why a tenant may not read a Repository with this URL. Return "" if the tenant may."""
         allowed, locations = tenant.spec.allow.upstreams, _list_locations(url)
         if not any(matches_any_glob(location, allowed) for location in locations):
             return format_violation(tenant, subject, "the upstream", locations[0], "upstreams", allowed)
@@ -169,7 +169,7 @@ class PackageRules:
         return next(filter(None, problems), "")
 
     def _forbid_upstream(self, stalled: StalledVariant, tenant: Tenant) -> StalledVariant:
-        """Report the missing right as the reason, if a variant is stalled because of a forbidden upstream."""
+        """If a variant is stalled because of a forbidden upstream, report the missing right as the reason."""
         source, owner = stalled.upstream_target, stalled.owner
         name = (source.namespace, source.repository) if source else ("", "")
         message = self.upstreams.check_repository(name, tenant, str(owner.key))

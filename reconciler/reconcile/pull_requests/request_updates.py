@@ -154,7 +154,7 @@ class RepositoryUpdate:
 
 
 class PullRequestUpdater:
-    """Updates the pull requests of one repository after the other."""
+    """Updates the pull requests of repositories. Each call of `update_repository` updates one repository."""
 
     def __init__(self, cache: PullRequestCache, options: PullRequestOptions, backoff: PullRequestBackoff) -> None:
         self._cache = cache

@@ -64,7 +64,7 @@ class SourceRenderer(Protocol):
         ...
 
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
-        """Return the package files for the files of a source. Raises SourceFailedError."""
+        """Render the files of a source, and return the files of the package. Raises SourceFailedError."""
         ...
 
     def render_ahead(self, sources: Sequence[tuple[UpstreamPackage, FileTree]]) -> None:

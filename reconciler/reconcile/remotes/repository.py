@@ -380,7 +380,10 @@ class Remote:
         return self._list_near_first_parents(old, new) or self.mirror.list_first_parent_commits(old, new)
 
     def _list_near_first_parents(self, old: CommitId, new: CommitId) -> list[CommitId]:
-        """Return the first parents between two commits without a Git process, or [] if there are too many."""
+        """Return the commits after `old` up to `new` without a Git process.
+
+        Return [] if there are more than `_MAX_FIRST_PARENT_STEPS`, or if `old` is not a first-parent ancestor of `new`.
+        """
         commits: list[CommitId] = []
         current = new
         while current != old:

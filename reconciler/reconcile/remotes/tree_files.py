@@ -24,7 +24,7 @@ from reconciler.packages.kptfile import KPTFILE
 
 
 def read_file(reader: ObjectReader, blob: BlobId) -> File:
-    """Return a file without the executable bit."""
+    """Return the content of a blob as a file that is not executable."""
     return File(reader.read_blob(blob))
 
 
