@@ -477,7 +477,7 @@ class RevisionTagger:
             for written, tags in existing.values()
         ]
         outcomes = push_states(remote, states, self._state_ref)
-        # Do not retry if another writer moved a state first, because the next pass records the missing tags.
+        # Do not retry if another writer moved a state before the push, because the next pass records the missing tags.
         return any(isinstance(outcome, PushDone | PushStale) for outcome in outcomes.values())
 
 

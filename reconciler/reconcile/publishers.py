@@ -156,7 +156,10 @@ class PushPublisher:
         heads.store()
 
     def push_status(self, plan: FleetPlan | None, remotes: Remotes) -> PushOutcome:
-        """Commit and push changed status files. If another writer moves the branch first, fetch and try again."""
+        """Commit and push changed status files.
+
+        If another writer moves the branch before the push, fetch and try again.
+        """
         self.status_findings = ()
         if plan is None:
             return PushDone()

@@ -59,7 +59,9 @@ class RemoteAvailability:
             log.info("remote_recovered", remote=url, unavailable_seconds=round(self._clock() - outage.started_at, 3))
 
     def export_backoff(self, waits: Iterable[tuple[str, float]]) -> None:
-        """Export the longest wait of the remotes with each metric label. All other labels have the value 0.
+        """For each metric label, export the longest wait of the remotes with this label.
+
+        All other labels have the value 0.
 
         Args:
             waits: The labels of remotes in back-off, with the remaining seconds.

@@ -59,8 +59,8 @@ def list_tree_changes(
 ) -> Iterator[TreeChange]:
     """Yield each path that differs between `old` and `new`, with its entry in `new`, or None if it was removed.
 
-    An added or removed folder is one path. But if `head` contains a different version of the folder, each file of the
-    folder is one path.
+    An added or removed folder is yielded as one path. If `head` contains a different version of the folder, each file
+    of the folder is yielded instead.
     """
     before, after, current = (_list_entries(trees, tree) for tree in (old, new, head))
     for name in sorted({*before, *after}):
