@@ -10,7 +10,8 @@ from __future__ import annotations
 import gc
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import _lru_cache_wrapper, lru_cache
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
@@ -75,6 +76,22 @@ _OLDER_THRESHOLD = 1_000
 def relax_gc() -> None:
     """Make garbage collection rare: collect young objects after every 50,000 new objects, and older objects rarely."""
     gc.set_threshold(_YOUNG_THRESHOLD, _OLDER_THRESHOLD)
+
+
+# During a pass, collect young objects only after this number of new objects. A package adds 300 objects, and almost all
+# of them are required until the pass ends. The limit is necessary for a pass that creates many reference cycles.
+_PASS_THRESHOLD = 5_000_000
+
+
+@contextmanager
+def postponed_gc() -> Iterator[None]:
+    """Postpone the collection of young objects. `release_pass_memory` collects them at the end of a pass."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(_PASS_THRESHOLD, *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
 
 
 # A full collection takes about a second for a few million objects. All full collections together take at most this

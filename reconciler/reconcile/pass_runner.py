@@ -13,7 +13,7 @@ from reconciler.git.push_outcomes import PushDone, PushOutcome
 from reconciler.krm.findings import Finding, Severity, create_internal_error_finding, select_errors
 from reconciler.krm.internal_errors import ScopeFailedError, isolation_boundary
 from reconciler.lazy_dataclasses import dataclass, field, replace
-from reconciler.memory import release_pass_memory
+from reconciler.memory import postponed_gc, release_pass_memory
 from reconciler.output.commit_messages import DryCommit
 from reconciler.output.plan.formats import format_plan_without_changes
 from reconciler.output.plan.models import NO_CHANGES, ChangeCounts
@@ -136,7 +136,7 @@ class PassRunner:
             GitError: The config cannot be read.
         """
         try:
-            with isolation_boundary("the pass"):
+            with isolation_boundary("the pass"), postponed_gc():
                 return self._run()
         except ScopeFailedError as error:
             log_failure(error.failure)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import suppress
+
 import pytest
 
-from reconciler.memory import GarbageCollection, cached, trim_caches
+from reconciler.memory import GarbageCollection, cached, postponed_gc, trim_caches
 
 
 def test_results_of_one_pass_are_computed_once() -> None:
@@ -57,6 +60,15 @@ def test_entries_of_a_large_pass_are_removed_after_many_small_passes() -> None:
         double(-number)
         trim_caches()
     assert double.cache_info().currsize < 30
+
+
+def test_postponed_collection_restores_thresholds() -> None:
+    thresholds, during = gc.get_threshold(), 0
+    with suppress(ValueError), postponed_gc():
+        during = gc.get_threshold()[0]
+        raise ValueError
+    assert during > 1_000_000
+    assert gc.get_threshold() == thresholds
 
 
 class _Collector:
