@@ -7,7 +7,7 @@ placeholders, so that texts that differ only in these names share one cache entr
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
@@ -153,6 +153,43 @@ def _edit_masked_text(edit: _MaskedEdit) -> Document | None:
         return parsed.documents[0].with_data(edit.mask.mask_data(edit.data)).at_line(edit.line)
     except YamlError:
         return None
+
+
+@dataclass(frozen=True)
+class _MaskedContentEdit:
+    content: bytes
+    texts: tuple[str, ...]
+    key: str
+    edit: Callable[[bytes, tuple[str, ...]], bytes | None] = field(compare=False)
+
+
+def edit_content_masked(
+    content: bytes, texts: tuple[str, ...], key: str, edit: Callable[[bytes, tuple[str, ...]], bytes | None]
+) -> bytes | None:
+    """Return the content that `edit` returns for the content of a YAML file and `texts`. Results are shared.
+
+    `edit` gets texts with placeholders instead of names, and must only copy texts into values. The names are then
+    written into the result. The caller must edit the content itself if the result is None. The reasons are: the content
+    or the key contains a name, no text contains a name, or a value with a name can be read as another type.
+
+    Args:
+        key: Identifies the edit, and contains all its other inputs.
+    """
+    mask = _MASK.get()
+    if mask.is_used_in(content.decode(errors="replace")) or mask.is_used_in(key):
+        return None
+    masked = tuple(text for text in map(mask.mask, texts) if text is not None)
+    if masked == texts or len(masked) < len(texts):
+        return None
+    edited = _edit_masked_content(_MaskedContentEdit(content, masked, key, edit))
+    parsed = parse_cached(edited) if edited is not None else None
+    unmasked = mask.unmask_file(parsed) if isinstance(parsed, YamlFile) else None
+    return unmasked.to_bytes() if unmasked else None
+
+
+@cached(_MAX_CACHED_EDITS)
+def _edit_masked_content(edit: _MaskedContentEdit) -> bytes | None:
+    return edit.edit(edit.content, edit.texts)
 
 
 def build_document(data: Any) -> Document:

@@ -454,12 +454,11 @@ def _limit_results(results: Sequence[FunctionResult]) -> Iterator[FunctionResult
     """Yield the results up to a total length, because status files contain them."""
     remaining = _MAX_RESULTS_LENGTH
     for number, result in enumerate(results):
-        shortened = (
-            result
-            if len(str(result.as_data())) <= _MAX_RESULT_LENGTH
-            else FunctionResult(_shorten(result.message), result.severity)
-        )
-        remaining -= len(str(shortened.as_data()))
+        shortened, length = result, len(str(result.as_data()))
+        if length > _MAX_RESULT_LENGTH:
+            shortened = FunctionResult(_shorten(result.message), result.severity)
+            length = len(str(shortened.as_data()))
+        remaining -= length
         if remaining < 0:
             yield FunctionResult(f"and {len(results) - number} more results")
             return

@@ -139,7 +139,7 @@ class CombinedFunctionProvider:
             runtime = "starlark"
             match = replace(match, function=self._starlark)
         if isinstance(match, FunctionMatch) and not (
-            self._containers.is_allowed(spec) and self._prefers_container(spec, match)
+            self._prefers_container(spec, match) and self._containers.is_allowed(spec)
         ):
             return match, runtime
         if isinstance(match, FunctionUnavailable) and not self._containers.is_allowed(spec):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from hypothesis import given, settings
@@ -14,6 +14,7 @@ from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView, DependencyReader
 from reconciler.controllers.package_variants.mutation import build_mutation
 from reconciler.krm.yaml import compose as composition
+from reconciler.krm.yaml import masked_names as masked_names_module
 from reconciler.packages import parsing
 from reconciler.packages.kptfile import KPTFILE, read_kptfile
 from reconciler.packages.package_context import ensure_package_context
@@ -26,7 +27,7 @@ from tests.unit.controllers.package_variants.test_mutation import build_spec
 
 _CACHES = (
     *(parsing.parse_cached, parsing._edit_cached, parsing._edit_masked_text, composition._compose_cached),
-    read_kptfile,
+    *(parsing._edit_masked_content, masked_names_module._unmask_document, read_kptfile),
 )
 _NAMES = st.one_of(
     st.from_regex(r"edge-[0-9]{2}", fullmatch=True),
@@ -50,10 +51,14 @@ def _iterate_packages(repos: dict[str, Any]) -> Iterator[FileTree]:
         yield from (files.subtree(folder) for folder in folders)
 
 
-def _render(package: FileTree, cluster: str, variant: str, mask: AbstractContextManager[None]) -> RenderResult:
+def _render(
+    package: FileTree, cluster: str, variant: str, mask: AbstractContextManager[None], *, has_names_in_keys: bool
+) -> RenderResult:
+    context = {"cluster": cluster, "url": f"https://{cluster}.example/{variant}"}
+    config = {cluster: variant} if has_names_in_keys else {"fleet": "edge"}
     spec = build_spec(
-        packageContext={"data": {"cluster": cluster, "url": f"https://{cluster}.example/{variant}"}},
-        pipeline={"mutators": [{"image": "set-annotations:v0.1", "name": "fleet", "configMap": {cluster: variant}}]},
+        packageContext={"data": context | ({variant: cluster} if has_names_in_keys else {}), "removeKeys": ["owner"]},
+        pipeline={"mutators": [{"image": "set-annotations:v0.1", "name": "fleet", "configMap": config}]},
     )
     with mask:
         files, _ = ensure_package_context(package, "web", f"{cluster}/web")
@@ -62,14 +67,19 @@ def _render(package: FileTree, cluster: str, variant: str, mask: AbstractContext
 
 
 @settings(max_examples=examples(200), deadline=None)
-@given(data=st.data(), names=st.lists(st.tuples(_NAMES, _NAMES), min_size=2, max_size=3))
-def test_render_with_masked_names_equals_render(data: st.DataObject, names: list[tuple[str, str]]) -> None:
+@given(
+    data=st.data(), names=st.lists(st.tuples(_NAMES, _NAMES), min_size=2, max_size=3), has_names_in_keys=st.booleans()
+)
+def test_render_with_masked_names_equals_render(
+    data: st.DataObject, names: list[tuple[str, str]], has_names_in_keys: bool
+) -> None:
     """Renders of several clusters that share work have the same files, steps and findings as renders without masks."""
     package = data.draw(st.sampled_from(_list_packages()))
     _clear_caches()
-    masked = [_render(package, *pair, masked_names(*pair)) for pair in names]
+    render = partial(_render, package, has_names_in_keys=has_names_in_keys)
+    masked = [render(*pair, masked_names(*pair)) for pair in names]
     _clear_caches()
-    assert masked == [_render(package, *pair, nullcontext()) for pair in names]
+    assert masked == [render(*pair, nullcontext()) for pair in names]
 
 
 def _clear_caches() -> None:

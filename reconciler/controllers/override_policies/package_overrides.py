@@ -114,7 +114,7 @@ class _AttachedResource:
     outcome: OverriddenResource | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _PackageContent:
     """Package data for all clusters: the resources that can have policies, and the findings about Lists.
 
@@ -150,6 +150,7 @@ class PackageOverrider:
         self._policies = policies
         self._options = options or OverrideOptions()
         self._read_file_cached = cached(_MAX_CACHED_FILES)(self._read_documents)
+        self._join_cached = cached(_MAX_CACHED_PACKAGES)(self._join_contents)
         self._read_cached = cached(_MAX_CACHED_PACKAGES)(self._read_package)
         self._apply_cached = cached(_MAX_CACHED_PACKAGES)(self._apply_case)
 
@@ -185,7 +186,11 @@ class PackageOverrider:
         )
 
     def _read_package(self, files: FileTree) -> _PackageContent:
-        contents = [self._read_file_cached(*file) for file in get_package(files).iterate_krm_files()]
+        contents = (self._read_file_cached(*file) for file in get_package(files).iterate_krm_files())
+        # Most clusters share all files with resources. They differ only in files without such resources.
+        return self._join_cached(*(content for content in contents if content.resources or content.list_findings))
+
+    def _join_contents(self, *contents: _PackageContent) -> _PackageContent:
         return _PackageContent(
             resources=tuple(attached_resources for content in contents for attached_resources in content.resources),
             list_findings=tuple(finding for content in contents for finding in content.list_findings),

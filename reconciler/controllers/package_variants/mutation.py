@@ -7,7 +7,8 @@ The functions of a PackageVariant are inserted at the start of the pipeline. The
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 from reconciler.api.porch.package_variant import (
@@ -17,13 +18,14 @@ from reconciler.api.porch.package_variant import (
     PipelineFunction,
     PipelineSpec,
 )
-from reconciler.catalog.files import FileTree
+from reconciler.catalog.files import File, FileTree
 from reconciler.catalog.trace import CatalogView
 from reconciler.controllers.package_variants.injection import inject_config
 from reconciler.controllers.results import MutationResult, MutationStep, PreviousRender
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.kptfile import KPTFILE, Kptfile, read_kptfile
-from reconciler.packages.package_context import read_package_context, update_package_context
+from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE, read_package_context, update_package_context
+from reconciler.packages.parsing import edit_content_masked
 
 _NAME_PREFIX = "PackageVariant"
 
@@ -74,8 +76,33 @@ class SetContextStep:
         data = {**existing_data, **self.changes.data}
         remove_keys = self.changes.remove_keys
         new_data = {key: value for key, value in data.items() if key not in remove_keys}
+        edit = partial(_edit_context, [*new_data], remove_keys)
+        key = f"context {[*new_data]} {sorted(remove_keys)}"
+        shared = _edit_shared(files, PACKAGE_CONTEXT_FILE, tuple(new_data.values()), key, edit)
+        if shared:
+            return MutationResult(shared)
         changed, findings = update_package_context(files, new_data, remove_keys, self.package)
         return MutationResult(changed, findings=findings)
+
+
+def _edit_context(
+    keys: Sequence[str], remove_keys: Collection[str], content: bytes, values: tuple[str, ...]
+) -> bytes | None:
+    files, data = FileTree({PACKAGE_CONTEXT_FILE: File(content)}), dict(zip(keys, values, strict=True))
+    changed, findings = update_package_context(files, data, remove_keys, "")
+    return None if findings else changed[PACKAGE_CONTEXT_FILE].data
+
+
+def _edit_shared(
+    files: FileTree,
+    path: str,
+    texts: tuple[str, ...],
+    key: str,
+    edit: Callable[[bytes, tuple[str, ...]], bytes | None],
+) -> FileTree | None:
+    """Edit one file together with the packages of other clusters. Return None if the file must be edited alone."""
+    edited = edit_content_masked(files[path].data, texts, key, edit) if path in files else None
+    return files.with_files({path: edited}) if edited is not None else None
 
 
 def _find_kept_keys(files: FileTree, earlier: PreviousRender) -> dict[str, Any]:
@@ -107,14 +134,27 @@ class PrependFunctionsStep:
 
     def apply(self, files: FileTree, view: CatalogView, earlier: PreviousRender | None) -> MutationResult:
         """Return the package with the functions in its pipeline."""
+        key = f"pipeline {self.functions.shared_data}"
+        shared = _edit_shared(files, KPTFILE, (self.variant,), key, partial(_edit_pipeline, self.functions))
+        if shared:
+            return MutationResult(shared)
         kptfile = read_kptfile(files[KPTFILE].data) if KPTFILE in files else ()
         if not isinstance(kptfile, Kptfile):
             return MutationResult(files, findings=kptfile)
-        pipeline: Mapping[str, Any] = kptfile.data.get("pipeline") or {}
-        mutators = prepend_functions(pipeline.get("mutators") or (), self.functions.mutators, self.variant)
-        validators = prepend_functions(pipeline.get("validators") or (), self.functions.validators, self.variant)
-        changed = kptfile.with_pipeline(mutators, validators)
+        changed = _prepend_to_kptfile(kptfile, self.functions, self.variant)
         return MutationResult(files if changed is kptfile else files.with_files({KPTFILE: changed.to_bytes()}))
+
+
+def _prepend_to_kptfile(kptfile: Kptfile, functions: PipelineSpec, variant: str) -> Kptfile:
+    pipeline: Mapping[str, Any] = kptfile.data.get("pipeline") or {}
+    mutators = prepend_functions(pipeline.get("mutators") or (), functions.mutators, variant)
+    validators = prepend_functions(pipeline.get("validators") or (), functions.validators, variant)
+    return kptfile.with_pipeline(mutators, validators)
+
+
+def _edit_pipeline(functions: PipelineSpec, content: bytes, texts: tuple[str, ...]) -> bytes | None:
+    kptfile = read_kptfile(content)
+    return _prepend_to_kptfile(kptfile, functions, *texts).to_bytes() if isinstance(kptfile, Kptfile) else None
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 # `NameMask` does not support a text with a mark, and a text that can contain an anchor, an alias or a tag.
 _UNSUPPORTED = (_MARK, "&", "*", "!")
 _MAX_CACHED_PATHS = 2048
+# Maximum number of cached documents. A render reads a document soon after the edit that created the document.
+_MAX_CACHED_DOCUMENTS = 256
 
 # The children of a node that contain placeholders, with their index. () for a scalar.
 _Paths: TypeAlias = tuple[tuple[int, "_Paths"], ...]
@@ -65,6 +67,10 @@ class NameMask:
         # Refuse a text in which a placeholder and the characters next to it form another name or placeholder.
         return masked if self.unmask(masked) == text else None
 
+    def is_used_in(self, text: str) -> bool:
+        """Return whether the text contains a name or a placeholder."""
+        return _MARK in text or any(name in text for name, _ in self.pairs)
+
     def mask_data(self, data: Any) -> Any:
         """Return YAML data with placeholders in its keys and values."""
         if isinstance(data, dict):
@@ -88,22 +94,16 @@ class NameMask:
 
     def unmask_document(self, document: Document) -> Document | None:
         """Return the document with the names instead of the placeholders. Return None if its text must be parsed."""
-        if _MARK not in document.text:
-            return document
-        paths = _find_placeholders(document)
-        try:
-            root = document.root if paths is None else self._unmask_node(document.root, paths)
-        except _AmbiguousScalarError:
-            return None
-        return Document(self.unmask(document.text), document.line, root)
+        return _unmask_document(self, document) if _MARK in document.text else document
 
-    def _unmask_node(self, node: YamlNode, paths: _Paths) -> YamlNode:
+    def unmask_node(self, node: YamlNode, paths: _Paths) -> YamlNode:
+        """Return the node with the names instead of the placeholders in the children at `paths`."""
         if isinstance(node, ScalarNode):
             return self._unmask_scalar(node)
         assert not isinstance(node, AliasNode), "a masked text contains no aliases"
         children = list(node.children)
         for index, inner in paths:
-            children[index] = self._unmask_node(children[index], inner)
+            children[index] = self.unmask_node(children[index], inner)
         if isinstance(node, SequenceNode):
             items = [child.data for child in children]
             return SequenceNode(node.start, node.end, node.flow, node.tag, node.anchor, children, items)
@@ -115,6 +115,16 @@ class NameMask:
         if node.data.__class__ is not str or is_ambiguous(node.value) or is_ambiguous(value):
             raise _AmbiguousScalarError
         return ScalarNode(node.start, node.end, value, node.style, node.tag, node.anchor, value)
+
+
+@cached(_MAX_CACHED_DOCUMENTS)
+def _unmask_document(mask: NameMask, document: Document) -> Document | None:
+    paths = _find_placeholders(document)
+    try:
+        root = document.root if paths is None else mask.unmask_node(document.root, paths)
+    except _AmbiguousScalarError:
+        return None
+    return Document(mask.unmask(document.text), document.line, root)
 
 
 @cached(_MAX_CACHED_PATHS)

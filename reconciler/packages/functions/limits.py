@@ -172,10 +172,18 @@ def find_items_error(returned: Any) -> str:
 def _find_entries_error(entries: list[Any]) -> str:
     level: list[Any] = entries
     for _ in range(MAX_LEVELS):
-        keys = [key for value in level if isinstance(value, dict) for key in value]
-        if not all(isinstance(key, str) for key in keys):
-            return "the keys of returned mappings must be strings"
-        if any(isinstance(value, float) and not isfinite(value) for value in level):
+        inner: list[Any] = []
+        is_finite = True
+        for value in level:
+            if isinstance(value, dict):
+                if not all(isinstance(key, str) for key in value):
+                    return "the keys of returned mappings must be strings"
+                inner += value.values()
+            elif isinstance(value, list):
+                inner += value
+            elif isinstance(value, float):
+                is_finite = is_finite and isfinite(value)
+        if not is_finite:
             return "returned numbers must be finite"
-        level = [inner for value in level for inner in _list_children(value)]
+        level = inner
     return f"returned items must not be nested more than {MAX_LEVELS} levels deep" if level else ""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from reconciler.krm.yaml import Document, YamlFile
 from reconciler.krm.yaml import compose as composition
 from reconciler.packages import parsing
-from reconciler.packages.parsing import edit_document, masked_names, parse_cached
+from reconciler.packages.parsing import edit_content_masked, edit_document, masked_names, parse_cached
 
 _TEXT = """# Names of {name}
 apiVersion: v1
@@ -23,7 +24,10 @@ _CLUSTERS = [f"edge-{number:02}" for number in range(10)]
 
 @pytest.fixture(autouse=True)
 def _empty_caches() -> Iterator[None]:
-    caches = (parsing.parse_cached, parsing._edit_cached, parsing._edit_masked_text, composition._compose_cached)
+    caches = (
+        *(parsing.parse_cached, parsing._edit_cached, parsing._edit_masked_text, composition._compose_cached),
+        parsing._edit_masked_content,
+    )
     for cache in caches:
         cache.cache_clear()
     yield
@@ -86,3 +90,45 @@ def test_equal_data_keeps_the_document() -> None:
     with masked_names("edge-04"):
         document = _read(b"a: edge-04\nb: [1]\n")
         assert edit_document(document, {"a": "edge-04", "b": [1]}) is document
+
+
+def _append_names(calls: list[tuple[str, ...]], content: bytes, names: tuple[str, ...]) -> bytes:
+    calls.append(names)
+    return content + "".join(f"z: web-{name}\n" for name in names).encode()
+
+
+def test_clusters_share_content_edits() -> None:
+    """An edit that copies names is computed once for all clusters, and the result contains the name of each cluster."""
+    calls: list[tuple[str, ...]] = []
+    for cluster in _CLUSTERS:
+        with masked_names(cluster):
+            edited = edit_content_masked(b"a: 1\n", (cluster,), "append", partial(_append_names, calls))
+        assert edited == f"a: 1\nz: web-{cluster}\n".encode()
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "texts", "key"),
+    [
+        pytest.param("edge-04", b"a: edge-04\n", ("edge-04",), "append", id="content with a name"),
+        pytest.param("edge-04", b"a: zqx0qqq\n", ("edge-04",), "append", id="content with a placeholder"),
+        pytest.param("edge-04", b"a: 1\n", ("edge-04",), "append edge-04", id="key with a name"),
+        pytest.param("edge-04", b"a: 1\n", ("web",), "append", id="texts without a name"),
+        pytest.param("edge-04", b"a: 1\n", ("edge-04", "*"), "append", id="text without a mask"),
+        pytest.param("1e10000", b"a: 1\n", ("1e10000",), "replace", id="value that is a number with the name"),
+    ],
+)
+def test_content_edits_that_are_not_shared(name: str, content: bytes, texts: tuple[str, ...], key: str) -> None:
+    """An edit is not shared if its result could depend on the characters of a name."""
+
+    def replace(content: bytes, names: tuple[str, ...]) -> bytes:
+        return f"a: {names[0]}\n".encode()
+
+    with masked_names(name):
+        assert edit_content_masked(content, texts, key, replace) is None
+
+
+def test_failed_content_edit() -> None:
+    """A failed edit has no shared result, so that its finding contains the name itself."""
+    with masked_names("edge-04"):
+        assert edit_content_masked(b"a: 1\n", ("edge-04",), "fail", lambda content, names: None) is None
