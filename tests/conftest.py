@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,6 +57,19 @@ def pytest_xdist_auto_num_workers() -> int:
 def pytest_collection() -> None:
     """Stop garbage collection during the collection of the tests: nearly all of these objects live until the end."""
     gc.disable()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep every n-th case of tests with the marker `quick_cases(every=n)` in the first test run. Mark the rest as slow."""
+    numbers: Counter[str] = Counter()
+    for item in items:
+        marker = item.get_closest_marker("quick_cases")
+        if marker is not None:
+            test = item.nodeid.partition("[")[0]
+            if numbers[test] % marker.kwargs["every"]:
+                item.add_marker("slow")
+            numbers[test] += 1
 
 
 def pytest_collection_finish() -> None:

@@ -15,6 +15,7 @@ def case(request: pytest.FixtureRequest) -> Case:
     return param
 
 
+@pytest.mark.quick_cases(every=4)
 def test_what_comes_out(case: Case, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     rendered = CaseWorld(case, tmp_path).render()
     if request.config.getoption("--rewrite-expected", default=False):
@@ -26,6 +27,7 @@ def test_what_comes_out(case: Case, tmp_path: Path, request: pytest.FixtureReque
         assert rendered[path].decode() == content.decode(), path
 
 
+@pytest.mark.quick_cases(every=4)
 def test_a_second_pass_is_silent_and_everything_comes_out_again(case: Case, tmp_path: Path) -> None:
     world = CaseWorld(case, tmp_path)
     _, first = world.sync()

@@ -59,6 +59,7 @@ def test_a_path_that_leads_elsewhere_blocks_its_package(world: World, name: str,
     assert sync_v9(world).is_unchanged
 
 
+@pytest.mark.slow
 def test_a_tree_beyond_the_limits_blocks_its_package(world: World) -> None:
     graft(world, "metrics", f"040000 tree {deep(world, 201)}\td")
     pass_result = sync_v9(world)

@@ -129,6 +129,7 @@ def test_what_a_program_changes(tmp_path: Path, change: str) -> None:
 SET = editing("for one in rl['items']:\n    one['metadata'].setdefault('annotations', {})['by'] = sys.argv[1]")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "pipeline",
     [

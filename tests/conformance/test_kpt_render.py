@@ -158,6 +158,7 @@ def check_status(steps: list[dict[str, Any]], expected: FileTree) -> None:
                 assert comparable_results(step.get("results", [])) == comparable_results(item.get("results", []))
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("case", [pytest.param(case, id=f"{case.parent.name}/{case.name}") for case in CASES])
 def test_case(case: Path) -> None:
     missing = missing_functions(case)

@@ -7,6 +7,7 @@ import pytest
 from tests.conformance.report import COMMAND, DATA, PAGE, UNEXPLAINED, Case, every_case, report
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the test data of other projects is not beside this project")
 def test_the_page_is_up_to_date() -> None:
     page = report(every_case())

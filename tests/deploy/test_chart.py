@@ -140,6 +140,7 @@ def validate(manifests: Sequence[Manifest]) -> None:
             kubernetes_validate.validate(manifest, KUBERNETES, strict=True)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("values", MATRIX)
 def test_manifests_are_valid(values: list[str], helm: Program, render: Callable[..., list[Manifest]]) -> None:
     lint = helm("lint", "--strict", CHART, *set_values(values))

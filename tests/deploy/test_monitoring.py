@@ -53,12 +53,14 @@ def test_rules_are_valid(promtool: Program) -> None:
     assert process.returncode == 0, process.stdout + process.stderr
 
 
+@pytest.mark.slow
 def test_alerts_fire_and_resolve(promtool: Program) -> None:
     process = promtool("test", "rules", *TESTS)
 
     assert process.returncode == 0, process.stdout + process.stderr
 
 
+@pytest.mark.slow
 def test_a_changed_threshold_fails_the_tests(promtool: Program, tmp_path: Path) -> None:
     for file in TESTS:
         (tmp_path / file.name).write_text(file.read_text())

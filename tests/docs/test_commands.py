@@ -48,6 +48,7 @@ def test_commands_are_found_on_pages() -> None:
     assert len([*pages_with_commands()]) > 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "run"), [*pages_with_commands()])
 def test_the_commands_of_a_page_succeed(
     page: Path, run: Callable[..., CommandOutcome], demo: Path, tmp_path: Path

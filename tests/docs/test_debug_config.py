@@ -62,6 +62,7 @@ def test_the_demo_is_valid(demo: Path) -> None:
     assert run_validate() == "no findings\n"
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: mistake["title"].replace(" ", "-"))
 def test_validate_prints_the_output_on_the_page(mistake: re.Match[str], demo: Path, should_rewrite: bool) -> None:
     file = demo / "config" / mistake["file"]

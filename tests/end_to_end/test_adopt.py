@@ -136,6 +136,7 @@ def test_the_packages_stay_in_the_folders_of_the_source_repository(tmp_path: Pat
     assert "A\tfleet/eu/oslo/web/Kptfile" in changes
 
 
+@pytest.mark.slow
 def test_the_values_of_policies_are_no_local_changes(tmp_path: Path) -> None:
     write_fleet(tmp_path, {path: text.replace("# per zone", "# own text") if "oslo" in path else text
                            for path, text in build_files(2).items()})  # fmt: skip
@@ -156,6 +157,7 @@ def test_the_values_of_policies_are_no_local_changes(tmp_path: Path) -> None:
     assert restored == base.replace("# per zone", "# own text")
 
 
+@pytest.mark.slow
 def test_equal_input_gives_equal_output(fleet: Path) -> None:
     outputs = []
     for name in ("first", "second"):
@@ -213,6 +215,7 @@ def test_a_secret_is_copied_nowhere_and_its_package_is_not_verified(fleet: Path)
     assert not [path for path in catalog if path.endswith("key.yaml")]
 
 
+@pytest.mark.slow
 def test_only_equal_leaves_other_packages_to_the_old_tool(fleet: Path) -> None:
     write(fleet / "source", {"eu/bonn/web/key.yaml": SECRET})
 

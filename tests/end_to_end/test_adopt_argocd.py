@@ -104,6 +104,7 @@ def test_an_application_set_becomes_one_set_and_a_plugin_is_reported(folder: Pat
     assert not [text for text in (*written, result.stdout) if "hunter22" in text]
 
 
+@pytest.mark.slow
 def test_a_different_field_is_reported_and_can_be_left_out_or_ignored(folder: Path) -> None:
     changed = MANIFEST.format(name="web").replace('"1"', '"2"')
     write_rendered(folder, {"ohio/web.yaml": changed})
@@ -301,6 +302,7 @@ spec:
 """
 
 
+@pytest.mark.slow
 def test_charts_of_a_set_equal_the_output_of_helm(tmp_path: Path) -> None:
     program = find_program("helm")
     sizes = {"berlin": 2, "lyon": 2, "ohio": 3, "utah": 5}
@@ -372,6 +374,7 @@ spec:
 """
 
 
+@pytest.mark.slow
 def test_several_sources_of_a_set_equal_the_manifests(tmp_path: Path) -> None:
     programs = {name: find_program(name) for name in ("helm", "kustomize")}
     sizes = {"berlin": 2, "lyon": 2, "ohio": 3, "utah": 5}

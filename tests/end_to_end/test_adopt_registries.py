@@ -169,6 +169,7 @@ def test_charts_of_applications(fleet: Fleet) -> None:
     check_adoption(fleet, packages)
 
 
+@pytest.mark.slow
 def test_charts_of_releases(fleet: Fleet) -> None:
     packages = tuple(FLUX_CHARTS)
     files = {

@@ -177,6 +177,7 @@ def found_in(text: str) -> list[str]:
     return [needle for needle in NEEDLES if needle in text]
 
 
+@pytest.mark.slow
 def test_the_scene_does_what_it_is_for(scene: Scene) -> None:
     refs = read_refs(scene.world.fleet)
 

@@ -112,6 +112,7 @@ def test_the_demo_has_a_chart(demo: tuple[Path, str], tmp_path: Path) -> None:
     assert run(folder, "plan", "config", *options).stdout.startswith("Plan: no changes")
 
 
+@pytest.mark.slow
 def test_a_draft_records_the_changes_of_override_policies(world: Path) -> None:
     boston = read_file(world / "fleet.git", "drafts/boston", ".reconciler/gateway.yaml")
     lisbon = read_file(world / "fleet.git", "drafts/lisbon", ".reconciler/gateway.yaml")
@@ -218,6 +219,7 @@ def test_a_changed_region_moves_its_own_clusters_and_no_other(world: Path) -> No
     assert moved == {"refs/heads/drafts/berlin", "refs/heads/drafts/lisbon"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_draft", [True, False], ids=["the-draft-stands", "the-draft-is-new"])
 def test_a_refused_push_reports_where_the_remote_is(world: Path, has_draft: bool) -> None:
     fleet, branch = world / "fleet.git", "refs/heads/drafts/lisbon"
@@ -375,6 +377,7 @@ def test_force_replaces_what_is_in_the_output(world: Path) -> None:
     assert {path.name for path in (world / "out").iterdir()} == {"berlin", "boston", "chicago", "lisbon", "status"}
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -445,6 +448,7 @@ def test_render_lists_the_packages_in_the_folder(world: Path) -> None:
 SHARDS = ("1/3", "2/3", "3/3")
 
 
+@pytest.mark.slow
 def test_shards_plan_and_render_each_its_own_clusters(world: Path) -> None:
     change(world, "gateway.yaml", "revision: v1", "revision: v2")
     whole = list_changed_packages(plan(world, "-o", "json"))
@@ -487,6 +491,7 @@ def test_processes_of_all_shards_at_once_leave_what_one_leaves(world: Path) -> N
     assert read_file(world / "fleet.git", "refs/heads/reconciler/status", "summary.yaml") == file
 
 
+@pytest.mark.slow
 def test_a_closed_output_pipe_is_no_error_finding(tmp_path: Path) -> None:
     with start_program(tmp_path, "schema", "all") as process:
         assert process.stdout
@@ -509,6 +514,7 @@ def test_a_missing_config_argument(arguments: tuple[str, ...], how: str, tmp_pat
     assert (result.returncode, f"CONFIG is missing: give {how}, or set" in result.stderr) == (3, True), result.stderr
 
 
+@pytest.mark.slow
 def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
     (world / "reconciler.yaml").write_text("poll_seconds: 3600\n")
     with start_program(world, "run", "config", "--fleet", "fleet.git", "--cache", ".cache") as service:

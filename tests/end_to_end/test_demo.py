@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from tests.support.console import find_value
 
@@ -51,6 +52,7 @@ def find_link(text: str, title: str) -> str:
     return match[1]
 
 
+@pytest.mark.slow
 def test_the_demo_serves_the_console_in_which_a_draft_is_approved(tmp_path: Path) -> None:
     environment = {"PYTHONPATH": str(PROJECT), "HOME": str(tmp_path), "PATH": "/usr/bin:/bin:/usr/local/bin"}
     command = [sys.executable, "-m", "reconciler", "demo", "demo", "--serve"]

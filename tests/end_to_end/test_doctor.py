@@ -212,6 +212,7 @@ def test_a_signing_key_that_is_an_allowed_signer_has_no_finding(scene: Scene) ->
     assert read_refs(scene.world.fleet) == before
 
 
+@pytest.mark.slow
 def test_a_signing_key_that_is_no_allowed_signer_is_a_warning(scene: Scene) -> None:
     key = create_ssh_key(scene.folder / "keys", "rsa")
     other = create_ssh_key(scene.folder / "other", "ed25519")
@@ -254,6 +255,7 @@ def test_a_hardware_key_without_its_device_fails(scene: Scene, monkeypatch: pyte
     assert "ssh-keygen could not sign" in check["sign"]["message"]
 
 
+@pytest.mark.slow
 def test_an_openpgp_key_is_checked_with_its_keyring(scene: Scene) -> None:
     with gpg_key() as (home, key_id):
         signing = {"format": "openpgp", "gnupg_home": str(home), "verify_inputs": "warn"}

@@ -58,6 +58,7 @@ def run_pytest(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_hanging_test_fails_with_all_stacks_and_the_next_test_runs(tmp_path: Path) -> None:
     (tmp_path / "test_hanging.py").write_text(HANGING)
     process = run_pytest(tmp_path, "-o", "timeout=0.5")

@@ -73,6 +73,7 @@ def gitlab(url: str) -> tuple[str, Mapping[str, str]]:
     }
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.skipif(not (which("curl") and which("jq")), reason="the recipes call curl and jq, which are not here")
 @pytest.mark.parametrize("host", [github, gitlab])
 @pytest.mark.parametrize("number", [0, 120])

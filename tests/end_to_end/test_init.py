@@ -56,6 +56,7 @@ def test_a_config_is_created_from_options_and_has_drafts(folder: Path) -> None:
     assert "gateway/zone.yaml" in git(folder / "fleet.git", "ls-tree", "-r", "--name-only", "drafts/ohio")
 
 
+@pytest.mark.slow
 def test_a_terminal_asks_for_all_values_and_writes_the_files_of_the_options(folder: Path) -> None:
     answers = [
         ("Name of the catalog [catalog]:", ""),
@@ -76,6 +77,7 @@ def test_a_terminal_asks_for_all_values_and_writes_the_files_of_the_options(fold
     assert read_files(folder / "options") == read_files(folder / "given")
 
 
+@pytest.mark.slow
 def test_a_terminal_asks_only_for_missing_values(folder: Path) -> None:
     given = OPTIONS[: OPTIONS.index("--package")]
     answers = [("Package for all clusters", "")]

@@ -143,6 +143,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CommandRes
     return folder / "out" / "here", ended
 
 
+@pytest.mark.slow
 def test_the_failing_rows_make_the_command_fail(rendered: tuple[Path, CommandResult]) -> None:
     assert rendered[1].returncode == 1, rendered[1].stderr
 

@@ -509,6 +509,7 @@ def test_render_runs_nothing_that_is_not_listed(pkg: Pkg, tmp_path: Path, functi
 # the process
 
 
+@pytest.mark.slow
 def test_the_wires_are_connected(upstream: Path, tmp_path: Path) -> None:
     assert run_program(tmp_path, "pkg", "get", f"{upstream}/web@v1").returncode == 0
     assert run_program(tmp_path, "pkg", "diff", "web").returncode == 0

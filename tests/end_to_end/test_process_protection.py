@@ -59,6 +59,7 @@ def spying_world(folder: Path, report: Path) -> World:
     return world
 
 
+@pytest.mark.slow
 @needs_proc
 @pytest.mark.parametrize("command", ["sync", "plan"])
 def test_a_function_finds_no_secret_of_the_environment(tmp_path: Path, command: str) -> None:

@@ -14,6 +14,7 @@ __all__ = ["template"]
 WHERE = ("config", "--fleet", "fleet.git", "--cache", ".cache")
 
 
+@pytest.mark.slow
 def test_a_page_is_written_and_names_commands_for_this_fleet(template: Path, tmp_path: Path) -> None:
     file = tmp_path / "fleet.html"
     result = run(template, "report", *WHERE, "--output", str(file))

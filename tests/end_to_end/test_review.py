@@ -44,6 +44,7 @@ def test_a_draft_is_listed_shown_proposed_and_approved(world: Path) -> None:
     assert "refs/heads/drafts/lisbon" not in read_refs(world / "fleet.git")
 
 
+@pytest.mark.slow
 def test_every_command_finds_a_cluster_that_lives_in_the_fleet(world: Path) -> None:
     kind = "apiVersion: core.kubeadmiral.io/v1alpha1\nkind: FederatedCluster\n"
     (world / "config" / "porto.yaml").write_text(kind + "metadata: {name: porto, labels: {region: eu-west}}\n")
@@ -101,6 +102,7 @@ def test_a_refused_push_of_an_action_reports_where_the_remote_is(world: Path, ho
     assert read_refs(fleet) == before
 
 
+@pytest.mark.slow
 def test_a_local_change_stays_as_the_readme_says(world: Path) -> None:
     fleet, author = world / "fleet.git", ("--author", "Ada <ada@example.com>")
     run(world, "approve", "lisbon", "--propose", *WHERE, *author)

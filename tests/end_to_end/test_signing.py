@@ -30,6 +30,7 @@ def world(tmp_path: Path) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_each_command_that_pushes_signs(world: World) -> None:
     commands = [
         ("sync", "config", *WHERE[2:6]),
@@ -63,6 +64,7 @@ def test_only_commands_that_push_require_the_key(world: World, tmp_path: Path) -
     assert read_refs(world.fleet) == refs
 
 
+@pytest.mark.slow
 @pytest.mark.emits("signatures_not_deterministic")
 def test_the_service_warns_about_signatures_that_differ(world: World, tmp_path: Path) -> None:
     write_settings(world, create_ssh_key(tmp_path / "keys", "ecdsa"))

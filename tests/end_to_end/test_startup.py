@@ -91,6 +91,7 @@ def test_only_a_command_that_reads_settings_imports_pydantic(demo: Path) -> None
     assert "pydantic" in list_modules(demo, "plan", "config", "--fleet", "fleet.git")
 
 
+@pytest.mark.slow
 def test_the_plan_of_a_changed_config_imports_the_controllers(demo: Path) -> None:
     (demo / "changed").mkdir()
     for file in (demo / "config").iterdir():

@@ -42,6 +42,7 @@ def list_stored_passes(demo: Path) -> list[Path]:
     return [*(demo.parent / "cache" / "settled").iterdir()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["text", "markdown", "json"])
 def test_the_stored_output_equals_a_new_plan(demo: Path, output: str) -> None:
     stored = plan(demo, "-o", output)
@@ -77,6 +78,7 @@ def write_infos(demo: Path) -> None:
     (demo / "reconciler.yaml").write_text(f"sources: {{helm: {{program: {find_program('helm')}}}}}\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("output", ["text", "markdown", "json"])
 def test_the_stored_output_contains_infos(demo: Path, output: str) -> None:
     write_infos(demo)
@@ -94,6 +96,7 @@ def test_the_stored_output_contains_infos(demo: Path, output: str) -> None:
     assert "HookLeftOut" in stored.stdout
 
 
+@pytest.mark.slow
 def test_the_output_with_warnings_is_not_stored(demo: Path) -> None:
     policy = (demo / "config" / "image-mirror.yaml").read_text()
     unused = policy.replace("name: image-mirror", "name: unused").replace("name: gateway", "name: absent")
@@ -106,6 +109,7 @@ def test_the_output_with_warnings_is_not_stored(demo: Path) -> None:
     assert "PolicyUnused" in plan(demo).stdout
 
 
+@pytest.mark.slow
 def test_a_changed_config_is_planned(demo: Path) -> None:
     regions = demo / "config" / "regions.yaml"
     regions.write_text(regions.read_text().replace("auth.eu-west", "login.eu-west"))
@@ -113,6 +117,7 @@ def test_a_changed_config_is_planned(demo: Path) -> None:
     assert plan(demo).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_fleet_with_a_moved_branch_is_planned(demo: Path) -> None:
     change_stored_output(demo)
     git(demo / "fleet.git", "update-ref", "-d", "refs/heads/drafts/berlin")
@@ -120,6 +125,7 @@ def test_a_fleet_with_a_moved_branch_is_planned(demo: Path) -> None:
     assert "14 unchanged" in plan(demo).stdout
 
 
+@pytest.mark.slow
 def test_other_settings_are_planned(demo: Path) -> None:
     change_stored_output(demo)
     (demo / "reconciler.yaml").write_text("guards: {max_delete_percent: 50}\n")

@@ -38,6 +38,7 @@ def read_events(service: subprocess.Popen[str], last: str) -> list[str]:
     raise AssertionError(f"the service ended before {last}: {events}")
 
 
+@pytest.mark.slow
 def test_a_signed_delivery_makes_a_pass_happen(world: Path) -> None:
     # The daemon does not watch a repository. Only the webhook can start the pass.
     subprocess.run(["git", "init", "--quiet", "--initial-branch=main", "config"], cwd=world, check=True)

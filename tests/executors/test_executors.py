@@ -299,6 +299,7 @@ world.sync()
 """
 
 
+@pytest.mark.slow
 def test_no_worker_outlives_a_service_that_is_killed(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.mkdir()

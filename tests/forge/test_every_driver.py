@@ -151,6 +151,7 @@ def test_a_request_whose_branch_is_gone_is_closed(scene: Scene) -> None:
     assert scene.driver.get_request(1) == replace(pull_request, state="closed") == scene.driver.find(HEAD, BASE)
 
 
+@pytest.mark.quick_cases(every=3)
 def test_more_than_a_page(scene: Scene) -> None:
     if isinstance(scene.wire, GitHubWire):
         numbers = range(1, 102)
@@ -316,6 +317,7 @@ def spoil_token(scene: Scene) -> None:
     scene.token_file.write_text("another-planted-t0ken")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("trouble", "kind"),
     [

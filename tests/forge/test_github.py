@@ -135,6 +135,7 @@ def test_refused_labels_keep_the_pull_request_and_the_error_reports_it(world: Wo
     assert [pull_request.number for pull_request in github.list_open_requests()] == [1]
 
 
+@pytest.mark.slow
 def test_open_requests_are_listed_by_number_over_all_pages(world: World) -> None:
     github = world.driver()
     head = git(world.bare, "rev-parse", HEAD)
@@ -360,6 +361,7 @@ def set_auto_merge(world: World) -> None:
     world.repository.request(1).auto_merge = True
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("happens", "hold"),
     [
@@ -522,6 +524,7 @@ def made(world: World) -> PullRequest:
     return world.driver().create(NEW)
 
 
+@pytest.mark.quick_cases(every=4)
 @every_call
 def test_no_thread_sends_requests_to_a_busy_forge(world: World, made: PullRequest, call: Call) -> None:
     github, calls = world.driver(), len(world.forge.calls)
@@ -708,6 +711,7 @@ def test_the_fake_wants_every_header(world: World, header: str, status: int) -> 
         assert client.get(f"{world.url}/repos/acme/fleet/pulls", headers=mapping).status_code == status
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("method", "path", "body", "status"),
     [

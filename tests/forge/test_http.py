@@ -566,6 +566,7 @@ def test_credentials_that_fail_are_an_error_before_anything_is_sent() -> None:
     assert not values
 
 
+@pytest.mark.quick_cases(every=36)
 @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 409, 422, 429, 500])
 @pytest.mark.parametrize(
     "words",

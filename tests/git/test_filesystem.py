@@ -3,11 +3,14 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from reconciler.git.filesystem import remove_folder, walk_folder
 
 DEPTH = 1500
 
 
+@pytest.mark.slow
 def test_a_deep_folder_is_walked_and_removed(tmp_path: Path) -> None:
     (tmp_path / "top" / "b").mkdir(parents=True)
     place = tmp_path / "top"

@@ -518,6 +518,7 @@ def test_a_busy_mirror_reports_wait(tmp_path: Path, remote: Path) -> None:
     assert caught.value.next_step == "wait"
 
 
+@pytest.mark.slow
 def test_a_killed_process_may_leave_anything_and_harms_nothing(tmp_path: Path, remote: Path) -> None:
     commit_files(remote, "refs/heads/main", {"a": b"1"})
     script = textwrap.dedent(f"""
@@ -615,6 +616,7 @@ def test_nobodys_configuration_and_hooks_take_part(
     assert not (tmp_path / "objects").exists()
 
 
+@pytest.mark.slow
 def test_maintenance_keeps_what_is_not_pushed_yet(mirror: Mirror) -> None:
     commits = [
         mirror.write_commits(
@@ -631,6 +633,7 @@ def test_maintenance_keeps_what_is_not_pushed_yet(mirror: Mirror) -> None:
     assert_sound(mirror.folder)
 
 
+@pytest.mark.slow
 def test_maintenance_packs_loose_objects(tmp_path: Path, mirror: Mirror) -> None:
     files = [tmp_path / f"file-{n}" for n in range(2_400)]
     for number, file in enumerate(files):

@@ -76,6 +76,7 @@ def test_some_pushes_are_left_for_later_ones(tmp_path: Path) -> None:
     assert paced.push("status") == ["status"]
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize("per_minute", [1, 2, 3])
 def test_without_atomic_pushes_no_unit_is_left_half_there(tmp_path: Path, per_minute: int) -> None:
     paced = PacedMirror(tmp_path, per_minute, receive__advertiseAtomic="false")

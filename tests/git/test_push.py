@@ -172,6 +172,7 @@ def test_a_stale_unit_among_twenty_leaves_alone(tmp_path: Path, remote: Path) ->
     assert read_ref(remote, "refs/reconciler/state/c07") is None
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("hook", "script", "words"),
     [

@@ -165,6 +165,7 @@ def test_a_commit_for_review_makes_no_ref(tmp_path: Path, remote: Path) -> None:
     assert not git(mirror.folder, "for-each-ref")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [

@@ -104,6 +104,7 @@ DAMAGE = [
 ]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_mirror_is_rebuilt_when_the_damage_is_found(
     tmp_path: Path, remote: Path, damage: Callable[[Path], object], request: pytest.FixtureRequest

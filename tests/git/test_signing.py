@@ -119,6 +119,7 @@ def test_tags_are_signed_like_those_of_git(tmp_path: Path, remote: Path, key_typ
     assert git(mirror.folder, "rev-parse", "refs/tags/web/v1") == tag
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize("key_type", KEY_TYPES)
 def test_two_replicas_write_equal_commits(tmp_path: Path, remote: Path, key_type: str) -> None:
     options = SigningOptions("ssh", str(create_ssh_key(tmp_path, key_type)))
@@ -192,6 +193,7 @@ def test_a_changed_key_file_is_used_for_the_next_commits(tmp_path: Path, remote:
     assert "RSA" in verify(mirror, after, new)
 
 
+@pytest.mark.slow
 def test_an_encrypted_key_signs_through_an_agent(tmp_path: Path, remote: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     key = create_ssh_key(tmp_path, "ed25519", passphrase="canary")
     failures = Failures()

@@ -99,6 +99,7 @@ STAGES = {
 }
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_request_that_fails_leaves_the_others(stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target, applies = STAGES[stage]

@@ -33,6 +33,7 @@ def _raising(original: Callable[..., Any], error: type[Exception], applies: Call
     return wrapper
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("verb", ["propose", "approve", "reject"])
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_draft_that_fails_in_a_review_command_leaves_the_others(
@@ -58,6 +59,7 @@ def _is_about_berlin(*arguments: Any) -> bool:
     return any(getattr(getattr(argument, "target", argument), "name", "") == "berlin" for argument in arguments)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "target",
     [

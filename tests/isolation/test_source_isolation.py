@@ -57,6 +57,7 @@ def fail_for_db(monkeypatch: pytest.MonkeyPatch, function: str, position: int, e
     monkeypatch.setattr(function, replacement)
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     ("function", "position", "error"),
     [
@@ -84,6 +85,7 @@ def test_exception_in_a_source_blocks_only_its_package(
     assert world.sync().outcomes["berlin/db"] == "draft"
 
 
+@pytest.mark.slow
 def test_exception_in_a_repeated_request_starts_a_pass(
     world: World, registry: RegistryServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -250,6 +250,7 @@ def run_step(step: Step, fleet: Fleet, stack: ExitStack) -> None:
         stack.enter_context(context)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [*pages_with_commands()])
 def test_the_commands_of_a_runbook_solve_the_problem(page: Path, fleet: Fleet) -> None:
     events = dict(EVENTS)

@@ -111,6 +111,7 @@ CASES = [(small_world, name) for name in NEWCOMERS] + [
 ]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(("make", "name"), CASES, ids=lambda value: value if isinstance(value, str) else value.__name__)
 def test_newcomers_change_nothing_that_the_history_shows_to_be_older(
     tmp_path: Path, make: Callable[[Path], World], name: str

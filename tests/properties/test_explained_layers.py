@@ -69,6 +69,7 @@ def explainers(world: CaseWorld) -> Iterator[list[PackageExplainer]]:
         yield [PackageExplainer(place, *result) for place in places]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("case", find_cases(), ids=lambda case: case.name)
 def test_the_steps_of_each_value_lead_to_it(case: Case, tmp_path: Path) -> None:
     expected = read_expected(case)
@@ -118,6 +119,7 @@ def _leaves(data: Any, pointer: str) -> Iterator[tuple[str, Any]]:
         yield from _leaves(value, f"{pointer}/{str(key).replace('~', '~0').replace('/', '~1')}")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_predictions_without_a_layer_are_correct(case: Case, tmp_path: Path) -> None:
     chance = random.Random(case.name)
@@ -288,6 +290,7 @@ EDITS = [
 """What a person does to a file, each by itself: the text there, and what comes to its place."""
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
 def test_predictions_without_an_edit_are_correct(branch: str, tmp_path: Path) -> None:
     world = World.create(tmp_path)

@@ -150,6 +150,7 @@ def comparable(output: FunctionOutput) -> tuple[Any, ...]:
     return texts, [result.as_data() for result in output.results], output.has_failed
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("name", sorted(BUILTIN_FUNCTIONS.releases))
 @settings(max_examples=examples(40), deadline=None)
 @given(

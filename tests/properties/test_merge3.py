@@ -185,6 +185,7 @@ def test_what_one_side_left_alone_as_data_is_the_other_sides(triple: tuple[Docum
     assert is_equal_data(reread(merge3(document, updated, updated, SHAPE).document), updated.data)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(_triples(), st.sampled_from([SAFE, MergeRules(winner="local")]))
 def test_nothing_local_is_lost_without_a_word(triple: tuple[Document, Document, Document], rules: MergeRules) -> None:
@@ -248,6 +249,7 @@ def test_data_and_documents_merge_alike(triple: tuple[Document, Document, Docume
         assert merged.conflicts == conflicts or merged.document in triple
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not DATA.is_dir(), reason="the data of other projects is not on this machine")
 def test_any_three_documents_of_other_people() -> None:
     documents = list(chain.from_iterable(_read(path) for path in sorted(DATA.rglob("*.yaml"))))

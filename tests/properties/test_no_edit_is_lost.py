@@ -150,6 +150,7 @@ class Edited:
         return lost
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(("name", "moment"), CASES, ids=[f"{kind}, {moment}" for kind, moment in CASES])
 def test_no_edit_is_lost(tmp_path: Path, name: str, moment: str) -> None:
     kind = KINDS[name]

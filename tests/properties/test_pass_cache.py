@@ -40,6 +40,7 @@ def test_a_warm_service_leaves_what_a_fresh_one_leaves(template: str, days: list
         shutil.rmtree(folder)
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     ("what", "looked_at", "decided"),
     [

@@ -15,6 +15,7 @@ from io import StringIO
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pytest
 from hypothesis import HealthCheck, example, settings
 from hypothesis import given as for_all
 
@@ -58,6 +59,7 @@ def test_the_controller_neither_reports_nor_renders_it(documents: list[str]) -> 
     )
 
 
+@pytest.mark.slow
 @settings(max_examples=ROUNDS, deadline=None, suppress_health_check=[*HealthCheck])
 @for_all(texts())
 @example([

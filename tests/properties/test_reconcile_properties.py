@@ -54,6 +54,7 @@ def drafts_and_status(world: World) -> dict[str, str]:
     return {name: commit for name, commit in read_refs(world.fleet).items() if not name.startswith(STATE)}
 
 
+@pytest.mark.slow
 @settings(FEW, max_examples=5)
 @given(WANTED, VALUES, WANTED, VALUES)
 def test_the_second_pass_is_silent(
@@ -77,6 +78,7 @@ def forget_traces(world: World, cluster: str) -> None:
     commit_files(world.fleet, ref, forgotten)
 
 
+@pytest.mark.slow
 @settings(FEW, max_examples=4)
 @given(WANTED, VALUES, WANTED, VALUES)
 def test_an_incremental_pass_equals_a_full_one(
@@ -139,6 +141,7 @@ def trees_without_inputs(world: World) -> dict[str, dict[str, str]]:
     return mapping
 
 
+@pytest.mark.slow
 def test_equal_worlds_give_equal_commits_whatever_the_hash_seed(tmp_path: Path) -> None:
     world = small_world(tmp_path / "one")
     twins = {seed: copied(world, tmp_path / f"seed-{seed}") for seed in ("1", "77")}
@@ -157,6 +160,7 @@ def test_equal_worlds_give_equal_commits_whatever_the_hash_seed(tmp_path: Path) 
     assert len([name for name in mapping if name.startswith("refs/heads/drafts/")]) == 2
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize("seed", [pytest.param(seed, id=f"walk-{seed}") for seed in range(3)])
 def test_whatever_people_do_nothing_of_theirs_is_lost_and_passes_settle(tmp_path: Path, seed: int) -> None:
     walk = Walk(small_world(tmp_path), random.Random(seed))

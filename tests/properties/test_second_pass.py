@@ -70,6 +70,7 @@ SEQUENCES = (
 )
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=", ".join)
 def test_a_second_pass_moves_no_ref(folder: Path, sequence: tuple[str, ...]) -> None:
     world = begin_again(folder)

@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -89,6 +90,7 @@ def has_unique_objects(name: str, versions: Any) -> bool:
     return counts == [len(files) for files in versions]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(300), deadline=None)
 @given(TARGETS, TARGETS, pairs_of_versions(), EMITTERS)
 def test_drafts_of_one_variant_have_equal_effects(first: str, second: str, pair: tuple[Any, Any], emitter: Any) -> None:
@@ -133,6 +135,7 @@ def test_variants_and_risks_do_not_depend_on_shared_contents(
     assert [draft.content.risk.risk_class for draft in shared] == [draft.content.risk.risk_class for draft in own]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(TARGETS, pairs_of_versions(), EMITTERS)
 def test_different_values_are_different_variants(name: str, pair: tuple[Any, Any], emitter: Any) -> None:

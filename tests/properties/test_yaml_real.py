@@ -97,6 +97,7 @@ def _at(data: Any, path: tuple[Any, ...]) -> Any:
     return data
 
 
+@pytest.mark.slow
 def test_a_scalar_edit_changes_one_line(documents: list[tuple[str, Document]]) -> None:
     for name, document in documents:
         chance = random.Random(name)
@@ -132,6 +133,7 @@ def _other_comments(document: Document, path: tuple[Any, ...]) -> dict[Any, str]
     return {at: comment for at, comment in document.comments().items() if at != path}
 
 
+@pytest.mark.slow
 def test_what_is_added_leaves_every_line_in_place(documents: list[tuple[str, Document]]) -> None:
     for name, document in documents:
         chance = random.Random(name)
@@ -188,6 +190,7 @@ def _is_subsequence(part: list[str], whole: list[str]) -> bool:
     return all(line in rest for line in part)
 
 
+@pytest.mark.slow
 def test_an_edit_undone_means_what_it_meant(documents: list[tuple[str, Document]]) -> None:
     for name, document in documents:
         chance = random.Random(name)

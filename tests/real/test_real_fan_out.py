@@ -77,6 +77,7 @@ def timed(name: str, world: World) -> PassResult:
     return pass_result
 
 
+@pytest.mark.slow
 def test_every_package_is_drafted_on_every_cluster(first: PassResult) -> None:
     places = {f"{name}/{package}" for name in CLUSTERS for package in PACKAGES}
 
@@ -134,6 +135,7 @@ def is_ours(path: str) -> bool:
     return path.rpartition("/")[2] in {"Kptfile", "package-context.yaml"}
 
 
+@pytest.mark.slow
 def test_a_changed_region_moves_its_drafts_and_no_other(later: PassResult) -> None:
     mine = {name for name, region in CLUSTERS.items() if region == "region-3"}
 

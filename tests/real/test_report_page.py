@@ -186,6 +186,7 @@ def test_hostile_names_do_nothing(tab: Tab, tmp_path: Path, text: str) -> None:
     assert tab.log() == []
 
 
+@pytest.mark.slow
 def test_without_scripts_everything_is_there(tab: Tab, page: Path, tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     start, end = text.index("<script>"), text.index("</script>")

@@ -55,6 +55,7 @@ def assert_same(mapping: Mapping[str, str], expected: Mapping[str, str]) -> None
         assert mapping[path] == text, path
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("winner", ["upstream", "local"])
 def test_an_update_has_what_both_sides_changed_and_no_other_line(edits: PackageEdits, winner: Winner) -> None:
     sides = (edits.people, edits.second) if winner == "upstream" else (edits.second, edits.people)
@@ -65,6 +66,7 @@ def test_an_update_has_what_both_sides_changed_and_no_other_line(edits: PackageE
     assert updated.findings == ()
 
 
+@pytest.mark.quick_cases(every=4)
 def test_conflicts_are_what_both_sides_changed_differently(edits: PackageEdits) -> None:
     updated = first_update(edits)
 
@@ -74,6 +76,7 @@ def test_conflicts_are_what_both_sides_changed_differently(edits: PackageEdits) 
     }
 
 
+@pytest.mark.quick_cases(every=4)
 def test_the_next_update_keeps_them_and_reports_nothing_twice(edits: PackageEdits) -> None:
     before = first_update(edits).files
     second, third = (tree(applied(edits.first, *sides)) for sides in ((edits.second,), (edits.second, edits.third)))
@@ -84,6 +87,7 @@ def test_the_next_update_keeps_them_and_reports_nothing_twice(edits: PackageEdit
     assert (updated.conflicts, updated.findings) == ((), ())
 
 
+@pytest.mark.quick_cases(every=4)
 def test_a_second_pass_is_silent(edits: PackageEdits) -> None:
     updated = tree(applied(edits.first, edits.second))
     result = first_update(edits).files

@@ -138,6 +138,7 @@ def conflicts(world: World, name: str) -> set[tuple[str, str]]:
     return {(item["file"], item.get("pointer", "")) for item in result}
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("name", PLAIN)
 def test_the_draft_has_what_both_sides_changed(results: UpdateResults, name: str) -> None:
     edits = results.edits_by_package[name]

@@ -51,6 +51,7 @@ def texts(*names: str, at: int = 0) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_a_finding_is_built_from_its_code() -> None:
     direct = [f"{path}:{node.lineno}" for path, node in calls("Finding") if path not in READS_FINDINGS]
 

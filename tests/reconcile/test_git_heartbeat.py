@@ -92,6 +92,7 @@ def build(world: World, *, minutes: int = 5, is_read_only: bool = False) -> GitH
     return build_heartbeat(settings, build_services(settings, world.source).inputs, is_read_only=is_read_only)
 
 
+@pytest.mark.slow
 def test_a_heartbeat_starts_no_work_in_passes(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     passes = world.service()

@@ -106,6 +106,7 @@ def test_a_pass_over_equal_heads_reads_nothing(world: World, monkeypatch: pytest
     assert passes.run()
 
 
+@pytest.mark.slow
 def test_another_process_repeats_the_last_pass_without_reading(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     pass_summaries = []
     for memory in (FilePassStore(world.folder / "settled" / "one.json"), InMemoryPassStore()):
@@ -149,6 +150,7 @@ def test_a_memory_keeps_silent_passes_only(tmp_path: Path) -> None:
     assert (completed_pass, memory.load()) == (silent, None)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "change",
     [
@@ -175,6 +177,7 @@ def test_each_moved_head_causes_a_pass(world: World, monkeypatch: pytest.MonkeyP
     assert len(looked) == 1
 
 
+@pytest.mark.slow
 def test_equal_heads_cause_a_pass_when_a_moved_tag_has_settled(world: World) -> None:
     git(world.folder / "catalog.git", "update-ref", "refs/tags/web/stable", "main")
     settling = "tag: stable, tagPolicy: {settle: 1h}"
@@ -201,6 +204,7 @@ def test_a_clock_that_was_set_back_delays_no_remote(tmp_path: Path) -> None:
     assert CompletedPass("config", "heads", at=4_000).is_current(0)
 
 
+@pytest.mark.slow
 def test_commits_of_a_lost_push_race_cause_a_pass(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = world.folder / "fleet.git"
     world.write_more(
@@ -230,6 +234,7 @@ def test_commits_of_a_lost_push_race_cause_a_pass(world: World, monkeypatch: pyt
     assert passes.summary.is_skipped
 
 
+@pytest.mark.slow
 def test_a_missing_remote_delays_no_other_and_has_a_back_off(world: World) -> None:
     shutil.move(world.folder / "far.git", world.folder / "away.git")
     passes, parts = world.passes()
@@ -278,6 +283,7 @@ def replace_by_file(mirror: Path) -> None:
     mirror.write_bytes(b"")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("damage", [garble_objects, garble_far_side, garble_config, replace_by_file])
 @pytest.mark.parametrize("pattern", ["*fleet*.git", "*catalog*.git"])
 @pytest.mark.emits("mirror_rebuilt")
@@ -298,6 +304,7 @@ def test_a_damaged_mirror_is_rebuilt_in_the_same_pass(
     assert [item["log_level"] for item in rebuilt] == ["warning"]
 
 
+@pytest.mark.slow
 def test_an_unreadable_state_is_reported_and_not_changed(world: World) -> None:
     passes, _ = world.passes()
     assert passes.run()
@@ -343,6 +350,7 @@ def proposing(world: World) -> World:
 PROPOSAL = "refs/heads/drafts/config"
 
 
+@pytest.mark.slow
 def test_a_proposal_that_people_delete_is_noticed_though_nothing_else_moved(proposing: World) -> None:
     config = proposing.folder / "config"
     passes, _ = proposing.passes()
@@ -360,6 +368,7 @@ def test_a_proposal_that_people_delete_is_noticed_though_nothing_else_moved(prop
     assert state.count("declined") == 2
 
 
+@pytest.mark.slow
 def test_an_equal_pass_after_a_proposal_reads_nothing(proposing: World, monkeypatch: pytest.MonkeyPatch) -> None:
     passes, _ = proposing.passes()
     assert passes.run()
@@ -370,6 +379,7 @@ def test_an_equal_pass_after_a_proposal_reads_nothing(proposing: World, monkeypa
     assert passes.run()
 
 
+@pytest.mark.slow
 def test_a_proposal_that_does_not_get_through_is_tried_again_later(
     proposing: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -389,6 +399,7 @@ def test_a_proposal_that_does_not_get_through_is_tried_again_later(
     assert proposing.drafts() == {"refs/heads/drafts/east"}
 
 
+@pytest.mark.slow
 def test_a_proposal_that_lost_a_race_is_retried_soon(proposing: World, monkeypatch: pytest.MonkeyPatch) -> None:
     config, whole = proposing.folder / "config", RepositoryConfigProposals.push
 
@@ -408,6 +419,7 @@ def test_a_proposal_that_lost_a_race_is_retried_soon(proposing: World, monkeypat
     assert git(config, "log", "-1", "--format=%s", PROPOSAL) == "change"
 
 
+@pytest.mark.slow
 def test_a_created_tag_causes_the_next_pass(world: World) -> None:
     world.write_more(
         REPOSITORY.format(name="west", deployment="true", url="fleet", branch="clusters/west")
@@ -429,6 +441,7 @@ def test_a_created_tag_causes_the_next_pass(world: World) -> None:
     assert passes.summary.is_skipped
 
 
+@pytest.mark.slow
 def test_refused_tags_are_reported_and_later_passes_change_nothing(world: World) -> None:
     write_hook(world.folder / "fleet.git", "update", 'case "$1" in refs/tags/*) echo protected >&2; exit 1;; esac')
     world.write_more(VARIANT.format(name="next", repository="far").replace("repo: catalog", "repo: east"))
@@ -456,6 +469,7 @@ def test_shards_with_one_cache_have_separate_records(world: World) -> None:
     assert files == ["first_seen.json", "first_seen-1-of-2.json", "first_seen-2-of-2.json", "first_seen-1-of-3.json"]
 
 
+@pytest.mark.slow
 def test_a_service_keeps_no_contents_of_its_drafts(world: World) -> None:
     def count_pass_objects() -> int:
         return sum(type(item) in (Draft, PassContext, Remote) for item in gc.get_objects())

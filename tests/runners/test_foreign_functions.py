@@ -63,6 +63,7 @@ def rendered(pipeline: str, function: Path, **files: str) -> RenderResult:
     )
 
 
+@pytest.mark.slow
 def test_a_function_of_kustomizes_framework(kyaml_example: Path) -> None:
     config = "apiVersion: example.com/v1\nkind: Example\nmetadata:\n  name: x\nvalue: hello\n"
     pipeline = f"  - exec: {kyaml_example}\n    configPath: config.yaml\n"

@@ -49,6 +49,7 @@ def evaluate(process: ScriptProcess, source: str, limits: FunctionLimits = LIMIT
     return answer
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "source",
     [
@@ -81,6 +82,7 @@ def test_a_script_in_a_process_does_what_it_does_in_this_one(process: ScriptProc
 SLOW = 'x = "a" * 100000000\nfor n in range(100000):\n    x.count("b" + str(n))'
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("source", "setting"),
     [
@@ -206,6 +208,7 @@ def test_a_process_that_is_killed_during_a_call_is_an_environment_failure(proces
     assert evaluate(process, "x = 1") == {"items": [], "results": None, "log": ""}
 
 
+@pytest.mark.slow
 def test_a_call_that_takes_too_long_by_the_clock_is_an_event_of_the_environment() -> None:
     process = ScriptProcess(1)
 
@@ -228,6 +231,7 @@ class Never:
         return
 
 
+@pytest.mark.slow
 def test_only_a_call_that_the_environment_ended_has_a_back_off() -> None:
     process = ScriptProcess(1)
     scripts = BackoffScriptRunner(process, InterruptedCalls(Never()))

@@ -50,6 +50,7 @@ def world(tmp_path: Path) -> Iterator[ForgeWorld]:
         yield new_forge_world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("product", get_args(Product))
 @pytest.mark.emits("label_removed", "pull_request_updated")
 def test_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: Product, tmp_path: Path) -> None:
@@ -79,6 +80,7 @@ def test_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: Produ
         assert read_check_state(world) == "success"
 
 
+@pytest.mark.slow
 def test_check_fails_after_the_label_is_removed(world: ForgeWorld) -> None:
     pull_request = create_conflict(world)
     for labels, expected in (([LABEL], "success"), ([], "failure"), ([LABEL, "else"], "success")):
@@ -88,6 +90,7 @@ def test_check_fails_after_the_label_is_removed(world: ForgeWorld) -> None:
         assert (labels, read_check_state(world)) == (labels, expected)
 
 
+@pytest.mark.slow
 def test_label_does_not_count_after_an_unobserved_push(world: ForgeWorld) -> None:
     pull_request = create_conflict(world)
     world.on_forge.set_label(pull_request.number, LABEL)
@@ -98,6 +101,7 @@ def test_label_does_not_count_after_an_unobserved_push(world: ForgeWorld) -> Non
     assert (pull_request.labels, read_check_state(world)) == ([], "failure")
 
 
+@pytest.mark.slow
 def test_label_does_not_count_after_an_update_by_the_daemon(world: ForgeWorld) -> None:
     pull_request = create_conflict(world)
     world.on_forge.set_label(pull_request.number, LABEL)
@@ -109,6 +113,7 @@ def test_label_does_not_count_after_an_update_by_the_daemon(world: ForgeWorld) -
     assert (pull_request.labels, read_check_state(world)) == ([], "failure")
 
 
+@pytest.mark.slow
 def test_label_set_just_before_an_update_does_not_count(world: ForgeWorld) -> None:
     pull_request = create_conflict(world)
     release_update(world, "v3", 4)
@@ -119,6 +124,7 @@ def test_label_set_just_before_an_update_does_not_count(world: ForgeWorld) -> No
     assert read_check_state(world) == "failure"
 
 
+@pytest.mark.slow
 def test_label_without_recorded_state_does_not_count(world: ForgeWorld) -> None:
     pull_request = create_conflict(world)
     git(world.fleet, "update-ref", "-d", f"{STATE}lisbon")
@@ -132,6 +138,7 @@ def test_label_without_recorded_state_does_not_count(world: ForgeWorld) -> None:
     assert read_check_state(world) == "success"
 
 
+@pytest.mark.slow
 def test_replicas_agree_without_shared_state(world: ForgeWorld) -> None:
     replica = ForgeWorld(world.folder, **{**world._settings, "cache": str(world.folder / "replica")})
     replica.fleet = world.fleet
@@ -147,6 +154,7 @@ def test_replicas_agree_without_shared_state(world: ForgeWorld) -> None:
     assert (pull_request.labels, read_check_state(world)) == ([LABEL], "success")
 
 
+@pytest.mark.slow
 def test_label_does_not_override_an_unmet_gate(world: ForgeWorld) -> None:
     pull_request = create_conflict(world)
     gate = "info:\n  readinessGates:\n    - conditionType: example.com/Tested\n"
@@ -172,6 +180,7 @@ def test_draft_without_conflicts_keeps_its_labels_and_needs_no_extra_calls(world
     assert (pull_request.labels, read_check_state(world)) == ([LABEL], "success")
 
 
+@pytest.mark.slow
 def test_check_fails_when_the_forge_refuses_to_remove_the_label(world: ForgeWorld) -> None:
     pull_request = create_conflict(world)
     world.on_forge.set_label(pull_request.number, LABEL)

@@ -253,6 +253,7 @@ def test_delay_continues_after_a_restart_and_restarts_without_the_cache(world: W
     assert list_approved(world.sync()) == ("berlin/metrics",)
 
 
+@pytest.mark.slow
 def test_service_runs_a_pass_when_a_draft_is_due_and_after_its_publication(world: World) -> None:
     request_package(world, "metrics", policy="initial", delay="10m")
     passes = world.service()

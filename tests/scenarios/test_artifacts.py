@@ -186,6 +186,7 @@ def test_archive_with_equal_files_changes_nothing(world: World, server: Artifact
     assert result.changed_branches == set()
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
@@ -285,6 +286,7 @@ def test_pinned_digest_is_required(world: World) -> None:
     assert world.reason("web-berlin", "Stalled") == "DigestMismatch"
 
 
+@pytest.mark.slow
 def test_unchanged_service_pass_is_skipped(world: World, server: ArtifactServer) -> None:
     publish(world)
     service = world.service()
@@ -415,6 +417,7 @@ def test_missing_dependency_is_downloaded_at_its_locked_version(
     assert world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.slow
 def test_dependency_must_not_get_other_content(world: World, server: ArtifactServer, helm: FakeHelm) -> None:
     """`Chart.lock` locks versions. The package keeps the content that it uses, or is blocked if this content is gone."""
     server.add_chart("common", "2.0.0", pack_common())

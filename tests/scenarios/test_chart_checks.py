@@ -34,6 +34,7 @@ def list_messages(world: World, code: str) -> list[str]:
     return [finding.message for finding in world.sync().findings if finding.code == code]
 
 
+@pytest.mark.slow
 def test_date_is_refused_and_then_fixed(tmp_path: Path) -> None:
     world = create_chart_world(tmp_path, read_source("date"))
 
@@ -63,6 +64,7 @@ def test_random_text_in_a_value_is_refused(tmp_path: Path) -> None:
     assert "ConfigMap/text /data/text depends on randAlphaNum (values/text)" in message
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("name", "options", "codes"),
     [
@@ -93,6 +95,7 @@ def test_random_text_in_a_test_of_a_real_chart_is_named(tmp_path: Path) -> None:
     assert any("depends on randAlphaNum (templates/tests/jwt.yaml:" in message for message in messages), messages
 
 
+@pytest.mark.slow
 def test_template_error_for_the_values_of_one_cluster(tmp_path: Path) -> None:
     image = "{{ .Values.image.name }}"
     world = create_chart_world(tmp_path, chart("1.0.0"), "  values: {image: null}\n")

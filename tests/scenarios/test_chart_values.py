@@ -147,6 +147,7 @@ def test_changed_object_renders_only_the_packages_that_use_it(world: World, helm
     assert "ConfigMap/default/web-defaults changed" in message
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("options", "code", "place"),
     [
@@ -217,6 +218,7 @@ TIERS = [f"t{number % 5}" for number in range(10)]
 NAMES = [f"c{number}" for number in range(10)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -254,6 +256,7 @@ def test_distinct_values_of_a_set_are_rendered_once(world: World, helm: FakeHelm
     assert len(helm.calls()) == 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("clusters", "distinct"),
     [
@@ -297,6 +300,7 @@ def test_failed_expression_blocks_its_target(world: World) -> None:
     assert "template.helm.parameterExprs[0].valueExpr" in finding.message
 
 
+@pytest.mark.slow
 def test_service_uses_changed_values_of_a_set(world: World, helm: FakeHelm) -> None:
     """A pass with the caches of the last pass uses changed objects, files and annotations of clusters."""
     write_fleet(world, NAMES[:2], ["t0", "t1"])

@@ -126,6 +126,7 @@ def test_new_component_with_a_binding_is_drafted(world: World) -> None:
 # The tests of this section change objects.
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("files", "renders", "moved"),
     [
@@ -462,6 +463,7 @@ BLOCKED_CASES: dict[str, tuple[dict[str, str | None], str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(("files", "reason", "message_part"), BLOCKED_CASES.values(), ids=BLOCKED_CASES)
 def test_blocked_component_keeps_its_packages_and_reports_the_reason(
     world: World, files: dict[str, str | None], reason: str, message_part: str
@@ -538,6 +540,7 @@ def test_type_that_is_not_ready_keeps_its_files(world: World) -> None:
 # The tests of this section have unreadable files and duplicate objects.
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "files",
     [

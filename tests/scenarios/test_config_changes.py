@@ -143,6 +143,7 @@ def test_adopted_package_without_a_lock_is_mutated_and_not_updated(tmp_path: Pat
     assert "upstreamLock" not in world.text("drafts/berlin", "metrics/Kptfile")
 
 
+@pytest.mark.slow
 def test_invalid_file_blocks_only_its_own_package(tmp_path: Path) -> None:
     world = small_world(tmp_path)
     world.write(

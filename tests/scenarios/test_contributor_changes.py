@@ -242,6 +242,7 @@ def test_the_conflict_policy_of_the_variant_decides(world: World, policy: str, d
         assert (after.outcomes["berlin/metrics"], world.head("drafts/berlin")) == ("MergeConflict", "")
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     ("merge", "winner"),
     [
@@ -463,6 +464,7 @@ def test_a_package_that_changed_on_the_target_branch_after_the_draft_merges_with
     assert after.outcomes["berlin/logs"] == "published"
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-stays")])
 @pytest.mark.parametrize("merge_method", ["merge", "squash"])
 def test_an_edited_draft_ends_when_its_whole_content_was_merged(world: World, merge_method: str, delete: bool) -> None:

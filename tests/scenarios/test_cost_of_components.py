@@ -157,6 +157,7 @@ class WorkRecorder:
         return result
 
 
+@pytest.mark.slow
 def test_change_renders_the_affected_packages_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """One test makes all changes, because the first pass takes longer than all of them."""
     work, fleet = WorkRecorder(monkeypatch), DecidedFleet(build_component_config(), component_controller())

@@ -62,6 +62,7 @@ def world(tmp_path: Path) -> World:
     return begin(tmp_path, create_fleet)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("files", "renders", "drafts"),
     [

@@ -93,6 +93,7 @@ def find_drafted(world: World) -> set[str]:
     return {path.rpartition("/")[0] for path in paths if not path.startswith(".reconciler")}
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("parent", "pools"),
     [
@@ -143,6 +144,7 @@ def test_pool_change_renders_that_pool_only(world: World) -> None:
     assert template(world, "drafts/berlin", pool_path("k07", "a")) == {"podSet": LABELLED, "pod": {}}
 
 
+@pytest.mark.slow
 def test_change_of_all_kafkas_updates_all_inheriting_pools(world: World) -> None:
     world.write({kafka_file(name): placed_kafka(name, {**BOTH, "pod": {}}) for name in FEW})
 
@@ -170,6 +172,7 @@ def count_pairings(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return counter
 
 
+@pytest.mark.slow
 def test_later_pass_of_a_service_repeats_no_pairing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     passes = world.service()
     passes.run()
@@ -184,6 +187,7 @@ def test_later_pass_of_a_service_repeats_no_pairing(world: World, monkeypatch: p
     assert counter == {}
 
 
+@pytest.mark.slow
 def test_packages_without_kafka_need_no_pairing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     world = World.create(tmp_path / "world")
     names = [f"other-{number}" for number in range(OTHERS)]

@@ -41,6 +41,7 @@ def read_all_output(world: World) -> bytes:
     return b"\n".join(values)
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize("url", URLS)
 @pytest.mark.parametrize("name", ["berlin", "catalog"])
 def test_repository_with_credentials_is_rejected_and_nothing_is_deleted(world: World, name: str, url: str) -> None:

@@ -461,6 +461,7 @@ def is_nothing_removed(world: World, pass_result: PassResult, code: str) -> bool
     )
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     ("path", "mode"),
     [

@@ -74,6 +74,7 @@ INVALID = AT_V1["metrics.yaml"].replace("downstream:", "downstreem:")
 NOT_FOUND = variant(OWNER, "berlin", "metrics", "v9")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

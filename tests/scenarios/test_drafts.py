@@ -36,6 +36,7 @@ def test_draft_has_one_commit_for_each_package(world: World) -> None:
     assert sorted(packages.split()) == ["gateway", "metrics"]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-left")])
 @pytest.mark.parametrize("how", MERGES)
 def test_merged_draft_is_published_and_not_drafted_again(world: World, how: str, delete: bool) -> None:

@@ -166,6 +166,7 @@ def test_values_without_the_program(world: World) -> None:
     assert "chart value replicas: 3" in result.stdout
 
 
+@pytest.mark.slow
 def test_field_depends_on_values(world: World) -> None:
     """A field has its template, and the values that change the field, with their layers."""
     (value,) = explain_as_json(world, "Deployment/web", "/spec/replicas")
@@ -176,6 +177,7 @@ def test_field_depends_on_values(world: World) -> None:
     assert dependencies["unknown"] == ["mode"]
 
 
+@pytest.mark.slow
 def test_field_depends_on_defaults_of_the_chart(world: World) -> None:
     """Defaults whose path is in the template are checked too."""
     (value,) = explain_as_json(world, "Deployment/web", "/spec/template/spec/containers/0/image")

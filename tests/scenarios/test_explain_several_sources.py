@@ -99,6 +99,7 @@ def test_text_names_the_source_of_unchanged_resources(fleet: Fleet) -> None:
     assert "  unchanged from source extras: catalog/alerts alerts/v1 (alerts/alert.yaml, commit " in text
 
 
+@pytest.mark.slow
 def test_field_depends_on_the_values_of_its_chart(fleet: Fleet) -> None:
     """The values on which a field depends are those of the chart that contains the template."""
     (value,) = explain_as_json(fleet, "Deployment/web", "/spec/replicas")["items"]
@@ -139,6 +140,7 @@ def test_values_file_of_another_source_has_the_commit_of_this_source(fleet: Flee
     )  # fmt: skip
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -92,6 +92,7 @@ def test_values_of_several_sources_are_those_of_the_commit(tmp_path: Path) -> No
     assert (past["source"], [step["after"] for step in now["steps"]]) == ("chart", [1, 6, 4])
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize("text", [pytest.param(SINGLE, id="one-source"), pytest.param(SEVERAL, id="several-sources")])
 def test_field_at_a_commit_has_its_template_and_its_values(tmp_path: Path, text: str) -> None:
     """A field at a commit names its template, and the values of that time on which it depends."""

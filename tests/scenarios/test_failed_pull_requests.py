@@ -186,6 +186,7 @@ def test_a_repository_name_that_github_does_not_allow_does_not_fail_the_pass(tmp
         assert list(world.open_requests) == ["drafts/lisbon"]
 
 
+@pytest.mark.slow
 def test_a_pull_request_closed_during_a_push_is_replaced_by_a_new_one(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         service = world.service()
@@ -271,6 +272,7 @@ def test_pull_requests_that_were_not_recorded_are_recorded_soon(tmp_path: Path) 
         assert list_pull_request_states(world) == [(1, "closed")], "no second pull request is open"
 
 
+@pytest.mark.slow
 def test_pull_requests_above_the_hourly_limit_open_in_later_passes(tmp_path: Path) -> None:
     clusters = tuple(f"c{number}" for number in range(5))
     with (

@@ -17,6 +17,7 @@ def scenario(request: pytest.FixtureRequest) -> GoldenScenario:
     return param
 
 
+@pytest.mark.quick_cases(every=4)
 def test_each_step_produces_the_expected_files(
     scenario: GoldenScenario, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -68,6 +68,7 @@ def fleet(tmp_path: Path) -> ChartWorld:
     return fleet
 
 
+@pytest.mark.slow
 def test_definition_is_kept_until_its_deletion_is_confirmed(fleet: ChartWorld) -> None:
     fleet.release("v2", "claim", "service", "kept")
     fleet.request("v2")

@@ -32,6 +32,7 @@ def release_package_with_link(world: World) -> None:
     git(world.catalog, "update-ref", "refs/tags/metrics/v2", "refs/heads/main")
 
 
+@pytest.mark.slow
 def test_link_is_skipped_and_its_package_is_published(world: World) -> None:
     release_package_with_link(world)
     request_version(world, "v2")
@@ -51,6 +52,7 @@ def test_link_is_skipped_and_its_package_is_published(world: World) -> None:
     assert world.sync().outcomes["berlin/metrics"] == "draft"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "code"),
     [

@@ -42,6 +42,7 @@ def release_update(world: World) -> None:
     world.write({"metrics.yaml": None})
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize("repository", ["catalog", "fleet"])
 def test_tag_name_with_a_thousand_slashes_has_no_effect(world: World, repository: str) -> None:
     place = getattr(world, repository)
@@ -103,6 +104,7 @@ def _create_foreign_status(world: World, kind: str) -> str:
             return commit
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("kind", ["blob", "tree", "tag-of-a-commit", "commit-of-another-branch"])
 def test_foreign_status_branch_stays_and_all_clusters_are_reconciled(world: World, kind: str) -> None:
     world.sync()

@@ -106,6 +106,7 @@ RULE = replicas(7, {"clusters": ["lisbon"]})
 LOGS = [option("buffer.size", 256), from_secret("token", "logs", "token")]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("make", "files", "number"),
     [
@@ -257,6 +258,7 @@ def test_conflict_is_listed_only_if_the_change_causes_it(tmp_path: Path) -> None
     assert [entry.conflicts for entry in compute_overview(world).affected] == [()]
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize(
     ("make", "files", "mapping", "counted"),
     [
@@ -305,6 +307,7 @@ def test_effect_of_a_change_on_a_package(
     assert {finding.code for finding in back.fixed_findings} == {finding.code for finding in forth.new_findings}
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("make", "path", "old", "code"),
     [
@@ -349,6 +352,7 @@ def run_impact(world: World, *arguments: str) -> CommandResult:
     return run_in(world.folder, environment, "impact", *arguments, *options)
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize(
     ("text", "values"),
     [

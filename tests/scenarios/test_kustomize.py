@@ -100,6 +100,7 @@ def read_resources(world: World, branch: str, folder: str = "web") -> list[objec
     ]
 
 
+@pytest.mark.quick_cases(every=2)
 def test_set_builds_one_overlay_per_cluster(world: World, tmp_path: Path) -> None:
     world.write(
         {
@@ -130,6 +131,7 @@ spec:
     assert world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.quick_cases(every=2)
 def test_change_of_the_base_updates_each_overlay_and_keeps_local_changes(world: World) -> None:
     world.write(request_overlays("v1"))
     world.sync()
@@ -245,6 +247,7 @@ sops:
 """
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("fields", "outcome"),
     [

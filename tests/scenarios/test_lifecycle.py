@@ -124,6 +124,7 @@ EXISTS = Cell("DownstreamExists", "Published")
 WAITS = Cell("DownstreamProposed", "Proposed", "clone")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("state", "event", "expected"),
     [
@@ -320,6 +321,7 @@ REVIEW_STEPS = {
 }
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("name", REVIEW_STEPS)
 def test_review_action_changes_the_lifecycle_state(review_steps: Mapping[str, ReviewStep], name: str) -> None:
     assert review_steps[name] == REVIEW_STEPS[name]

@@ -61,6 +61,7 @@ def test_trailing_comment_after_the_merge_is_in_the_next_draft(world: World) -> 
     assert ("# ask Ada before scaling\n" in text, "metrics:3.0" in text) == (True, True)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("entry", [TARGET, FOREIGN], ids=["link", "submodule"])
 @pytest.mark.parametrize("branch", ["clusters/berlin", "drafts/berlin"])
 def test_link_or_submodule_in_a_package_is_in_the_next_draft(world: World, branch: str, entry: Entry) -> None:
@@ -135,6 +136,7 @@ OCCUPIED = {
 }
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(("path", "entry"), OCCUPIED.values(), ids=list(OCCUPIED))
 def test_local_entry_at_the_path_of_a_package_stays_and_is_reported(world: World, path: str, entry: Entry) -> None:
     release_update(world)
@@ -233,6 +235,7 @@ MUTATORS = {
 }
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("change", ["nothing", "a value"])
 @pytest.mark.parametrize("profile", ["safe", "compat"])
 def test_changed_identity_creates_no_second_object(tmp_path: Path, profile: str, change: str) -> None:
@@ -268,6 +271,7 @@ def test_changed_identity_creates_no_second_object(tmp_path: Path, profile: str,
     assert world.sync().is_unchanged
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("policy", ["local", "block"])
 @pytest.mark.parametrize(
     ("strategy", "expected"),

@@ -54,6 +54,7 @@ def test_lost_state_of_a_chart_changes_no_branch(fleet: ChartWorld) -> None:
     assert fleet.world.sync_until_unchanged().outcomes["berlin/web"] == "published"
 
 
+@pytest.mark.slow
 def test_update_after_a_lost_state_keeps_local_changes(fleet: ChartWorld) -> None:
     fleet.release("v2", "crd", "service")
     fleet.request("v2")
@@ -66,6 +67,7 @@ def test_update_after_a_lost_state_keeps_local_changes(fleet: ChartWorld) -> Non
     assert fleet.world.sync_until_unchanged().outcomes["berlin/web"] == "published"
 
 
+@pytest.mark.slow
 def test_lost_state_with_an_open_draft_keeps_its_local_changes(fleet: ChartWorld) -> None:
     fleet.release("v2", "crd", "service")
     fleet.request("v2")
@@ -203,6 +205,7 @@ def world(tmp_path: Path, server: ArtifactServer) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_missing_archive_of_the_base_writes_nothing(world: World, server: ArtifactServer) -> None:
     result = world.sync()
 

@@ -197,6 +197,7 @@ def read_recorded_numbers(world: World) -> tuple[object, object, list[tuple[obje
     )
 
 
+@pytest.mark.slow
 def test_lost_state_restores_its_numbers_from_tags(tagged_world: World) -> None:
     before = read_recorded_numbers(tagged_world)
     delete_state(tagged_world, "berlin", "lisbon")

@@ -76,6 +76,7 @@ def find_message(world: HistoryWorld) -> str:
     return message
 
 
+@pytest.mark.slow
 def test_lost_state_changes_no_branch(tmp_path: Path) -> None:
     world = create_world(tmp_path, SEVERAL)
 
@@ -97,6 +98,7 @@ def test_update_of_one_source_keeps_local_changes(tmp_path: Path) -> None:
     assert "NodePort" in world.text("drafts/berlin", SERVICE)
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize(
     "text",
     [
@@ -153,6 +155,7 @@ def name_other_branch(world: HistoryWorld) -> None:
     world.commit("clusters/berlin", {".reconciler/web.yaml": re.sub(r"config: \w{40}", f"config: {other}", text)})
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("text", [pytest.param(SINGLE, id="one-source"), pytest.param(SEVERAL, id="several-sources")])
 @pytest.mark.parametrize("hide", [replace_history, name_other_branch])
 def test_missing_config_commit_needs_a_decision(

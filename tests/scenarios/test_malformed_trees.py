@@ -58,6 +58,7 @@ MALFORMED = {
 }
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("entries", MALFORMED.values(), ids=MALFORMED)
 def test_malformed_upstream_tree_blocks_its_package_only(entries: object, world: World) -> None:
     kptfile = write_blob(world.catalog, KPTFILE)
@@ -86,6 +87,7 @@ def write_huge_tree(repository: Path, depth: int = 7, width: int = 10) -> str:
     return result
 
 
+@pytest.mark.slow
 def test_tree_of_ten_million_files_blocks_its_package_only(world: World) -> None:
     kptfile = write_blob(world.catalog, KPTFILE)
     release_tree(
@@ -134,6 +136,7 @@ def git_world(tmp_path: Path) -> RepositoryWorld:
     return world
 
 
+@pytest.mark.slow
 def test_config_folder_of_ten_million_files_is_reported_and_removes_nothing(git_world: RepositoryWorld) -> None:
     git_world.sync()
     repository = git_world.folder / "config.git"
@@ -197,6 +200,7 @@ def test_malformed_config_folder_is_reported(git_world: RepositoryWorld) -> None
     assert set(after.outcomes.values()) == {"draft"}
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("name", [b"caf\xe9.yaml", b"\xff\xfe.yaml", b"sub/caf\xe9.json", b"caf\xe9/a.yaml"])
 @pytest.mark.parametrize("kind", ["folder", "repository"])
 def test_config_file_name_that_is_not_utf8_is_reported(kind: str, name: bytes, git_world: RepositoryWorld) -> None:
@@ -225,6 +229,7 @@ def test_config_file_name_that_is_not_utf8_is_reported(kind: str, name: bytes, g
     assert world.sync().is_unchanged
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("file", ["destination.json", "packages/metrics.json"])
 @pytest.mark.parametrize("depth", [500, 50_000])
 def test_deeply_nested_state_blocks_its_target_only(file: str, depth: int, world: World) -> None:

@@ -46,6 +46,7 @@ def change_endpoints(world: World, number: int) -> None:
     })  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("disabled_collection")
 def test_pass_frees_the_contents_of_repositories_without_garbage_collection(world: World) -> None:
     passes, before = world.service(), count_objects()

@@ -306,6 +306,7 @@ def test_each_shard_reports_its_own_targets(tmp_path: Path) -> None:
     assert "" in targets[0]
 
 
+@pytest.mark.slow
 def test_a_rollout_is_reported_wave_by_wave(tmp_path: Path) -> None:
     world = begin(tmp_path, build_rolled_out_world)
     fleet = Fleet(world, (Route("ops", (Event.ROLLOUT_ADVANCED, Event.ROLLOUT_STOPPED)),))
@@ -328,6 +329,7 @@ def test_findings_about_channels_are_findings_of_the_pass(tmp_path: Path) -> Non
     assert finding in service.summary.findings
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "sequence",
     [

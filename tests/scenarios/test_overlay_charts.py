@@ -107,6 +107,7 @@ def test_overlay_can_be_one_of_several_sources(tmp_path: Path, server: ArtifactS
     assert world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.slow
 def test_chart_with_new_content_is_a_draft(tmp_path: Path, server: ArtifactServer) -> None:
     world = create_world(tmp_path, server)
     world.sync()
@@ -145,6 +146,7 @@ def test_missing_repository_is_named_until_it_is_added(tmp_path: Path, server: A
     assert result.outcomes["berlin/web"] == "draft", result.findings
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("fields", "code", "message"),
     [
@@ -195,6 +197,7 @@ def test_charts_are_refused_by_default(tmp_path: Path, server: ArtifactServer) -
     assert not [path for path in server.paths if path.endswith(".tgz")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "values", "inline", "place"),
     [
@@ -217,6 +220,7 @@ def test_output_that_changes_with_each_build_is_refused(
     assert "onNondeterminism" not in finding.message
 
 
+@pytest.mark.slow
 def test_unused_random_function_is_accepted(tmp_path: Path, server: ArtifactServer) -> None:
     add_chart(server, "{{ if .Values.random }}{{ randAlphaNum 5 }}{{ end }}\n" + format_config_map("x"))
     world = create_world(tmp_path, server, version="2.0.0", valuesInline="")
@@ -226,6 +230,7 @@ def test_unused_random_function_is_accepted(tmp_path: Path, server: ArtifactServ
     assert result.outcomes["berlin/web"] == "draft", result.findings
 
 
+@pytest.mark.slow
 def test_hooks_and_secrets_follow_the_rules_for_charts(tmp_path: Path, server: ArtifactServer) -> None:
     hook = format_config_map("hook").replace("name: hook", "name: hook\n  annotations: {helm.sh/hook: pre-delete}")
     add_chart(server, f"{format_config_map('x')}---\n{hook}")

@@ -359,6 +359,7 @@ def test_local_change_of_an_overridden_field_is_reverted_with_a_conflict(changed
     assert changed_world.sync().is_unchanged
 
 
+@pytest.mark.quick_cases(every=2)
 @ON_EACH_BRANCH
 def test_local_change_of_another_field_survives_policy_and_upstream_changes(changed_world: World, branch: str) -> None:
     changed_world.edit(branch, FILE, "example.com/web:1.0", "example.com/web:1.0-ours")

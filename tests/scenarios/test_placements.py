@@ -240,6 +240,7 @@ def test_an_unpublished_resource_is_withdrawn_from_its_draft(drafted: World) -> 
 # Without evidence of a deletion, resources stay.
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("files", "code"),
     [

@@ -148,6 +148,7 @@ def test_deleting_a_preset_removes_all_files(world: World) -> None:
 # Local changes
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [

@@ -143,6 +143,7 @@ def test_a_new_cluster_gets_its_plugins(world: World) -> None:
 # Changes of the config
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("files", "renders", "moved"),
     [
@@ -482,6 +483,7 @@ def test_without_its_definition_a_preset_waits_until_the_definition_exists(tmp_p
     assert world.sync().is_unchanged
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "files",
     [
@@ -641,6 +643,7 @@ def read_all_objects(repository: Path) -> bytes:
     return b"\n".join(values)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("files", PLANTED_BY.values(), ids=PLANTED_BY)
 def test_a_plain_text_secret_is_not_written_anywhere(
     tmp_path: Path, files: dict[str, str], capsys: pytest.CaptureFixture[str]

@@ -114,6 +114,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(("archive", "code"), HOSTILE.values(), ids=HOSTILE)
 def test_hostile_archive_blocks_only_its_package(
     archive: bytes, code: str, make_world: Callable[..., World], registry: RegistryServer

@@ -186,6 +186,7 @@ def test_a_package_that_becomes_an_upstream_later_gets_its_tags(world: World) ->
     assert world.sync_until_unchanged().outcomes["lisbon/metrics"] == "drafted"
 
 
+@pytest.mark.slow
 def test_refused_tags_do_not_prevent_drafts(world: World) -> None:
     write_hook(world.fleet, "update", NO_TAGS)
     world.write({"regions/north.yaml": (world.config / "regions/north.yaml").read_text() + "  more: x\n"})

@@ -183,6 +183,7 @@ def test_an_edit_after_the_merge_does_not_hold_the_rollout(world: World) -> None
 # A changed rule during a rollout
 
 
+@pytest.mark.slow
 def test_a_changed_rule_starts_at_the_first_wave_and_later_waves_keep_the_old_rule(rolled_out: World) -> None:
     write_rule(rolled_out, 6)
 
@@ -402,6 +403,7 @@ def test_an_unreachable_cluster_keeps_the_next_wave_closed(world: World) -> None
 AMSTERDAM = variant("web-amsterdam", "amsterdam", "web")
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     "text",
     [
@@ -469,6 +471,7 @@ def test_with_lost_state_a_published_rule_stays(rolled_out: World, lost_clusters
     assert (list_published_replicas(rolled_out), list_drafted_replicas(rolled_out)) == ([5, 5, 5], {})
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize("lost_clusters", [("amsterdam",), ("berlin",), tuple(RINGS)], ids=", ".join)
 def test_with_lost_state_a_closed_wave_stays_unchanged(rolled_out: World, lost_clusters: tuple[str, ...]) -> None:
     write_rule(rolled_out, 6)
@@ -552,6 +555,7 @@ def add_conflicting_file(world: World, cluster: str) -> None:
     world.commit(f"clusters/{cluster}", {"api": "mine\n"})
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "change", [release_new_version, add_new_package, add_local_change, add_new_cluster, add_conflicting_file]
 )

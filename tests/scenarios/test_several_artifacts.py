@@ -91,6 +91,7 @@ def test_range_moves_in_one_source(fleet: SeveralArtifacts, server: ArtifactServ
     assert fleet.world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.slow
 def test_new_version_of_one_source_settles(fleet: SeveralArtifacts, server: ArtifactServer) -> None:
     fleet.request(chart_source(policy=", tagPolicy: {settle: 1h}"))
     fleet.publish()
@@ -106,6 +107,7 @@ def test_new_version_of_one_source_settles(fleet: SeveralArtifacts, server: Arti
     assert fleet.read_versions()["chart"] == "1.0.1"
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("answer", "code"),
     [
@@ -159,6 +161,7 @@ def test_unavailable_archive_changes_no_package_that_needs_no_render(
     assert result.changed_branches == set()
 
 
+@pytest.mark.slow
 def test_unavailable_values_of_a_registry_change_nothing(fleet: SeveralArtifacts, registry: RegistryServer) -> None:
     """The content of values from a registry is not recorded. Without them, the published package stays."""
     registry.push("team/values", "v1", pack_files({"web.yaml": "replicas: 1\n"}))
@@ -181,6 +184,7 @@ def test_unavailable_values_of_a_registry_change_nothing(fleet: SeveralArtifacts
     assert fleet.world.sync().outcomes["berlin/web"] == "published"
 
 
+@pytest.mark.slow
 def test_withdrawn_version_of_one_source_stays_published(fleet: SeveralArtifacts, server: ArtifactServer) -> None:
     fleet.request(chart_source("1.0.0"))
     fleet.publish()

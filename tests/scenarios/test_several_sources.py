@@ -165,6 +165,7 @@ def test_moved_resource_keeps_local_changes(fleet: Fleet) -> None:
     assert "level: low" in world.text("drafts/berlin", "web/alerts/alert.yaml")
 
 
+@pytest.mark.slow
 def test_renamed_release_of_a_source_is_reported(fleet: Fleet) -> None:
     world = fleet.world
     fleet.publish()
@@ -183,6 +184,7 @@ def test_renamed_release_of_a_source_is_reported(fleet: Fleet) -> None:
     assert "ReleaseRenamed" not in world.sync().codes
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize(
     ("sources", "extra", "outcome", "message"),
     [

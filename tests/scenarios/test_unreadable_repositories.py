@@ -40,6 +40,7 @@ def unreadable_world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return world
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_an_unreadable_fleet_is_not_reported_as_empty(unreadable_world: World, name: str) -> None:
     arguments, status = COMMANDS[name]

@@ -80,6 +80,7 @@ def test_each_finding_is_reported_once(tmp_path: Path) -> None:
     assert set(Counter(validate_config(tmp_path)).values()) == {1}
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("case", MADE, ids=lambda case: case.name)
 def test_validate_and_a_pass_report_the_same_findings(case: Case, tmp_path: Path) -> None:
     world = CaseWorld(case, tmp_path)

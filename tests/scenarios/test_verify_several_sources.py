@@ -175,6 +175,7 @@ def test_why_finds_the_commit_of_a_folder(fleet: SeveralSources) -> None:
     assert (reason["kind"], [entry["commit"] for entry in reason["commits"]]) == ("upstream", [commit])
 
 
+@pytest.mark.slow
 def test_why_names_the_version_of_a_chart(fleet: SeveralSources) -> None:
     with serve(ArtifactServer()) as server:
         server.add_chart("web", "1.0.0", pack_web("1.0.0"))

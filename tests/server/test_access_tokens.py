@@ -86,6 +86,7 @@ def bearer(token: str = TOKEN) -> str:
     return f"Bearer {token}"
 
 
+@pytest.mark.slow
 def test_a_program_has_the_role_and_the_targets_of_its_token(console: ConsoleClient) -> None:
     page = console.get("/", authorization=bearer())
 
@@ -101,6 +102,7 @@ def test_the_case_of_the_scheme_is_ignored(scheme: str, console: ConsoleClient) 
     assert console.get("/", authorization=scheme + TOKEN).status_code == 200
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize(
     "headers",
     [

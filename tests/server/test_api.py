@@ -227,6 +227,7 @@ def test_a_wrong_request_has_a_problem(path: str, status: int, code: str, detail
 EXPLAIN = "/explain?target=berlin&package=gateway&resource=Deployment%2Fgateway&pointer=%2Fspec%2Freplicas"
 
 
+@pytest.mark.slow
 def test_an_explanation_has_the_layers_of_the_value(console: ConsoleClient) -> None:
     document, result = read(console, "/openapi.json"), read(console, EXPLAIN)
     schema = document["paths"][f"{API_PREFIX}/explain"]["get"]["responses"]["200"]["content"]["application/json"][
@@ -239,6 +240,7 @@ def test_an_explanation_has_the_layers_of_the_value(console: ConsoleClient) -> N
     assert (value["pointer"], value["steps"][-1]["file"]) == ("/spec/replicas", "gateway/deployment.yaml")
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize(
     ("change", "status", "code", "detail"),
     [
@@ -345,6 +347,7 @@ def test_before_the_first_pass_the_client_must_wait(tmp_path: Path) -> None:
     assert (response.status_code, response.json()["code"]) == (503, "NoView")
 
 
+@pytest.mark.slow
 def test_the_number_of_requests_is_limited(tmp_path: Path) -> None:
     console = open_console(begin(tmp_path, published), 3)
     console.update()

@@ -103,6 +103,7 @@ def test_results_and_bodies_have_the_schemas_of_the_openapi_document(console: Co
     assert list_states(job) == {"lisbon": "done"}
 
 
+@pytest.mark.slow
 def test_a_draft_that_moved_since_the_review_is_skipped(world: World, console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -119,6 +120,7 @@ def test_a_draft_that_moved_since_the_review_is_skipped(world: World, console: C
     assert "gateway" not in world.paths(world.fleet, "clusters/lisbon")
 
 
+@pytest.mark.slow
 def test_an_approval_is_refused_for_an_approved_draft(console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     first = act(console, "approve", change, build_body(change, "lisbon"))
@@ -133,6 +135,7 @@ def test_an_approval_is_refused_for_an_approved_draft(console: ConsoleClient) ->
     assert [item["code"] for item in third.json()["skipped"]] == ["DraftMoved"]
 
 
+@pytest.mark.slow
 def test_a_repeated_request_has_the_same_job(world: World, console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     path = f"{API_PREFIX}/changes/{change['key']}:approve"

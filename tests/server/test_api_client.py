@@ -54,6 +54,7 @@ def run(*arguments: object) -> tuple[int | str | None, str]:
     return (str(result.exception) if result.exception else result.return_value), result.output
 
 
+@pytest.mark.slow
 def test_the_state_of_the_fleet(server: SimpleNamespace) -> None:
     status, text = run("--server", server.url, "--token-file", server.token_file)
     lines = text.splitlines()

@@ -83,6 +83,7 @@ def test_a_page_with_other_data_has_no_tag(path: str, console: ConsoleClient) ->
     assert "etag" not in response.headers
 
 
+@pytest.mark.slow
 def test_a_change_that_cannot_be_read_has_no_tag(tmp_path: Path) -> None:
     console = open_console(begin(tmp_path, drafted))
     console.update()

@@ -87,6 +87,7 @@ def test_every_page_is_accessible_and_logs_no_error(tab: Tab, served: ServedCons
     assert {name: found for name, found in problems.items() if found} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("width", "height"),
     [
@@ -467,6 +468,7 @@ def test_a_location_can_be_copied(tab: Tab, served: ServedConsole) -> None:
     assert tab.run("return navigator.clipboard.readText()") == "sets/ingress.yaml:15"
 
 
+@pytest.mark.slow
 def test_a_page_that_a_closed_server_sent_shows_that_it_is_not_live(tab: Tab, served: ServedConsole) -> None:
     with serve_console(served.client) as other:
         tab.open(f"{other.url}/changes")

@@ -42,6 +42,7 @@ def send_large(port: int, message: bytes) -> bytes:
             return b""
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("message", "statuses"),
     [

@@ -85,6 +85,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
     return open_fleet(tmp_path_factory.mktemp("fleet"))
 
 
+@pytest.mark.slow
 def test_every_link_leads_to_a_page_without_forbidden_elements(console: ConsoleClient) -> None:
     pages = crawl(console)
 
@@ -153,6 +154,7 @@ def test_unknown_names_have_the_status_404(path: str, console: ConsoleClient) ->
     assert "There is no" in response.text
 
 
+@pytest.mark.slow
 def test_a_value_has_the_steps_that_set_it(console: ConsoleClient) -> None:
     path = "/targets/berlin/packages/gateway?resource=Deployment/gateway&pointer=/spec/replicas"
     text = console.get(path).text
@@ -162,6 +164,7 @@ def test_a_value_has_the_steps_that_set_it(console: ConsoleClient) -> None:
     assert "effective" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "message"),
     [
@@ -178,6 +181,7 @@ def test_a_value_that_cannot_be_explained_has_a_reason(query: str, message: str,
     assert message in response.text
 
 
+@pytest.mark.slow
 def test_a_target_that_cannot_be_read_keeps_its_packages(tmp_path: Path) -> None:
     console = open_fleet(tmp_path)
     console.world.fleet.rename(console.world.folder / "moved.git")

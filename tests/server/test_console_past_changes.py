@@ -26,6 +26,7 @@ def find_key(console: ConsoleClient, title: str) -> str:
     return next(change.key for change in console.context.index.changes if change.title == title)
 
 
+@pytest.mark.slow
 def test_a_published_change_shows_its_publications(console: ConsoleClient) -> None:
     key = find_key(console, "install gateway v1")
     job = console.confirm({"verb": "approve", "change": key}, reason="reviewed with Luis")
@@ -63,6 +64,7 @@ def test_a_replaced_change_links_to_the_newer_change_and_shows_the_difference(co
     assert problem.json()["supersededBy"] == [newer]
 
 
+@pytest.mark.slow
 def test_a_change_that_follows_and_is_published_too_is_still_linked(console: ConsoleClient) -> None:
     key = find_key(console, "install metrics v1")
     release_next_version(console)
@@ -75,6 +77,7 @@ def test_a_change_that_follows_and_is_published_too_is_still_linked(console: Con
     assert "1 draft published" in console.get(f"/changes/{newer}").text
 
 
+@pytest.mark.slow
 def test_a_person_sees_nothing_of_past_changes_of_other_targets(console: ConsoleClient) -> None:
     keys = [find_key(console, title) for title in ("install gateway v1", "install metrics v1")]
     for key in keys:

@@ -97,6 +97,7 @@ def has_name(text: str, names: set[str]) -> bool:
     return any(re.search(rf"\b{name}\b", text) for name in names)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_no_response_contains_a_hidden_name(name: str, fleet: ConsoleClient) -> None:
     rules, readable, _ = CASES[name]
@@ -141,6 +142,7 @@ def test_pages_of_packages(name: str, fleet: ConsoleClient) -> None:
     assert found == readable
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_only_permitted_drafts_are_published(name: str, tmp_path: Path) -> None:
     console = open_console(begin(tmp_path, drafted))
@@ -192,6 +194,7 @@ def test_a_mode_without_authentication_is_an_admin(fleet: ConsoleClient) -> None
     assert fleet.get("/targets/berlin").status_code == 200
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(("case", "is_shown"), [("viewer-south", False), ("viewer", True)])
 @pytest.mark.parametrize("has_index", [pytest.param(True, id="old-index"), pytest.param(False, id="no-index")])
 def test_errors_of_the_service_are_shown_to_people_who_read_everything(

@@ -87,6 +87,7 @@ bodies = json_values | st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(path=requested_paths(API_PATHS), query=queries)
 def test_requests_to_the_api(path: str, query: str, console: ConsoleClient) -> None:
@@ -97,12 +98,14 @@ def test_requests_to_the_api(path: str, query: str, console: ConsoleClient) -> N
     assert response.content == b"" or isinstance(response.json(), dict)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(path=requested_paths(PAGE_PATHS), query=queries)
 def test_requests_for_pages(path: str, query: str, console: ConsoleClient) -> None:
     assert console.get(f"{path}?{query}").status_code < 500
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(path=requested_paths(ACTION_PATHS), fields=forms)
 def test_forms(path: str, fields: Mapping[str, Sequence[str]], console: ConsoleClient) -> None:
@@ -118,6 +121,7 @@ def encode_fields(fields: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
     return {name: [value.encode(errors="replace").decode() for value in values] for name, values in fields.items()}
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(path=requested_paths([API_PREFIX + action.path for action in ACTIONS]), body=bodies)
 def test_bodies_of_the_api(path: str, body: Any, console: ConsoleClient) -> None:
@@ -129,6 +133,7 @@ def test_bodies_of_the_api(path: str, body: Any, console: ConsoleClient) -> None
     assert read_refs(console.world.fleet) == before
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     ("resource", "pointer"),
     [

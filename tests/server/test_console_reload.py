@@ -121,6 +121,7 @@ def get_number(service: Service) -> int | None:
     return index.number if index else None
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("more", "shown", "read"),
     [

@@ -39,6 +39,7 @@ def console(tmp_path: Path) -> ConsoleClient:
     return client
 
 
+@pytest.mark.slow
 def test_a_restored_revision_is_a_draft_of_the_person(console: ConsoleClient) -> None:
     world = console.world
     page = console.get(PAGE).text
@@ -59,6 +60,7 @@ def test_a_restored_revision_is_a_draft_of_the_person(console: ConsoleClient) ->
     assert "Restore v1" not in console.get(PAGE).text
 
 
+@pytest.mark.slow
 def test_an_approved_revision_stays_published(console: ConsoleClient) -> None:
     console.post("/restore", FORM)
     console.update()
@@ -75,6 +77,7 @@ def test_an_approved_revision_stays_published(console: ConsoleClient) -> None:
     assert read_refs(console.world.fleet) == refs
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     ("changes", "status", "message"),
     [
@@ -96,6 +99,7 @@ def test_what_cannot_be_restored_has_a_reason(
     assert read_refs(console.world.fleet) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rule", "status"),
     [
@@ -117,6 +121,7 @@ def test_a_person_without_permission_restores_nothing(rule: RoleRule, status: in
     assert read_refs(console.world.fleet) == before
 
 
+@pytest.mark.slow
 def test_a_package_with_an_open_draft_is_not_restored(console: ConsoleClient) -> None:
     console.post("/restore", FORM)
     console.update()

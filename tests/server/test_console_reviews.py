@@ -129,6 +129,7 @@ def test_a_form_that_is_sent_twice_makes_one_job(console: ConsoleClient) -> None
     assert first.headers["location"] == second.headers["location"]
 
 
+@pytest.mark.slow
 def test_a_rejection_needs_a_reason(world: World, console: ConsoleClient) -> None:
     key = find_change(console, "install metrics v1").key
     refused = console.confirm({"verb": "reject", "change": key}, reason="  ")
@@ -141,6 +142,7 @@ def test_a_rejection_needs_a_reason(world: World, console: ConsoleClient) -> Non
     assert "rejected by Ada Example: too many replicas" in console.get(f"/changes/{key}").text
 
 
+@pytest.mark.slow
 def test_a_rejected_draft_is_approved_only_if_its_target_is_chosen(console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     member = next(member for member in change.members if member.target == "lisbon")
@@ -334,6 +336,7 @@ STAGES = (
 )
 
 
+@pytest.mark.slow
 def test_a_person_approves_a_change_stage_by_stage(world: World, console: ConsoleClient) -> None:
     console.context = replace(console.context, stages=STAGES)
     key = find_change(console, "install gateway v1").key
@@ -351,6 +354,7 @@ def test_a_person_approves_a_change_stage_by_stage(world: World, console: Consol
     assert '<option value="canary">' not in after
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("fields", "is_warned"),
     [

@@ -27,6 +27,7 @@ def console(tmp_path: Path) -> ConsoleClient:
     return client
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize("path", ["/", "/changes", "/targets/berlin", "/system", "/search?q=berlin"])
 def test_a_person_without_a_role_gets_a_page_without_data(path: str, console: ConsoleClient) -> None:
     sign_in(console, Session(ADA, Permissions(())))

@@ -34,6 +34,7 @@ def test_a_rollout_shows_its_open_wave_and_the_reason_of_the_next(console: Conso
     assert "OverridePolicy" in text
 
 
+@pytest.mark.slow
 def test_a_person_who_reads_no_target_of_a_rollout_does_not_see_it(console: ConsoleClient) -> None:
     session = Session(ADA, Permissions((RoleRule("viewer", targets=LabelSelector((("ring", "late"),))),)))
 

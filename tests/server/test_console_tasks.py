@@ -131,6 +131,7 @@ def use_window(person: Person, width: int, scripts: bool) -> None:
 conflicting = pytest.mark.parametrize("world", ["conflicting"], indirect=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scripts"), WINDOWS)
 def test_see_what_is_wrong_and_the_time_of_the_last_pass(person: Person, width: int, scripts: bool) -> None:
     use_window(person, width, scripts)
@@ -162,6 +163,7 @@ def use_stages(person: Person) -> None:
     client.context = replace(client.context, stages=stages)
 
 
+@pytest.mark.slow
 def test_approve_only_the_canary_stage(person: Person, world: World) -> None:
     use_stages(person)
     person.click(GATEWAY)
@@ -178,6 +180,7 @@ def test_approve_only_the_canary_stage(person: Person, world: World) -> None:
     assert "replicas: 2" in world.text("clusters/porto", "gateway/deployment.yaml")
 
 
+@pytest.mark.slow
 def test_reject_one_cluster_and_approve_the_others(person: Person, world: World) -> None:
     person.click(GATEWAY)
     person.click("porto")
@@ -199,6 +202,7 @@ def test_reject_one_cluster_and_approve_the_others(person: Person, world: World)
     assert "replicas: 3" in world.text("clusters/lisbon", "gateway/deployment.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "scripts"), WINDOWS)
 def test_find_why_a_value_differs(person: Person, width: int, scripts: bool) -> None:
     use_window(person, width, scripts)
@@ -227,6 +231,7 @@ def test_list_the_clusters_with_one_error(person: Person, width: int, scripts: b
     assert person.actions <= 3
 
 
+@pytest.mark.slow
 @conflicting
 def test_see_which_clusters_differ_from_the_others(person: Person) -> None:
     person.click(GATEWAY)
@@ -245,6 +250,7 @@ def approve_gateway(person: Person) -> None:
     client.update()
 
 
+@pytest.mark.slow
 def test_restore_the_version_before_the_last(person: Person, world: World) -> None:
     approve_gateway(person)
     person.type("[name=q]", "lisbon gateway")
@@ -258,6 +264,7 @@ def test_restore_the_version_before_the_last(person: Person, world: World) -> No
     assert "replicas: 2" in world.text("drafts/lisbon", "gateway/deployment.yaml")
 
 
+@pytest.mark.slow
 def test_find_who_approved_a_change(person: Person) -> None:
     approve_gateway(person)
     person.click("Activity")
@@ -312,6 +319,7 @@ def confirm(person: Person, reason: str, sees: str) -> None:
     person.apply_jobs()
 
 
+@pytest.mark.slow
 def test_approve_with_the_keyboard(person: Person, world: World) -> None:
     press_keys(person, Keys.ENTER)
     person.sees("Differences on berlin")

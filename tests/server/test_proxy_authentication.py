@@ -39,6 +39,7 @@ def test_a_person_has_the_role_of_a_group(console: ConsoleClient) -> None:
     assert "berlin" not in response.text
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("changed", "status"),
     [
@@ -54,6 +55,7 @@ def test_roles_of_people(changed: dict[str, str], status: int, console: ConsoleC
     assert console.get("/changes", client=PROXY, **IDENTITY | changed).status_code == status
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize(
     ("client", "changed"),
     [
@@ -73,6 +75,7 @@ def test_forged_headers_are_ignored(client: str, changed: dict[str, str], consol
     assert "gateway" not in response.text
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize("name", sorted(IDENTITY))
 def test_a_repeated_header_is_refused(name: str, console: ConsoleClient) -> None:
     # A dictionary of headers cannot contain a name twice, but the names of headers have no case.

@@ -182,6 +182,7 @@ def list_wrong_bundles(
     }
 
 
+@pytest.mark.slow
 def test_wrong_bundles(key: PrivateKey, world: World, registry: RegistryServer) -> None:
     """A wrong bundle is not valid, and does not change the result for a valid one."""
     digest, other = registry.push("team/app", "v1", APP), registry.push("team/app", "v2", OTHER)

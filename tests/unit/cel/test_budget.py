@@ -96,6 +96,7 @@ def test_literals_use_exactly_their_size_of_the_memory_budget(text: str, size: i
         evaluate(size - 1)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("text", "code"),
     [

@@ -241,6 +241,7 @@ LIMITS = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(800), deadline=None)
 @given(form=_fill_forms(), limits=LIMITS)
 def test_constants_and_variables_have_equal_results_errors_and_costs(

@@ -66,6 +66,7 @@ def test_number_in_a_path_is_an_index() -> None:
     assert resolve_pointer(RFC, ("foo", 1)) == "baz"
 
 
+@pytest.mark.slow
 @given(st.lists(st.text()))
 def test_formatting_and_parsing_are_inverse(path: list[str]) -> None:
     assert parse_pointer(format_pointer(path)) == tuple(path)

@@ -123,6 +123,7 @@ def test_there_is_no_restricted_index_before_the_first_pass() -> None:
     assert RestrictedIndexes(lambda: None).find(Permissions(())) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(FLEETS, st.lists(RULES, max_size=3))
 def test_no_text_of_the_index_names_a_target_that_the_person_may_not_read(

@@ -148,12 +148,14 @@ def test_many_reads_of_all_resources_exceed_the_limit() -> None:
     assert list_codes(result) == ["PatchTooLarge"]
 
 
+@pytest.mark.slow
 def test_exponential_growth_exceeds_the_limit() -> None:
     second_result = [patch("merge", "/data", "${target.data}") for _ in range(40)]
 
     assert list_codes(reconcile_patches(*second_result, base=manifest(data={"l": [1]}))) == ["PatchTooLarge"]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("path", "code"),
     [
@@ -224,6 +226,7 @@ def test_depth_of_values(count: int) -> None:
     assert list_codes(result) == ([] if count == 90 else ["PatchTooLarge"])
 
 
+@pytest.mark.slow
 def test_thousands_of_addons() -> None:
     names = [f"a{number}" for number in range(1500)]
     kind = component_type(*(platform(name, "x") for name in names))
@@ -231,6 +234,7 @@ def test_thousands_of_addons() -> None:
     assert list_codes(reconcile(full_config(definition(), *map(annotator, names), kind))) == []
 
 
+@pytest.mark.slow
 def test_thousands_of_allowed_addons() -> None:
     names = [f"a{number}" for number in range(1000)]
     kind = component_type(allow=[allowed(name) for name in names])
@@ -242,6 +246,7 @@ def test_thousands_of_allowed_addons() -> None:
     )
 
 
+@pytest.mark.slow
 def test_thousands_of_addons_in_a_cycle() -> None:
     names = [f"a{number}" for number in range(1500)]
     ring = [annotator(name, requires=[names[number - 1]]) for number, name in enumerate(names)]
@@ -261,6 +266,7 @@ WRONG: Mapping[str, Any] = {f"k{number}": "${x}" for number in range(5_000)}
 KEYS: Mapping[str, Any] = {f"k{number}": {} for number in range(2_000)}
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "texts",
     [

@@ -399,6 +399,7 @@ def test_long_values_are_shortened() -> None:
     assert len(result[FILE, "/data/a"][0]["after"]) < 400
 
 
+@pytest.mark.slow
 def test_many_items_have_their_final_locations() -> None:
     insert = patch("add", f"{PODS}/containers/0", {"name": "c${string(item)}", "image": "${string(item)}"})
     of = addon("lamp", {"schema": schema({"n": "[]integer"}), "patches": [{**insert, "forEach": "${spec.n}"}]})

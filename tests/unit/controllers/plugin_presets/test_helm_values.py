@@ -248,6 +248,7 @@ SIMPLE = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(SIMPLE)
 def test_values_are_the_same_as_in_the_reference_implementation(entries: list[tuple[str, Any]]) -> None:
     helm_values = build_values(entries)

@@ -98,6 +98,7 @@ READERS = [
 ]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("value", [pytest.param(text, id=repr(text)) for text in [*AWKWARD, *SPACED, *LINES]])
 def test_strings_stay_strings_for_every_parser(read: Any, value: str) -> None:
@@ -106,6 +107,7 @@ def test_strings_stay_strings_for_every_parser(read: Any, value: str) -> None:
     assert read(emit(data)) == data
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("value", [pytest.param(text, id=repr(text)) for text in [*AWKWARD, *SPACED, *LINES]])
 def test_strings_in_flow_collections(read: Any, value: str) -> None:

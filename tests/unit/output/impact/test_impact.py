@@ -247,6 +247,7 @@ def test_markdown_has_a_marker_and_escapes_config_text() -> None:
     assert "## Changed: `eu-1/gw`" in lines
 
 
+@pytest.mark.slow
 def test_markdown_is_limited_to_the_size_of_a_comment() -> None:
     names = [f"cluster-{index}" for index in range(900)]
     base = build_plan({}, *names)

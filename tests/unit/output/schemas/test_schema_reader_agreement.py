@@ -79,6 +79,7 @@ def test_document_that_readers_accept_is_valid(document: Document) -> None:
     assert build_index_validator().is_valid(document)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_every_schema_field_is_in_a_valid_document(kind: Any) -> None:
     there = {(item["kind"], get_field_names(at)) for item in FULL for at, _ in walk_values(item)}
@@ -109,6 +110,7 @@ def list_fields(
             yield from list_fields(item, at)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("document", [item for item in FULL if item["kind"] in READ], ids=get_document_id)
 def test_reader_and_schema_agree_about_one_change(document: Document) -> None:
     stricter, looser = [], []
@@ -186,6 +188,7 @@ UNVERSIONED = {
 }
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize(
     "folder",
     [

@@ -243,6 +243,7 @@ scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 trees = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=15)
 
 
+@pytest.mark.slow
 @given(trees, st.sampled_from([json.dumps, yaml.safe_dump]))
 def test_every_accepted_response_can_be_written(tree: Any, dump: Any) -> None:
     entry = {"apiVersion": "v1", "kind": "A", "metadata": {"name": "a", "annotations": tree}, "spec": tree}

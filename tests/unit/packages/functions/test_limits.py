@@ -235,6 +235,7 @@ ATTACKS = [
 ]  # fmt: skip
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(("name", "text", "configuration", "setting"), ATTACKS)
 def test_hostile_input_fails_at_low_cost(
     name: str, text: str, configuration: Mapping[str, Any] | None, setting: str

@@ -11,6 +11,7 @@ from reconciler.packages.functions.starlark_syntax import find_nesting_error
 BLOCKS = "def f():\n" + "".join(" " * (n + 1) + "if x:\n" for n in range(100)) + " " * 102 + "pass"
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "source",
     [

@@ -82,6 +82,7 @@ def test_written_state_is_read_back(one: TargetState) -> None:
     assert parse_state(serialize_state(one)) == one
 
 
+@pytest.mark.slow
 @given(STATES, STATES, st.data())
 def test_incremental_write_produces_the_same_files_as_a_full_write(
     one: TargetState, other: TargetState, data: st.DataObject
@@ -96,6 +97,7 @@ def test_incremental_write_produces_the_same_files_as_a_full_write(
     assert changes.keys().isdisjoint(f"packages/{name}.json" for name in shared)
 
 
+@pytest.mark.slow
 @given(STATES)
 def test_equal_states_have_equal_bytes_in_any_order(one: TargetState) -> None:
     turned = TargetState(

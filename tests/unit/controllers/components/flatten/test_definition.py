@@ -433,6 +433,7 @@ SAME = [
 ]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(("value", "mapping"), SAME)
 def test_flattened_definition_renders_the_same_objects(value: FlattenSetup, mapping: dict[str, Any]) -> None:
     flattened = value.flatten()

@@ -32,6 +32,7 @@ def write_and_read(schema: Schema, *, required_by_default: bool = False, key: st
     return properties
 
 
+@pytest.mark.slow
 @given(components(), st.booleans())
 def test_written_schema_is_read_back_as_the_same_schema(schema: ComponentSchema, required_by_default: bool) -> None:
     for section in (schema.parameters, schema.env_overrides):

@@ -272,6 +272,7 @@ def test_cost_of_a_value_is_counted_for_each_location(value: Any) -> None:
     assert patch_copy({"c": items}, "add", "/c[*]/v", value) == "PatchTooLarge"
 
 
+@pytest.mark.slow
 def test_exponential_growth_exceeds_the_budget() -> None:
     document, allowance = {"a": {"x": 1}}, PatchBudget()
 
@@ -283,6 +284,7 @@ def test_exponential_growth_exceeds_the_budget() -> None:
         double_repeatedly()
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize("path", ["/c[*]/v", "/c[?(@.n=='z')]/v", "/d"])
 def test_cost_of_a_search_is_counted(path: str) -> None:
     document, allowance, patch_operation = (
