@@ -19,6 +19,7 @@ from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.bootstrap.settings_changes import list_changed_settings
 from reconciler.controllers.clusters.inventory import read_cluster_labels
+from reconciler.inspect.cause_searches import CauseSearches
 from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
@@ -95,6 +96,7 @@ class Console:
             contents=DraftContentReader(indexer),
             packages=PackageContentReader(indexer),
             explainer=ValueExplainer(command_options),
+            searches=CauseSearches(command_options, clock),
             confirmations=reviews.confirmations,
             jobs=reviews.jobs,
             restorer=reviews.restorer,
@@ -140,6 +142,7 @@ class Console:
         Args:
             successor: The console after a reload. It can continue the jobs of this console.
         """
+        self.context.searches.close()
         if successor is None or successor.context.jobs is not self.context.jobs:
             self._reviews.jobs.close()
         self._index_thread.close()

@@ -1,24 +1,17 @@
-"""Explains a value of a package with the command `reconciler explain` in a process of its own.
-
-A process can be stopped after a time limit, and its work does not delay the passes of the service.
-"""
+"""Explains a value of a package with the command `reconciler explain` in a process of its own."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
-from shlex import quote
 from threading import BoundedSemaphore
-from typing import Any, Literal
+from typing import Any
 
+from reconciler.inspect.command_process import OutputForm, ReconcilerCommand
 from reconciler.lazy_dataclasses import dataclass, field
-from reconciler.processes.process import ProcessLimits, ProcessSpec, ProcessTimeoutError, run_process
 
 _MAX_PROCESSES = 2
-# The exit statuses of a command that has printed a result.
-_EXIT_STATUSES = (0, 1)
-_LIMITS = ProcessLimits(seconds=10.0, memory_bytes=0, output_bytes=8 * 1024 * 1024)
+_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
@@ -62,11 +55,12 @@ class ValueExplainer:
 
     Args:
         options: The command-line options that locate the config, the settings and the repositories.
+        seconds: The time limit of one explanation.
     """
 
-    def __init__(self, options: Sequence[str], limits: ProcessLimits = _LIMITS) -> None:
-        self._options = tuple(options)
-        self._limits = limits
+    def __init__(self, options: Sequence[str], seconds: float = _SECONDS) -> None:
+        self._command = ReconcilerCommand("explain", tuple(options))
+        self._seconds = seconds
         self._processes = BoundedSemaphore(_MAX_PROCESSES)
 
     def explain(self, target: str, package: str, resource: str, pointer: str) -> ValueExplanation:
@@ -85,29 +79,14 @@ class ValueExplainer:
             findings=tuple(data["findings"]),
         )  # fmt: skip
 
-    def run(
-        self, target: str, package: str, resource: str, pointer: str, form: Literal["json", "text"]
-    ) -> ExplanationOutput:
+    def run(self, target: str, package: str, resource: str, pointer: str, form: OutputForm) -> ExplanationOutput:
         """Return the output of the command in a form. The arguments are those of `explain`."""
         arguments = (f"{target}/{package}", *filter(None, (resource, pointer)))
-        command = " ".join(("reconciler explain", *map(quote, (*self._options, *arguments))))
-        options = ("explain", "--offline", "-o", form, *self._options)
-        spec = ProcessSpec((sys.executable, "-m", "reconciler", *options, "--", *arguments))
-        if any("\0" in argument for argument in arguments):
-            return ExplanationOutput(command, error="the resource and the pointer must not contain the character NUL")
-        if not self._processes.acquire(timeout=self._limits.seconds):
-            return ExplanationOutput(command, error="too many values are being explained; try again in a minute")
+        line = self._command.format_line(arguments)
+        if not self._processes.acquire(timeout=self._seconds):
+            return ExplanationOutput(line, error="too many values are being explained; try again in a minute")
         try:
-            result = run_process(spec, b"", self._limits)
-        except ProcessTimeoutError:
-            seconds = round(self._limits.seconds)
-            return ExplanationOutput(command, error=f"the explanation takes longer than {seconds} seconds")
+            output = self._command.run(arguments, self._seconds, form)
         finally:
             self._processes.release()
-        if result.is_too_large:
-            return ExplanationOutput(command, error="the explanation is too large")
-        text = result.output.decode(errors="replace")
-        if result.exit_code not in _EXIT_STATUSES or not text.strip():
-            error = result.stderr.strip() or f"the command ended with status {result.exit_code}"
-            return ExplanationOutput(command, error=error)
-        return ExplanationOutput(command, text, exit_status=result.exit_code)
+        return ExplanationOutput(line, output.text, output.error, output.exit_status)

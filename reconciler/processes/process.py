@@ -31,6 +31,10 @@ class ProcessTimeoutError(Exception):
     """The process did not end within the time limit and was killed."""
 
 
+class ProcessCanceledError(Exception):
+    """The caller canceled the process, which was killed."""
+
+
 @dataclass(frozen=True)
 class ProcessLimits:
     """The limits of one call: wall time in seconds, memory in bytes, and output in bytes."""
@@ -90,19 +94,36 @@ def _compute_digest(program: Path, status: tuple[int, ...]) -> str:
         return f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"
 
 
-def run_process(spec: ProcessSpec, stdin: bytes, limits: ProcessLimits) -> ProcessResult:
+def _is_never_canceled() -> bool:
+    return False
+
+
+def run_process(
+    spec: ProcessSpec, stdin: bytes, limits: ProcessLimits, is_canceled: Callable[[], bool] = _is_never_canceled
+) -> ProcessResult:
     """Run a process until it ends or exceeds a limit, and then kill all processes of its group.
+
+    Args:
+        is_canceled: Returns whether the process must be killed before its end. It is called several times per second.
 
     Raises:
         ProcessTimeoutError: The process exceeded the time limit.
+        ProcessCanceledError: The process was canceled.
         OSError: The process cannot be started.
     """
     deadline = time.monotonic() + limits.seconds
+
+    def check() -> None:
+        if time.monotonic() > deadline:
+            raise ProcessTimeoutError
+        if is_canceled():
+            raise ProcessCanceledError
+
     with _start(spec) as process:
         pipes = _Pipes(process, stdin, limits.output_bytes)
-        pipes.transfer(deadline)
+        pipes.transfer(check)
         if not pipes.is_too_large:
-            _wait_for_exit(process, deadline)
+            _wait_for_exit(process, check)
     stderr = bytes(pipes.stderr).decode(errors="replace")
     output = b"" if pipes.is_too_large else bytes(pipes.output)
     return ProcessResult(process.returncode, output, stderr, pipes.is_too_large)
@@ -139,10 +160,9 @@ def _has_exited(process: subprocess.Popen[bytes]) -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
-def _wait_for_exit(process: subprocess.Popen[bytes], deadline: float) -> None:
+def _wait_for_exit(process: subprocess.Popen[bytes], check: Callable[[], None]) -> None:
     while not _has_exited(process):
-        if time.monotonic() > deadline:
-            raise ProcessTimeoutError
+        check()
         time.sleep(_POLL_SECONDS)
 
 
@@ -161,11 +181,11 @@ class _Pipes:
         """Whether the process wrote more than the output limit."""
         return len(self.output) > self._max_bytes
 
-    def transfer(self, deadline: float) -> None:
+    def transfer(self, check: Callable[[], None]) -> None:
         """Write the input and read the output until the process ends or exceeds the output limit.
 
-        Raises:
-            ProcessTimeoutError: The process did not end before `deadline`.
+        Args:
+            check: Raises an exception if the process must not continue.
         """
         with selectors.DefaultSelector() as selector:
             self._open(selector)
@@ -174,8 +194,7 @@ class _Pipes:
                 # can write and exit between the two checks.
                 has_exited = _has_exited(self._process)
                 ready_pipes = selector.select(0 if has_exited else _POLL_SECONDS)
-                if time.monotonic() > deadline:
-                    raise ProcessTimeoutError
+                check()
                 # Stop if the process has exited, because a child process that left the group can keep the pipes open.
                 if not ready_pipes and has_exited:
                     break

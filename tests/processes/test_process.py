@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.processes.process import ProcessLimits, ProcessResult, ProcessSpec, ProcessTimeoutError, run_process
+from reconciler.processes.process import (
+    ProcessCanceledError,
+    ProcessLimits,
+    ProcessResult,
+    ProcessSpec,
+    ProcessTimeoutError,
+    run_process,
+)
 
 MEGABYTE = 1_000_000
 
@@ -83,6 +90,22 @@ def test_a_flood_is_ended() -> None:
 def test_one_that_takes_too_long(source: str) -> None:
     with pytest.raises(ProcessTimeoutError):
         run(source, seconds=0.5)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("import time; time.sleep(60)", id="open-pipes"),
+        pytest.param("import os, time; os.close(1); os.close(2); time.sleep(60)", id="closed-pipes"),
+    ],
+)
+def test_a_canceled_process_is_killed_before_its_time_limit(source: str) -> None:
+    spec = ProcessSpec((sys.executable, "-c", source))
+    limits = ProcessLimits(seconds=50, memory_bytes=0, output_bytes=MEGABYTE)
+    checks = iter([False, False, True])
+
+    with pytest.raises(ProcessCanceledError):
+        run_process(spec, b"", limits, lambda: next(checks))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import httpx
 
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
 from reconciler.bootstrap.console_reviews import build_role_rules
+from reconciler.inspect.cause_searches import CauseSearches
 from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.package_content import PackageContentReader
@@ -74,6 +75,7 @@ class ConsoleClient:
             contents=DraftContentReader(indexer),
             packages=PackageContentReader(indexer),
             explainer=ValueExplainer(world.command_options),
+            searches=CauseSearches(world.command_options, self._read_clock),
             confirmations=confirmations,
             jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),
             restorer=Restorer(lambda: world.open_review([]), self._request_pass),

@@ -11,6 +11,7 @@ from reconciler.server.console.config_pages import ConfigPages
 from reconciler.server.console.people import Authenticator
 
 if TYPE_CHECKING:
+    from reconciler.inspect.cause_searches import CauseSearches
     from reconciler.inspect.draft_content import DraftContentReader
     from reconciler.inspect.draft_list import DraftListReader
     from reconciler.inspect.package_content import PackageContentReader
@@ -38,6 +39,7 @@ class ConsoleContext:
         contents: Reads the contents of drafts.
         packages: Reads published packages.
         explainer: Explains values of packages.
+        searches: Searches for the commits that changed values.
         confirmations: The actions that people have not confirmed yet.
         jobs: Applies confirmed actions.
         restorer: Restores earlier revisions of packages.
@@ -62,6 +64,7 @@ class ConsoleContext:
     contents: DraftContentReader
     packages: PackageContentReader
     explainer: ValueExplainer
+    searches: CauseSearches
     confirmations: ConfirmationStore
     jobs: ReviewJobs
     restorer: Restorer

@@ -77,9 +77,9 @@ def read_choice(query: QueryParams, name: str, choices: Sequence[str], default: 
     return value if value in choices else default
 
 
-def read_text(query: QueryParams, name: str) -> str:
+def read_text(query: QueryParams, name: str, max_characters: int = _MAX_TEXT_CHARACTERS) -> str:
     """Return the text of a parameter, shortened to a maximal length."""
-    return query.get(name, "").strip()[:_MAX_TEXT_CHARACTERS]
+    return query.get(name, "").strip()[:max_characters]
 
 
 def count_filters(query: QueryParams, names: Iterable[str]) -> int:

@@ -29,6 +29,7 @@ from reconciler.server.console.pages import (
     search,
     system,
     targets,
+    value,
 )
 from reconciler.server.console.people import AUTOMATIC_HEADER, Session
 from reconciler.server.console.rendering import PAGE_CACHE_CONTROL, read_static_file, render_page, render_plain_page
@@ -57,6 +58,7 @@ _PAGES: Mapping[str, Page] = {
     "/system": system.build_page,
     "/confirmations/{id}": review.build_confirmation_page,
     "/jobs/{id}": review.build_job_page,
+    "/searches/{id}": value.build_search_page,
 }
 _ACTIONS: Mapping[str, PageAction] = {
     "/changes/confirm": review.create_confirmation,
@@ -65,6 +67,8 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/jobs/{id}/retry": review.retry,
     "/jobs/{id}/undo": review.undo,
     "/restore": package.restore,
+    "/searches": value.start_search,
+    "/searches/{id}/cancel": value.cancel_search,
     "/system/pass": system.start_pass,
     "/system/reload": system.reload_settings,
 }

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 from reconciler.git.errors import GitError
 from reconciler.inspect.package_content import PackageMissingError, PublishedPackage
-from reconciler.inspect.value_explainer import ValueExplanation
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.report.explanations import build_explanation
 from reconciler.output.report.model import ReportTarget
@@ -19,6 +16,7 @@ from reconciler.server.console.forms import Form
 from reconciler.server.console.listing import is_number, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
+from reconciler.server.console.pages.value import MAX_CHARACTERS, build_value_page
 from reconciler.server.console.urls import build_package_url
 
 _NOT_RESTORED = "The revision cannot be restored"
@@ -33,13 +31,9 @@ def build_page(page: PageRequest) -> PageContent:
     if target is None or row is None:
         return build_missing_page("package", f"{name}/{package}")
     query = page.request.query_params
-    resource, pointer = read_text(query, "resource"), read_text(query, "pointer")
+    resource, pointer = (read_text(query, parameter, MAX_CHARACTERS) for parameter in ("resource", "pointer"))
     if resource and pointer:
-        explanation = _explain(page, name, package, resource, pointer)
-        return PageContent(
-            "value.html",
-            {"target": target, "row": row, "resource": resource, "pointer": pointer, "explanation": explanation},
-        )
+        return build_value_page(page, target, row, resource, pointer)
     content, error = _read(page, name, package)
     return PageContent(
         "package.html",
@@ -54,16 +48,6 @@ def build_page(page: PageRequest) -> PageContent:
             "findings": [finding for finding in page.index.findings if finding.location.package == f"{name}/{package}"],
         },
     )
-
-
-def _explain(page: PageRequest, target: str, package: str, resource: str, pointer: str) -> ValueExplanation:
-    """Return the explanation of a value, or the reason why the person may not read it."""
-    explanation = page.context.explainer.explain(target, package, resource, pointer)
-    hidden = list_hidden_names(page.whole_index, page.index)
-    if hidden.occur_in(f"{explanation.error} {json.dumps(explanation.values)}"):
-        message = "The explanation contains names of targets that you may not read."
-        return ValueExplanation(explanation.command, error=message)
-    return explanation
 
 
 def _read(page: PageRequest, target: str, package: str) -> tuple[PublishedPackage, str]:
