@@ -95,8 +95,8 @@ class Tenants:
         Return "" if the platform team or several tenants may own such an object.
 
         Args:
-            path: The path of a file, or the path of a folder with "/" at its end. An unreadable `.krmignore` hides the
-                files of its folder.
+            path: The path of a file, or the path of a folder with "/" at its end. The path of an unreadable
+                `.krmignore` stands for all files of its folder.
         """
         folder = path.removesuffix(".krmignore")
         if folder and not folder.endswith("/"):

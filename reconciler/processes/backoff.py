@@ -28,7 +28,7 @@ class CallBackoff(Protocol):
 
 
 class RecordedFailures(Generic[Failure]):
-    """The last failure of each call. During its back-off, a call is not repeated, and its last failure is used instead.
+    """The last failure of each call. During its back-off, a call is not repeated. Its last failure is used instead.
 
     Without this class, every pass would wait until the timeout of a call that hangs. The recorded failure is reused,
     because a new failure with a different message would change the status in every pass. The object is thread-safe.

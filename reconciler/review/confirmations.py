@@ -137,7 +137,7 @@ class Confirmation:
         typed_count: The number of targets, if the person must type this number to confirm. None if the person need not
             type it.
         entered_reason: The reason that the person sent when the session had ended. "" if there is none.
-        entered_count: The number of targets that the person sent at this time. None if there is none.
+        entered_count: The number of targets that the person sent when the session had ended. None if there is none.
     """
 
     id: str
@@ -444,7 +444,7 @@ class ConfirmationStore:
         return found if found and found.expires_at > self._clock() else None
 
     def find_expired(self, confirmation_id: str, person: Reviewer) -> Confirmation | None:
-        """Return a confirmation of this person, also if it has expired. Return None if there is none any more."""
+        """Return a confirmation of this person, also if it has expired. Return None if it does not exist any more."""
         with self._lock:
             self._delete_expired(self._clock())
             found = self._confirmations.get(confirmation_id)

@@ -72,7 +72,7 @@ class Submission:
 
 
 class ReviewJobs:
-    """Applies confirmed actions in one thread. The order is that of their submission, or of the end of their undo time.
+    """Applies confirmed actions in one thread. The first submitted action whose undo time has ended is applied next.
 
     Args:
         open_review: Opens the config and the remotes for one job. A reload of the settings replaces this attribute.
@@ -207,7 +207,7 @@ class ReviewJobs:
         return repeated
 
     def undo(self, job_id: str, person: Reviewer) -> ReviewJob:
-        """Complete a job that has not started, without an effect. An undone job does not change.
+        """Complete a job that has not started, so that it has no effect. Do nothing if the job is already undone.
 
         Raises:
             ReviewRequestError: The person has no such job, or the job has started.

@@ -21,7 +21,7 @@ from reconciler.planning.lifecycle.open_drafts import BlockingReason
 from reconciler.review.permissions import PackageScope, Permissions
 
 HIDDEN_TEXT = "the text contains names of targets that you may not read"
-"""The text that replaces a text if it contains the name of a target that the person may not read."""
+"""Replaces each text that contains the name of a target that the person may not read."""
 _MAX_CACHED = 50
 _MAX_KEPT = 20
 KEPT_SECONDS = 600.0

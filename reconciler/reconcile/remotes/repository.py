@@ -330,7 +330,9 @@ class Remote:
         return has_conflicting_changes(self._reader, trees[0], trees[1], trees[2], outside)
 
     def list_changes(self, since: CommitId, commit: CommitId, head: CommitId) -> Iterator[TreeChange]:
-        """Yield each path that differs between `since` and `commit`, with its entry in `commit`, or None if removed.
+        """Yield each path that differs between `since` and `commit`, with its entry in `commit`.
+
+        A removed path has no entry.
 
         If `head` contains a different version of an added or removed folder, the files of the folder are listed
         separately.
