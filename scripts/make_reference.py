@@ -6,7 +6,8 @@
 The command line reference comes from the commands, the findings reference from the tables of finding codes, and the
 fields of all kinds from the models in `reconciler/api`. The settings reference, the example of all settings and the
 JSON Schema of the settings come from the models in `reconciler/settings`. The metrics reference comes from the
-declarations in `reconciler/telemetry/metrics.py`.
+declarations in `reconciler/telemetry/metrics.py`. The OpenAPI document comes from the endpoints in
+`reconciler/server/api`.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from reconciler.cli.entry import commands
 from reconciler.krm.yaml.emit import format_scalar
 from reconciler.output.findings.formats import format_findings_page
 from reconciler.reconcile.codes import ALL_CODES
+from reconciler.server.api.openapi import build_openapi_document
 from reconciler.settings import Settings, build_schema_text
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -168,6 +170,7 @@ def main(arguments: list[str]) -> int:
         "docs/reference/settings.md": settings_page(),
         "docs/reference/findings.md": format_findings_page(ALL_CODES),
         "docs/reference/metrics.md": build_metrics_page(),
+        "docs/reference/openapi.json": json.dumps(build_openapi_document(), indent=1) + "\n",
         **{f"docs/reference/{name}": page for name, page in build_kind_pages().items()},
         "config/reconciler.yaml": settings_example(),
         "config/schema.json": build_schema_text(),

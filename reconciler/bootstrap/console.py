@@ -58,6 +58,7 @@ class Console:
         config: The URL or path of the config.
         sign_ins: The sessions of people. It must be the same object after a reload of the settings.
         previous: The console before a reload. Its index is shown until the new index is complete.
+        retry_remote: Ends the back-off of the remote with a URL, and requests a pass.
 
     Raises:
         SettingsError: The settings of the console are not safe.
@@ -73,6 +74,7 @@ class Console:
         command_options: Sequence[str],
         previous: Console | None = None,
         reload: Callable[[], None] = lambda: None,
+        retry_remote: Callable[[str], None] = lambda _url: None,
     ) -> None:
         clock = sign_ins.clock
         previous_reviews = previous._reviews if previous else None
@@ -101,6 +103,7 @@ class Console:
             jobs=reviews.jobs,
             restorer=reviews.restorer,
             wake_pass=wake_pass,
+            retry_remote=retry_remote,
             csrf=sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             archive=archive,
@@ -157,6 +160,7 @@ def build_console(
     command_options: Sequence[str] = (),
     previous: Console | None = None,
     reload: Callable[[], None] = lambda: None,
+    retry_remote: Callable[[str], None] = lambda _url: None,
 ) -> Console | None:
     """Build the console. Return None if it is disabled, or if the service has no HTTP server.
 
@@ -168,13 +172,14 @@ def build_console(
         command_options: The options with which other commands use the same config, settings and repositories.
         previous: The console before a reload. None at the start, or if the console was disabled.
         reload: Requests that the service reads its settings again.
+        retry_remote: Ends the back-off of the remote with a URL, and requests a pass.
 
     Raises:
         SettingsError: The settings of the console are not safe.
     """
     if not (settings.console.enabled and settings.listen_address):
         return None
-    return Console(settings, config, state, wake_pass, sign_ins, command_options, previous, reload)
+    return Console(settings, config, state, wake_pass, sign_ins, command_options, previous, reload, retry_remote)
 
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:

@@ -182,9 +182,14 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     bootstrap_services.warn_about_signatures(services.inputs.signer)
     notifications = bootstrap_notifications.build_notifications(settings, is_read_only=state.is_read_only)
     heartbeat = bootstrap_heartbeat.build_heartbeat(settings, services.inputs, is_read_only=state.is_read_only)
+
+    def retry_remote(url: str) -> None:
+        services.backoff.retry(url)
+        wakeups.add(loop.Wakeup.RETRY)
+
     console = bootstrap_console.build_console(
         settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW), parts.sign_ins,
-        parts.command_options, parts.console, lambda: wakeups.add(loop.Wakeup.RELOAD),
+        parts.command_options, parts.console, lambda: wakeups.add(loop.Wakeup.RELOAD), retry_remote,
     )  # fmt: skip
 
     def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
@@ -204,7 +209,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
     parts.settings = settings
     schedule = loop.PollSchedule(settings.poll_seconds, settings.poll_jitter_percent, settings.max_backoff_seconds)
     state.limits, state.shard = bootstrap_health.build_health_limits(settings), settings.shard
-    recorder = bootstrap_health.PassRecorder(state, passes, services)
+    recorder = bootstrap_health.PassRecorder(state, passes, services, lambda: reporter.phases)
     reporter.heartbeat_seconds = settings.log.heartbeat_seconds
     reporter.cache_size.folder = Path(settings.cache).expanduser()
     reporter.last_pass_file = bootstrap_options.build_last_pass_file(settings)
@@ -216,7 +221,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
             # Do not start its threads earlier: the server can refuse the settings, and the previous console can still
             # apply review actions until the loop has closed it.
             console.start()
-        is_done = recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)))
+        is_done = recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)), reasons)
         parts.notifier.report_pass(state.view)
         heartbeat.record_pass(passes.summary.result)
         return is_done

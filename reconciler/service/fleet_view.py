@@ -6,7 +6,10 @@ and needs no lock. To show more data about the fleet, add a field.
 
 from __future__ import annotations
 
-from reconciler.lazy_dataclasses import dataclass
+from collections.abc import Mapping
+
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.reconcile.remotes.availability import RemoteState
 
 
 @dataclass(frozen=True)
@@ -25,11 +28,21 @@ class Failure:
 
 @dataclass(frozen=True)
 class PassRecord:
-    """The times and the result of a pass. `started_at` is in seconds since 1970."""
+    """The times and the result of a pass.
+
+    Attributes:
+        started_at: The start, in seconds since 1970.
+        triggers: The reasons of the pass.
+        phases: The seconds of each phase.
+        message: The error of a failed pass. "" for other passes.
+    """
 
     started_at: float
     duration_seconds: float
     result: str
+    triggers: tuple[str, ...] = ()
+    phases: Mapping[str, float] = field(default_factory=dict)
+    message: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,7 @@ class FleetView:
         forge_failures: The forges that failed for all their repositories.
         status_failure: The failed push of the status branch.
         executor_failure: The failed connection to the Dask scheduler.
+        remotes: The states of all remotes.
     """
 
     number: int
@@ -56,3 +70,4 @@ class FleetView:
     forge_failures: tuple[Failure, ...] = ()
     status_failure: Failure | None = None
     executor_failure: Failure | None = None
+    remotes: tuple[RemoteState, ...] = ()

@@ -36,6 +36,7 @@ class Wakeup(StrEnum):
     TIMER = "timer"
     FOLDER = "folder"
     NOW = "now"
+    RETRY = "retry"
     WEBHOOK = "webhook"
     REMOTE = "remote"
     RELOAD = "reload"

@@ -68,6 +68,7 @@ class PassReporter:
         heartbeat_seconds: The time between two heartbeats, in seconds. 0 means that there are no heartbeats.
         last_pass_file: The cache file for the last pass. If it is None, passes are not stored.
         cache_size: Exports the size of the cache folder.
+        phases: The seconds of each phase of the last pass.
     """
 
     def __init__(self, heartbeat_seconds: float = 300, clocks: Clocks | None = None) -> None:
@@ -75,6 +76,7 @@ class PassReporter:
         self.last_pass_file: LastPassFile | None = None
         self._clocks = clocks or Clocks()
         self.cache_size = CacheSize()
+        self.phases: Mapping[str, float] = {}
         self._findings = FindingLog()
         self._latency = DraftLatency()
         self._started_at = self._last_event_at = self._clocks.monotonic()
@@ -114,6 +116,7 @@ class PassReporter:
                 raise
             finally:
                 metrics.PASS_START.set(0)
+                self.phases = phases.durations
             seconds = self._clocks.monotonic() - started_at
             self._record_end(passes.summary.result, triggers, seconds)
             for name, phase_seconds in phases.durations.items():

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.service.fleet_view import Failure, FleetView
+from reconciler.service.fleet_view import Failure, FleetView, PassRecord
 from reconciler.telemetry.progress import Progress, progress
 
 _DURATIONS_KEPT_SECONDS = 3_600.0
+_MAX_RECENT_PASSES = 20
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class ServiceState:
         settings_failure: The reason why the last reload of the settings was refused.
         stopping_since: The time of the signal that stops the service.
         pass_durations: The end and the duration of each pass of the last hour.
+        recent_passes: The last passes, the newest first.
         find_secrets_failure: Returns the reason why the webhook secrets cannot be read, if there is one.
     """
 
@@ -67,6 +69,7 @@ class ServiceState:
         self.settings_failure: Failure | None = None
         self.stopping_since: float | None = None
         self.pass_durations: tuple[tuple[float, float], ...] = ()
+        self.recent_passes: tuple[PassRecord, ...] = ()
         self.find_secrets_failure: Callable[[], Failure | None] = lambda: None
 
     def stop(self) -> None:
@@ -80,6 +83,10 @@ class ServiceState:
         self.pass_durations = (*self._list_recent(now), (now, view.last_pass.duration_seconds))
         self.failed_passes = None
         self.view = view
+
+    def add_pass(self, record: PassRecord) -> None:
+        """Add a pass to the last passes."""
+        self.recent_passes = (record, *self.recent_passes[: _MAX_RECENT_PASSES - 1])
 
     def find_longest_pass(self) -> float:
         """Return the duration of the longest pass of the last hour, in seconds. Return 0 if there is none."""

@@ -14,7 +14,7 @@ from reconciler.telemetry.phases import PHASES
 REGISTRY = MetricRegistry(time.time)
 
 PASS_RESULTS = ("success", "partial", "failure")
-PASS_TRIGGERS = ("start", "reload", "now", "webhook", "folder", "remote", "timer")
+PASS_TRIGGERS = ("start", "reload", "now", "retry", "webhook", "folder", "remote", "timer")
 TARGET_STATES = ("ready", "blocked", "unreachable")
 PACKAGE_STATES = (
     "published", "draft", "proposed", "blocked", "on_hold", "pending_deletion", "declined", "orphaned"

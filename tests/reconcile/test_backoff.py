@@ -72,3 +72,24 @@ def test_remotes_with_an_ended_back_off_are_fetched_at_once_but_their_failures_c
     backoff.record_failure("fleet")
 
     assert (rests, backoff.remaining_seconds) == (False, {"fleet": 10.0})
+
+
+def test_a_person_ends_the_back_off_of_one_remote() -> None:
+    backoff = Backoff(5.0, 60.0, Clock())
+    backoff.record_failure("fleet")
+    backoff.record_failure("other")
+    backoff.retry("fleet")
+    waiting = [backoff.is_waiting(key) for key in ("fleet", "other")]
+    backoff.record_failure("fleet")
+
+    assert waiting == [False, True]
+    assert backoff.is_waiting("fleet")
+    assert (backoff.count_failures("fleet"), backoff.count_failures("unknown")) == (2, 0)
+
+
+def test_a_retry_of_a_working_remote_does_not_shorten_its_next_back_off() -> None:
+    backoff = Backoff(5.0, 60.0, Clock())
+    backoff.retry("fleet")
+    backoff.record_failure("fleet")
+
+    assert backoff.is_waiting("fleet")

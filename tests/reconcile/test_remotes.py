@@ -81,6 +81,19 @@ def test_only_failing_target_remotes_are_listed() -> None:
     }
 
 
+def test_the_states_of_all_remotes_are_listed() -> None:
+    actual_remotes, _ = remotes()
+
+    actual_remotes.fetch(["broken-upstream"], ["working"])
+    states = {state.url: state for state in actual_remotes.list_states()}
+    broken, working = states["broken-upstream"], states["working"]
+
+    assert (broken.kind, broken.failures, broken.wait_seconds > 0) == ("upstream", 1, True)
+    assert broken.error is not None
+    assert broken.error.message == "no route to host"
+    assert (working.kind, working.error, working.failures, working.wait_seconds) == ("target", None, 0, 0.0)
+
+
 def test_a_missing_remote_has_the_message_of_git_and_stops_no_other(tmp_path: Path) -> None:
     fleet, path = make_bare(tmp_path / "fleet.git"), tmp_path / "gone.git"
     commit_files(fleet, "refs/heads/main", {"a": b"1"})

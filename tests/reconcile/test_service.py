@@ -144,6 +144,7 @@ def test_the_service_starts_a_pass_when_one_is_due(due_in: float, ends: bool, pa
         pytest.param(Wakeup.NOW, 2, id="now-fetches-them-at-once"),
         pytest.param(Wakeup.FOLDER, 2, id="a-changed-folder-too"),
         pytest.param(Wakeup.WEBHOOK, 1, id="a-webhook-lets-them-rest"),
+        pytest.param(Wakeup.RETRY, 1, id="a-retry-of-one-remote-lets-the-others-rest"),
     ],
 )
 def test_a_request_of_a_person_ends_the_back_off_of_remotes(reason: Wakeup, hurried: int) -> None:

@@ -56,12 +56,14 @@ class ConsoleClient:
         app: The application with all pages and the API.
         requested_passes: The number of passes that the console has requested.
         requested_reloads: The number of reloads of the settings that the console has requested.
+        retried_remotes: The URLs of the remotes whose back-off the console has ended.
         sign_ins: The sessions of people.
     """
 
     def __init__(self, world: World, api_requests: int = ServerLimits().api_requests_per_minute) -> None:
         self.world = world
         self.requested_passes = self.requested_reloads = 0
+        self.retried_remotes: list[str] = []
         self.sign_ins = SignInState(self._read_clock)
         indexer = world.create_indexer()
         archive = ChangeArchive()
@@ -80,6 +82,7 @@ class ConsoleClient:
             jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),
             restorer=Restorer(lambda: world.open_review([]), self._request_pass),
             wake_pass=self._request_pass,
+            retry_remote=self.retried_remotes.append,
             csrf=self.sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             archive=archive,

@@ -5,9 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from reconciler.git.errors import GitError
-from reconciler.lazy_dataclasses import dataclass, replace
+from reconciler.krm.json_text import compute_digest
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.telemetry import metrics
 from reconciler.telemetry.event_log import log
+
+_KEY_CHARACTERS = 12
+
+
+@dataclass(frozen=True)
+class RemoteState:
+    """The state of one remote after a pass.
+
+    Attributes:
+        url: The URL without credentials.
+        address: The URL of the settings and of the config, which can contain credentials.
+        kind: The use of the remote: `upstream`, `target` or `both`.
+        error: The reason why the last fetch failed. None if it succeeded.
+        failures: The number of failed fetches since the last success.
+        wait_seconds: The time from the end of the pass to the next attempt. 0 if a pass does not wait.
+        since: The start of the failures, in seconds of the monotonic clock. None if the last fetch succeeded.
+    """
+
+    url: str
+    address: str = field(repr=False)
+    kind: str
+    error: GitError | None = None
+    failures: int = 0
+    wait_seconds: float = 0.0
+    since: float | None = None
+
+    @property
+    def key(self) -> str:
+        """The remote in URLs of the API. It contains no part of the URL of the remote."""
+        return compute_digest([self.url])[-_KEY_CHARACTERS:]
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.reconcile.failures import repository_boundary
 from reconciler.reconcile.remotes import repository
-from reconciler.reconcile.remotes.availability import RemoteAvailability
+from reconciler.reconcile.remotes.availability import RemoteAvailability, RemoteState
 from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits, WorkerPool, WorkerResult
 from reconciler.redaction import redact_urls
 from reconciler.telemetry.event_log import log
@@ -134,9 +134,22 @@ class Remotes:
         return self._fetched
 
     def list_unavailable_targets(self) -> dict[str, str]:
-        """Return the error message of each target remote that cannot be read, by URL."""
-        failing = {url: error.message for url, error in self.failures.items() if url in self._fetched}
-        return {url: message for url, message in failing.items() if self._kinds.get(url) != "upstream"}
+        """Return the error message of each target remote that cannot be read, by URL without credentials."""
+        failing = {url: error for url, error in self.failures.items() if url in self._fetched}
+        targets = [url for url in failing if self._kinds.get(url) != "upstream"]
+        return {self._get_display_url(url): failing[url].message for url in targets}
+
+    def list_states(self) -> tuple[RemoteState, ...]:
+        """Return the state of each remote that this pass has fetched, sorted by URL."""
+        waits = self._backoff.remaining_seconds
+        states = (
+            RemoteState(
+                self._get_display_url(url), url, self._kinds.get(url, "both"), self.failures.get(url),
+                self._backoff.count_failures(url), waits.get(url, 0.0),
+            )
+            for url in self._fetched
+        )  # fmt: skip
+        return tuple(sorted(states, key=lambda state: state.url))
 
     def count_unavailable(self) -> int:
         """Return the number of remotes of this pass that cannot be read."""

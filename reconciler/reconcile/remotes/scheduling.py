@@ -30,25 +30,38 @@ class Backoff:
         self._max = max_seconds
         self._clock = clock
         self._waits: dict[str, _Wait] = {}
+        # Other threads only add keys, because the pass iterates over the waits.
+        self._retried: set[str] = set()
 
     def is_waiting(self, key: str) -> bool:
         """Return whether the wait after the last failure of a key has not ended yet."""
         wait = self._waits.get(key)
-        return wait is not None and self._clock() < wait.until
+        return wait is not None and key not in self._retried and self._clock() < wait.until
 
     def record_failure(self, key: str, min_seconds: float = 0.0) -> float:
         """Record a failure of a key, and start a wait of at least `min_seconds`.
 
         Return the length of the wait in seconds.
         """
-        failures = self._waits[key].failures if key in self._waits else 0
+        self._retried.discard(key)
+        failures = self.count_failures(key)
         seconds = max(min(self._base * 2.0 ** min(failures, 30), self._max), min_seconds)
         self._waits[key] = _Wait(failures + 1, self._clock() + seconds)
         return seconds
 
     def record_success(self, key: str) -> None:
         """Delete the failures of a key, so that the next failure starts with the shortest wait."""
+        self._retried.discard(key)
         self._waits.pop(key, None)
+
+    def count_failures(self, key: str) -> int:
+        """Return the number of failures of a key since its last success."""
+        wait = self._waits.get(key)
+        return wait.failures if wait else 0
+
+    def retry(self, key: str) -> None:
+        """End the wait of one key, because a person requested it. Every thread can call this function."""
+        self._retried.add(key)
 
     def retry_now(self) -> None:
         """End all waits, because a person requested a pass now. The numbers of failures are kept."""

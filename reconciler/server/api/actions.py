@@ -11,6 +11,7 @@ from reconciler.api.base import ApiModel
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.results import FleetResult
+from reconciler.output.service_results import RemoteListResult
 from reconciler.review.confirmations import (
     CONSOLE_VERBS,
     ChangeSelection,
@@ -24,10 +25,11 @@ from reconciler.review.job_results import ReviewJobResult, build_excluded_item, 
 from reconciler.review.jobs import Submission
 from reconciler.review.review_job import ReviewJob
 from reconciler.server.address import API_PREFIX
-from reconciler.server.api.bodies import PassBody, ReviewBody
+from reconciler.server.api.bodies import EmptyBody, ReviewBody
 from reconciler.server.api.endpoint import ApiRequest
 from reconciler.server.api.endpoints import get_status
 from reconciler.server.api.problems import ApiError
+from reconciler.server.api.service_endpoints import build_remote_list, find_remotes
 
 _STATUSES = {
     "UnknownChange": HTTPStatus.GONE,
@@ -123,11 +125,20 @@ def _check_drafts(confirmation: Confirmation) -> None:
         )  # fmt: skip
 
 
-def _start_pass(request: ApiRequest, _body: PassBody) -> ActionResponse:
+def _start_pass(request: ApiRequest, _body: EmptyBody) -> ActionResponse:
     if not request.session.permissions.is_admin:
         raise ApiError("NotPermitted", "to start a pass, you need the role admin", HTTPStatus.FORBIDDEN)
     request.context.wake_pass()
     return ActionResponse(get_status(request), f"{API_PREFIX}/status")
+
+
+def _retry_remote(request: ApiRequest, _body: EmptyBody) -> ActionResponse:
+    if not request.session.permissions.is_admin:
+        raise ApiError("NotPermitted", "to retry a remote, you need the role admin", HTTPStatus.FORBIDDEN)
+    remotes = find_remotes(request)
+    for remote in remotes:
+        request.context.retry_remote(remote.address)
+    return ActionResponse(build_remote_list(request, remotes), f"{API_PREFIX}/remotes")
 
 
 ACTIONS = (
@@ -138,6 +149,10 @@ ACTIONS = (
         )
         for verb in CONSOLE_VERBS
     ),
-    ActionEndpoint("/passes", "Start a pass, and return the state before it", PassBody, FleetResult, _start_pass),
+    ActionEndpoint("/passes", "Start a pass, and return the state before it", EmptyBody, FleetResult, _start_pass),
+    ActionEndpoint(
+        "/remotes/{key}:retry", "End the back-off of a remote, and start a pass", EmptyBody, RemoteListResult,
+        _retry_remote,
+    ),
 )  # fmt: skip
 """All endpoints that change something."""

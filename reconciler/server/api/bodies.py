@@ -57,8 +57,8 @@ class ReviewBody(ApiModel):
     accept_conflicts: StrictBool = Field(default=False, description="Also apply the action to drafts with conflicts.")
 
 
-class PassBody(ApiModel):
-    """The request of a pass. It has no fields."""
+class EmptyBody(ApiModel):
+    """The body of an action without fields."""
 
 
 _TEMPLATES = MessageTemplates(

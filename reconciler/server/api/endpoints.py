@@ -39,6 +39,7 @@ from reconciler.server.api.endpoint import (
 )
 from reconciler.server.api.explain_endpoint import EXPLAIN_ENDPOINT
 from reconciler.server.api.paging import read_page
+from reconciler.server.api.service_endpoints import SERVICE_ENDPOINTS
 from reconciler.server.console.filters import (
     SEVERITIES,
     filter_activity,
@@ -148,6 +149,7 @@ ENDPOINTS = (
     ),
     *DETAIL_ENDPOINTS,
     *DRAFT_ENDPOINTS,
+    *SERVICE_ENDPOINTS,
     EXPLAIN_ENDPOINT,
     Endpoint(
         "/jobs/{id}", "A review action with its results, for 7 days", ReviewJobResult, _get_job, depends_on_index=False

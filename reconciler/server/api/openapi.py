@@ -58,16 +58,22 @@ def build_openapi_document() -> dict[str, Any]:
             "version": "1",
             "description": "The state of the fleet, and review actions. New versions only add fields and endpoints.",
         },
-        "paths": {
-            **{API_PREFIX + endpoint.path: {"get": _build_operation(endpoint)} for endpoint in ENDPOINTS},
-            **{API_PREFIX + action.path: {"post": _build_action(action)} for action in ACTIONS},
-        },
+        "paths": _build_paths(),
         "components": {
             "schemas": schemas,
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"token": []}],
     }
+
+
+def _build_paths() -> dict[str, dict[str, Any]]:
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in ENDPOINTS:
+        paths[API_PREFIX + endpoint.path] = {"get": _build_operation(endpoint)}
+    for action in ACTIONS:
+        paths.setdefault(API_PREFIX + action.path, {})["post"] = _build_action(action)
+    return paths
 
 
 def _build_result_schemas() -> dict[str, Any]:

@@ -45,6 +45,7 @@ class ConsoleContext:
         restorer: Restores earlier revisions of packages.
         wake_pass: Requests a pass.
         reload: Requests that the service reads its settings again.
+        retry_remote: Ends the back-off of the remote with a URL, and requests a pass.
         csrf: The tokens of forms.
         indexes: Returns the part of the newest index that a person may read.
         archive: The history of changes that are not open any more.
@@ -69,6 +70,7 @@ class ConsoleContext:
     jobs: ReviewJobs
     restorer: Restorer
     wake_pass: Callable[[], None]
+    retry_remote: Callable[[str], None]
     csrf: CsrfTokens
     indexes: RestrictedIndexes
     archive: ChangeArchive

@@ -71,6 +71,7 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/searches/{id}/cancel": value.cancel_search,
     "/system/pass": system.start_pass,
     "/system/reload": system.reload_settings,
+    "/system/retry": system.retry_remote,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from reconciler.git.errors import UnreachableError
 from reconciler.krm.findings import Finding, Severity
 from reconciler.reconcile.pass_numbers import PassNumbers
 from reconciler.reconcile.pass_runner import PassSummary
+from reconciler.reconcile.remotes.availability import RemoteState
 from reconciler.service.fleet_view import Failure, PassRecord
 from reconciler.service.state import HealthLimits, ServiceState
 from reconciler.settings import Settings
@@ -51,15 +53,18 @@ class Service:
         self.clock = ManualClock()
         self.failing_remotes: dict[str, str] = {}
         self.failing_forges: dict[str, str] = {}
+        self.remotes: tuple[RemoteState, ...] = ()
         self.executor = DaskExecutor("tcp://127.0.0.1:9", lambda context: context)  # type: ignore[arg-type, return-value]
         self.state = ServiceState(self.clock)
         self.passes = SimpleNamespace(summary=PassSummary("", {}))
-        remotes = SimpleNamespace(list_unavailable_targets=lambda: self.failing_remotes)
+        remotes = SimpleNamespace(
+            list_unavailable_targets=lambda: self.failing_remotes, list_states=lambda: self.remotes
+        )
         cache = SimpleNamespace(list_unavailable_hosts=lambda: self.failing_forges)
         pass_services = SimpleNamespace(executor=self.executor, pull_request_cache=cache)
         services: Any = SimpleNamespace(remotes=remotes, pass_services=pass_services)
         passes: Any = self.passes
-        self.recorder = PassRecorder(self.state, passes, services, lambda: 1_700_000_000.0)
+        self.recorder = PassRecorder(self.state, passes, services, lambda: {"fetch": 1.5}, lambda: 1_700_000_000.0)
 
     def run(self, result: PassSummary | Exception = WORKING, *, is_done: bool = True) -> bool:
         def run_pass() -> bool:
@@ -69,7 +74,7 @@ class Service:
             self.passes.summary = result
             return is_done
 
-        return self.recorder.run(run_pass)
+        return self.recorder.run(run_pass, {"timer", "now"})
 
 
 def test_each_completed_pass_publishes_a_view() -> None:
@@ -81,7 +86,8 @@ def test_each_completed_pass_publishes_a_view() -> None:
     assert view is not None
     # A skipped pass has no numbers, so that the number of targets is that of the pass before.
     assert (view.number, view.config, view.targets, view.completed_at) == (2, "beef", 3, 1_004.0)
-    assert view.last_pass == PassRecord(1_700_000_000.0, 2.0, "success")
+    assert view.last_pass == PassRecord(1_700_000_000.0, 2.0, "success", ("now", "timer"), {"fetch": 1.5})
+    assert service.state.recent_passes == (view.last_pass, view.last_pass)
     assert (view.remote_failures, view.forge_failures, view.status_failure, view.executor_failure) == (
         (),
         (),
@@ -109,6 +115,32 @@ def test_failures_keep_their_first_time() -> None:
     assert failing.executor_failure == Failure(1_002.0, "no scheduler")
     assert working is not None
     assert (working.remote_failures, working.status_failure, working.executor_failure) == ((), None, None)
+
+
+def test_a_failing_remote_keeps_its_first_time() -> None:
+    service = Service()
+    failing = RemoteState("https://a", "https://user:secret@a", "target", UnreachableError("no route"), 1, 30.0)
+    working = RemoteState("https://b", "https://b", "upstream")
+    service.remotes = (failing, working)
+    service.run()
+    service.run()
+
+    assert service.state.view is not None
+    assert service.state.view.remotes == (replace(failing, since=1_002.0), working)
+    assert "secret" not in repr(service.state.view.remotes)
+
+
+def test_only_the_last_passes_are_kept() -> None:
+    service = Service()
+    with pytest.raises(UnreachableError):
+        service.run(UnreachableError("no route"))
+    first = service.state.recent_passes
+    for _ in range(25):
+        service.run()
+
+    assert [(record.result, record.message) for record in first] == [("failure", "no route")]
+    assert {record.result for record in service.state.recent_passes} == {"success"}
+    assert len(service.state.recent_passes) == 20
 
 
 def test_failed_passes_publish_no_view() -> None:

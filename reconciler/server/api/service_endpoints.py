@@ -1,0 +1,138 @@
+"""The endpoints of the API about the service: its last passes and its remotes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
+from typing import Literal
+
+from reconciler.output.envelope import CommandResult
+from reconciler.output.fleet.results import create_api_metadata
+from reconciler.output.service_results import (
+    PassEntry,
+    PassListResult,
+    PassListSummary,
+    RemoteEntry,
+    RemoteListResult,
+    RemoteListSummary,
+)
+from reconciler.reconcile.remotes.availability import RemoteState
+from reconciler.server.api.endpoint import ApiRequest, Endpoint, Parameter, create_missing_error
+from reconciler.server.api.paging import read_page
+from reconciler.server.api.problems import ApiError
+
+_STATES = ("ok", "failing")
+
+
+def _list_passes(request: ApiRequest) -> CommandResult:
+    passes = request.context.state.recent_passes
+    page = read_page(passes, request)
+    can_read_messages = request.session.permissions.reads_everything
+    return PassListResult(
+        metadata=create_api_metadata(request.index),
+        items=tuple(
+            PassEntry(
+                started_at=int(record.started_at),
+                duration_seconds=round(record.duration_seconds, 3),
+                result=record.result,
+                triggers=record.triggers,
+                phases={name: round(seconds, 3) for name, seconds in record.phases.items()},
+                message=record.message if can_read_messages else "",
+            )
+            for record in page.items
+        ),
+        summary=PassListSummary(passes=len(passes)),
+        next=page.cursor,
+    )
+
+
+def _list_remotes(request: ApiRequest) -> CommandResult:
+    remotes, state = _read_remotes(request), request.query.get("state")
+    selected = [remote for remote in remotes if state in (None, _get_state(remote))]
+    page = read_page(selected, request)
+    return build_remote_list(request, page.items, remotes, page.cursor)
+
+
+def _read_remotes(request: ApiRequest) -> Sequence[RemoteState]:
+    """Return the remotes of the last pass.
+
+    Raises:
+        ApiError: The person may not read all targets. The URLs of remotes contain names of targets.
+    """
+    if not request.session.permissions.reads_everything:
+        raise ApiError(
+            "NotPermitted", "to read the remotes, you must be allowed to read all targets", HTTPStatus.FORBIDDEN
+        )
+    view = request.context.state.view
+    return view.remotes if view else ()
+
+
+def find_remotes(request: ApiRequest) -> Sequence[RemoteState]:
+    """Return the remotes whose key is in the path of a request.
+
+    Raises:
+        ApiError: There is no such remote, or the person may not read it.
+    """
+    found = [remote for remote in _read_remotes(request) if remote.key == request.path["key"]]
+    if not found:
+        raise create_missing_error("remote", request.path["key"])
+    return found
+
+
+def build_remote_list(
+    request: ApiRequest,
+    remotes: Iterable[RemoteState],
+    all_remotes: Sequence[RemoteState] | None = None,
+    cursor: str | None = None,
+) -> RemoteListResult:
+    """Return the result with these remotes.
+
+    Args:
+        all_remotes: The remotes on all pages. By default, `remotes`.
+        cursor: The cursor of the next page.
+    """
+    shown = [*remotes]
+    counted = shown if all_remotes is None else all_remotes
+    return RemoteListResult(
+        metadata=create_api_metadata(request.index),
+        items=tuple(_build_remote(request, remote) for remote in shown),
+        summary=RemoteListSummary(
+            remotes=len(counted), failing=sum(_get_state(remote) == "failing" for remote in counted)
+        ),
+        next=cursor,
+    )
+
+
+def _build_remote(request: ApiRequest, remote: RemoteState) -> RemoteEntry:
+    state = request.context.state
+    # Convert times of the monotonic clock to times of day.
+    offset = request.context.clock() - state.clock()
+    completed_at = state.view.completed_at if state.view else 0.0
+    return RemoteEntry(
+        key=remote.key,
+        url=remote.url,
+        kind=remote.kind,
+        state=_get_state(remote),
+        code=remote.error.code if remote.error else "",
+        message=remote.error.full_message if remote.error else "",
+        since=None if remote.since is None else int(remote.since + offset),
+        failures=remote.failures,
+        next_attempt=int(completed_at + remote.wait_seconds + offset) if remote.wait_seconds else None,
+    )
+
+
+def _get_state(remote: RemoteState) -> Literal["ok", "failing"]:
+    return "failing" if remote.error else "ok"
+
+
+SERVICE_ENDPOINTS = (
+    Endpoint(
+        "/passes", "The last passes of this process, the newest first", PassListResult, _list_passes, is_list=True,
+        depends_on_index=False,
+    ),
+    Endpoint(
+        "/remotes", "The remotes of the last pass, for people who may read all targets", RemoteListResult,
+        _list_remotes, (Parameter("state", "The state.", _STATES),), is_list=True, depends_on_index=False,
+    ),
+)  # fmt: skip
+"""The endpoints about the service."""
