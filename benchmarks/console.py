@@ -155,8 +155,14 @@ class _Steps:
     def measure(self, world: Path, passes: Passes) -> IndexSize:
         """Measure all steps, and return the size of the index."""
         observed = passes.run()
+        for file in (world / "cache").glob("console_index*"):
+            file.unlink()
         indexer = build_fleet_indexer(passes.settings, "config")
         index = self._update("first build", indexer, observed)
+        indexer.store()
+        restarted = build_fleet_indexer(passes.settings, "config")
+        self._update("first build after a restart", restarted, observed)
+        del restarted
         size = _measure_size(self._fleet, index, indexer)
         self._update("update without a change", indexer, observed)
         publish_drafts(world, CHANGED)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reconciler import __version__
 from reconciler.bootstrap.console_authentication import SignInState, build_authenticator, open_session_file
 from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import (
@@ -23,8 +24,10 @@ from reconciler.inspect.cause_searches import CauseSearches
 from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
+from reconciler.inspect.index_cache import IndexCache
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
+from reconciler.krm.json_text import compute_digest
 from reconciler.output.fleet.rollouts import list_rollouts
 from reconciler.reconcile.remotes.targets import DraftReader
 from reconciler.review.change_archive import ChangeArchive
@@ -184,7 +187,10 @@ def build_console(
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:
     """Build the indexer of the console. It reads only the mirrors in the cache, and contacts no remote."""
-    return FleetIndexer(partial(_open_reader, settings, config))
+    groups = settings.model_dump(mode="json", exclude=set(_SETTINGS_WITHOUT_EFFECT))
+    scope = compute_digest([__version__, groups, config])
+    cache = IndexCache(get_cache_file(settings, "console_index").with_suffix(".pickle"), scope)
+    return FleetIndexer(partial(_open_reader, settings, config), cache)
 
 
 @contextmanager

@@ -98,8 +98,8 @@ def _check_owner(folder: Path, owner: int) -> None:
         )
 
 
-def replace_file(file: Path, text: str, *, is_durable: bool = False) -> None:
-    """Write a text file, and create its folder. A concurrent reader gets the complete old or the complete new content.
+def replace_file(file: Path, content: str | bytes, *, is_durable: bool = False) -> None:
+    """Write a file, and create its folder. A concurrent reader gets the complete old or the complete new content.
 
     Args:
         is_durable: Whether the file is complete even after a power failure. This takes longer.
@@ -109,7 +109,7 @@ def replace_file(file: Path, text: str, *, is_durable: bool = False) -> None:
     """
     file.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
     temporary = file.with_suffix(".new")
-    temporary.write_text(text)
+    temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     if is_durable:
         with temporary.open() as stream:
             os.fsync(stream.fileno())

@@ -1,4 +1,7 @@
-"""Reads the targets of a fleet for the index of the console. Targets whose refs have not moved are not read again."""
+"""Reads the targets of a fleet for the index of the console. Targets whose refs have not moved are not read again.
+
+After a start, the index uses the entries of targets that an earlier process has stored.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from contextlib import AbstractContextManager, contextmanager
 
 from reconciler.catalog.files import CommitId
 from reconciler.git.errors import GitError
+from reconciler.inspect.index_cache import IndexCache, StoredTarget
 from reconciler.inspect.report import read_cluster
 from reconciler.krm.findings import Finding
+from reconciler.krm.json_text import compute_digest
 from reconciler.krm.objects import ObjectKey
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.fleet.builder import build_fleet_index, index_target
@@ -22,6 +27,9 @@ from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 
 # The objects of these targets are read together. Their trees must fit into the cache of an object reader.
 _TARGETS_PER_PREFETCH = 100
+# Store the entries after more than this share of them has changed, and at the end of the process. A killed process then
+# loses few entries, and most updates store nothing.
+_MAX_UNSTORED_SHARE = 0.05
 
 
 @dataclass(frozen=True)
@@ -64,10 +72,17 @@ class FleetIndexer:
 
     Args:
         open_reader: Opens a reader of these repositories, by URL, at the state of their last fetch.
+        cache: Stores the entries of targets for later processes. If None, the entries are only in memory.
     """
 
-    def __init__(self, open_reader: Callable[[frozenset[str]], AbstractContextManager[DraftReader]]) -> None:
+    def __init__(
+        self,
+        open_reader: Callable[[frozenset[str]], AbstractContextManager[DraftReader]],
+        cache: IndexCache | None = None,
+    ) -> None:
         self._open_reader = open_reader
+        self._cache = cache
+        self._unstored_count = 0
         self._known: Mapping[ObjectKey, _KnownTarget] = {}
         self._pool = VariantPool()
         self._number = 0
@@ -93,6 +108,8 @@ class FleetIndexer:
             GitError: The repositories cannot be opened.
         """
         with self._open_reader(frozenset(target.url for target in observed.targets)) as reader:
+            if self._cache and not self._known:
+                self._known = dict(_restore_targets(self._cache.read(), observed))
             known = self._keep_targets(observed, reader)
             report_progress(len(known), len(observed.targets))
             moved = [target for target in observed.targets if target.key not in known]
@@ -103,6 +120,9 @@ class FleetIndexer:
                     known[target.key] = self._read_target(reader, target, observed.targets[target])
                     report_progress(len(known), len(observed.targets))
         self._known = known
+        self._unstored_count += len(moved)
+        if self._unstored_count > len(known) * _MAX_UNSTORED_SHARE:
+            self.store()
         last, entries = self._last, [target.entry for target in known.values() if _is_shown(target)]
         if last and _is_equal(last, observed, entries):
             # The number stays, so that open pages do not request the same data again.
@@ -114,6 +134,12 @@ class FleetIndexer:
             self._number, observed.completed_at, observed.config, entries, observed.findings, observed.rollouts
         )  # fmt: skip
         return index
+
+    def store(self) -> None:
+        """Store the entries of all targets, if entries have changed since they were stored."""
+        if self._cache and self._unstored_count:
+            self._cache.write({key: _build_stored_target(target) for key, target in self._known.items()})
+            self._unstored_count = 0
 
     @contextmanager
     def open_target(self, name: str) -> Iterator[tuple[DraftReader, OpenTarget] | None]:
@@ -165,6 +191,23 @@ class FleetIndexer:
             return _add_error(self._known.get(target.key), target, labels, error)
         branches = open_target.draft_branches
         return _KnownTarget(target, labels, branches, reader.read_heads(target, branches), entry)
+
+
+def _restore_targets(
+    stored: Mapping[ObjectKey, StoredTarget], observed: ObservedPass
+) -> Iterator[tuple[ObjectKey, _KnownTarget]]:
+    for target in observed.targets:
+        found = stored.get(target.key)
+        if found and found.definition == _compute_definition(target):
+            yield target.key, _KnownTarget(target, found.labels, found.drafts, found.heads, found.entry)
+
+
+def _build_stored_target(known: _KnownTarget) -> StoredTarget:
+    return StoredTarget(_compute_definition(known.target), known.labels, known.drafts, known.heads, known.entry)
+
+
+def _compute_definition(target: Target) -> str:
+    return compute_digest([repr(replace(target, definition_sources={}))])
 
 
 def _is_equal(index: FleetIndex, observed: ObservedPass, entries: Sequence[TargetEntry]) -> bool:

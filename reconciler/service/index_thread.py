@@ -83,6 +83,7 @@ class IndexThread:
         with suppress(_IndexStoppedError):
             while (observed := self._wait()) is not None:
                 self.build(observed)
+        self._indexer.store()
 
     def _wait(self) -> ObservedPass | None:
         """Wait for a request, and return it. Return None if the thread must stop."""

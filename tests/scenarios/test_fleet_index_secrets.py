@@ -1,4 +1,4 @@
-"""No value of a Secret is in the index of the fleet, wherever the package or a person writes the value."""
+"""No value of a Secret is in the index of the fleet or in the cache, wherever the package or a person writes the value."""
 
 from __future__ import annotations
 
@@ -70,10 +70,12 @@ def build_world(folder: Path, value: str) -> World:
     return world
 
 
-def assert_hidden(index: FleetIndex, *values: str) -> None:
-    text = "\n".join(collect_texts(index))
-    assert "login" in text or "logs" in text
-    assert not [value for value in values if value in text]
+def assert_hidden(world: World, index: FleetIndex, *values: str) -> None:
+    """Check that neither the index nor its file in the cache contains one of the values."""
+    (file,) = world.folder.glob("cache/console_index*")
+    for text in ("\n".join(collect_texts(index)), file.read_bytes().decode(errors="replace")):
+        assert "login" in text or "logs" in text
+        assert not [value for value in values if value in text]
 
 
 def update(world: World) -> FleetIndex:
@@ -84,10 +86,11 @@ ALL_FORMS = (CANARY, ENCODED, CIPHERTEXT)
 
 
 def test_new_secrets_are_hidden(tmp_path: Path) -> None:
-    index = update(build_world(tmp_path / "world", CANARY))
+    world = build_world(tmp_path / "world", CANARY)
+    index = update(world)
 
     assert index.changes
-    assert_hidden(index, *ALL_FORMS)
+    assert_hidden(world, index, *ALL_FORMS)
 
 
 @pytest.mark.parametrize(("old", "new"), [(CANARY, "other-value"), ("other-value", CANARY)], ids=["old", "new"])
@@ -101,7 +104,7 @@ def test_changed_secrets_are_hidden(tmp_path: Path, old: str, new: str) -> None:
 
     (change,) = index.changes
     assert len(change.variants[0].content.changes.objects) >= 5
-    assert_hidden(index, *ALL_FORMS)
+    assert_hidden(world, index, *ALL_FORMS)
 
 
 def test_conflict_about_a_secret_is_hidden(tmp_path: Path) -> None:
@@ -115,7 +118,7 @@ def test_conflict_about_a_secret_is_hidden(tmp_path: Path) -> None:
 
     (change,) = index.changes
     assert change.conflict_count
-    assert_hidden(index, *ALL_FORMS, "other-value")
+    assert_hidden(world, index, *ALL_FORMS, "other-value")
 
 
 def test_removed_secrets_are_hidden(tmp_path: Path) -> None:
@@ -128,7 +131,7 @@ def test_removed_secrets_are_hidden(tmp_path: Path) -> None:
     index = update(world)
 
     assert "delete login" in [change.title for change in index.changes]
-    assert_hidden(index, *ALL_FORMS)
+    assert_hidden(world, index, *ALL_FORMS)
 
 
 def test_secret_that_a_person_writes_to_a_draft_is_hidden(tmp_path: Path) -> None:
@@ -136,7 +139,7 @@ def test_secret_that_a_person_writes_to_a_draft_is_hidden(tmp_path: Path) -> Non
     world.sync()
     world.edit("drafts/berlin", "login/secret.yaml", "password: first-value", f"password: {CANARY}")
 
-    assert_hidden(update(world), *ALL_FORMS)
+    assert_hidden(world, update(world), *ALL_FORMS)
 
 
 def test_secret_option_that_a_person_writes_to_a_plugin_is_hidden(tmp_path: Path) -> None:
@@ -150,4 +153,4 @@ def test_secret_option_that_a_person_writes_to_a_plugin_is_hidden(tmp_path: Path
     index = update(world)
 
     assert [change.title for change in index.changes] == ["re-render plugins/logs-*"]
-    assert_hidden(index, CANARY)
+    assert_hidden(world, index, CANARY)

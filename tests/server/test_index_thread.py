@@ -71,6 +71,9 @@ class EndlessIndexer(FleetIndexer):
             self.has_started.set()
             time.sleep(0.01)
 
+    def store(self) -> None:
+        pass
+
 
 def test_the_thread_stops_while_it_builds_an_index() -> None:
     indexer = EndlessIndexer()

@@ -22,7 +22,7 @@ from reconciler.output.entries import ConflictEntry
 from reconciler.output.fleet.model import VariantContent
 from reconciler.output.fleet.risk import RiskClass, assess_risk
 from reconciler.output.fleet.target_names import TargetNames
-from reconciler.output.plan.overview import build_comparison_key
+from reconciler.output.plan.overview import build_comparison_key, format_function_prefix
 from reconciler.output.review.open_drafts import DraftPackageDetails
 from reconciler.output.status.package_sections import format_task, read_inputs, read_text
 
@@ -48,7 +48,7 @@ class DraftEffect:
         """Return a digest of all data that determines the risk and the variant, without parsing changed files."""
         before, after = self._masked_files
         return compute_digest([
-            self.change_key, before.id, after.id, self.names.owner, self._masked_conflicts, self._masked_reasons,
+            self.change_key, before.id, after.id, self._unmasked_owner, self._masked_conflicts, self._masked_reasons,
             self._masked_templates, self._resource_count,
         ])  # fmt: skip
 
@@ -83,6 +83,16 @@ class DraftEffect:
             is_removal=details.package.is_removed,
             template_effects=details.templates,
         )
+
+    @property
+    def _unmasked_owner(self) -> str:
+        """The owner if the masked files contain the names of its functions, because a name such as `1` is not masked.
+
+        Otherwise, the owner has no influence on the variant, and the value is "".
+        """
+        prefix = format_function_prefix(self.names.owner).encode()
+        files = (file for tree in self._masked_files for file in tree.values())
+        return self.names.owner if any(prefix in file.data for file in files) else ""
 
     @cached_property
     def _resource_count(self) -> int:

@@ -239,7 +239,12 @@ def build_comparison_key(content: object, owner: str) -> str:
     The names of functions in a Kptfile contain the PackageVariant that added them. The text does not contain these
     names.
     """
-    return json.dumps(content, default=str).replace(f"PackageVariant.{owner}.", "PackageVariant.*.")
+    return json.dumps(content, default=str).replace(format_function_prefix(owner), format_function_prefix("*"))
+
+
+def format_function_prefix(owner: str) -> str:
+    """Return the start of the names of functions that a PackageVariant adds to a Kptfile."""
+    return f"PackageVariant.{owner}."
 
 
 class _ListedErrors:

@@ -25,6 +25,7 @@ class SteppedIndexer(FleetIndexer):
     def __init__(self) -> None:
         self.started: Queue[tuple[str, Progress]] = Queue()
         self._errors: Queue[Exception | None] = Queue()
+        self.store_count = 0
 
     def update(self, observed: ObservedPass, report_progress: Progress) -> FleetIndex:
         self.started.put((observed.config, report_progress))
@@ -32,6 +33,9 @@ class SteppedIndexer(FleetIndexer):
         if error:
             raise error
         return FleetIndex(1, observed.completed_at, observed.config)
+
+    def store(self) -> None:
+        self.store_count += 1
 
     def wait(self) -> str:
         """Wait until an update starts, and return its config."""
@@ -53,6 +57,9 @@ class EndlessIndexer(FleetIndexer):
         for number in count():
             report_progress(number, number)
         raise AssertionError
+
+    def store(self) -> None:
+        pass
 
 
 @pytest.fixture
@@ -108,6 +115,17 @@ def test_passes_that_end_during_an_update_are_one_request(thread: IndexThread, i
 
     assert started == ["a", "d"]
     assert indexer.started.empty()
+
+
+def test_entries_are_stored_when_the_thread_ends(thread: IndexThread, indexer: SteppedIndexer) -> None:
+    observe(thread, "a")
+    indexer.wait()
+    finish_and_wait(thread, indexer)
+    before = indexer.store_count
+    indexer.finish()
+    thread.close()
+
+    assert (before, indexer.store_count) == (0, 1)
 
 
 def test_progress_is_reported_during_an_update(thread: IndexThread, indexer: SteppedIndexer) -> None:

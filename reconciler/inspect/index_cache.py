@@ -1,0 +1,129 @@
+"""The file with the entries of the index of the console, so that a process does not read all drafts after its start.
+
+The format is pickle without code: the reader creates only data classes, models and enums of folders that use no file,
+process or network (see the import contract "pure-core"). A file of another version, of other settings, or with other
+bytes than those that were written, is not read.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from hashlib import sha256
+from io import BytesIO
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from reconciler.catalog.files import CommitId
+from reconciler.git.filesystem import replace_file
+from reconciler.krm.objects import ObjectKey
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.model import TargetEntry
+from reconciler.telemetry.event_log import log
+
+MAX_BYTES = 512 * 1024 * 1024
+"""The maximum size of the file. An index of 10,000 drafts has about 4 MB."""
+_DIGEST_BYTES = sha256().digest_size
+# Values of classes in these folders are only data, so that creating them has no effect.
+_FOLDERS = frozenset({"controllers", "krm", "output", "packages", "planning"})
+
+
+@dataclass(frozen=True)
+class StoredTarget:
+    """A target of an earlier index. Secrets are masked.
+
+    Attributes:
+        definition: The digest of the target, because its URL is not stored.
+        drafts: The branches that can contain drafts of the target.
+        heads: The commits of the refs on which the entry depends, by ref.
+    """
+
+    definition: str
+    labels: Mapping[str, str]
+    drafts: frozenset[str]
+    heads: Mapping[str, CommitId]
+    entry: TargetEntry
+
+
+class IndexCache:
+    """Stores the targets of the last index.
+
+    Args:
+        scope: A digest of the version of the program and of the settings on which the entries depend.
+    """
+
+    def __init__(self, file: Path, scope: str) -> None:
+        self._file = file
+        self._scope = sha256(scope.encode()).digest()
+
+    def read(self) -> Mapping[ObjectKey, StoredTarget]:
+        """Return the targets of the last index by key. Return {} if they are missing, damaged, or of another scope."""
+        try:
+            return self._load(self._file.read_bytes()) if self._file.exists() else {}
+        # If a class has changed without a new version of the program, it can raise any of the last errors.
+        except (OSError, pickle.UnpicklingError, AttributeError, ImportError, TypeError, ValueError) as error:
+            log.warning("console_index_unreadable", file=str(self._file), message=type(error).__name__)
+            return {}
+
+    def _load(self, data: bytes) -> Mapping[ObjectKey, StoredTarget]:
+        scope, digest, content = (
+            data[:_DIGEST_BYTES], data[_DIGEST_BYTES : 2 * _DIGEST_BYTES], data[2 * _DIGEST_BYTES :]
+        )  # fmt: skip
+        if scope != self._scope:
+            return {}
+        if sha256(content).digest() != digest:
+            raise pickle.UnpicklingError("the file is damaged")
+        targets: Mapping[ObjectKey, StoredTarget] = _Unpickler(BytesIO(content)).load()
+        return targets
+
+    def write(self, targets: Mapping[ObjectKey, StoredTarget]) -> None:
+        """Replace the stored targets. If this fails, the next process only needs more time for its first index."""
+        stream = BytesIO()
+        _Pickler(stream, protocol=pickle.HIGHEST_PROTOCOL).dump(dict(targets))
+        content = stream.getvalue()
+        if len(content) > MAX_BYTES:
+            message = f"the index has {len(content)} bytes; the limit is {MAX_BYTES} bytes"
+            log.warning("console_index_store_failed", file=str(self._file), message=message)
+            return
+        try:
+            replace_file(self._file, self._scope + sha256(content).digest() + content)
+        except OSError as error:
+            log.warning("console_index_store_failed", file=str(self._file), message=error.strerror)
+
+
+class _Pickler(pickle.Pickler):
+    """Writes data classes as their fields, without the values of cached properties."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        kind = type(obj)
+        return (kind, _read_fields(kind)(obj)) if is_dataclass(kind) else NotImplemented
+
+
+class _Unpickler(pickle.Unpickler):
+    """Refuses all names, except for classes of plain data."""
+
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        package, _, path = module_name.partition(".")
+        if module_name == __name__ or (package == "reconciler" and path.partition(".")[0] in _FOLDERS):
+            found = super().find_class(module_name, global_name)
+            if isinstance(found, type) and (is_dataclass(found) or issubclass(found, BaseModel | Enum | tuple)):
+                return found
+        raise pickle.UnpicklingError(f"{module_name}.{global_name} is not allowed")
+
+
+_field_readers: dict[type, Callable[[Any], tuple[Any, ...]]] = {}
+
+
+def _read_fields(kind: type) -> Callable[[Any], tuple[Any, ...]]:
+    """Return a function that returns the fields of an instance of a data class."""
+    if kind not in _field_readers:
+        names = [item.name for item in fields(kind)]
+        # `attrgetter` returns a tuple only for several names.
+        is_tuple = len(names) > 1
+        _field_readers[kind] = attrgetter(*names) if is_tuple else lambda value: tuple(getattr(value, n) for n in names)
+    return _field_readers[kind]
