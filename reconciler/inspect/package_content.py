@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from reconciler.catalog.files import FileTree
@@ -11,9 +12,11 @@ from reconciler.inspect.publications import read_publication
 from reconciler.krm.internal_errors import ExpectedError
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.changes.diffs import mask_file_documents
+from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.fleet.field_rows import FieldRow, list_field_rows
 from reconciler.output.fleet.publications import Publication
-from reconciler.output.fleet.resource_diffs import format_reference
+from reconciler.output.fleet.resource_diffs import ResourceDiff, build_resource_diffs, format_reference
+from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.json_data import mask_secrets
 from reconciler.output.text import format_object
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages, parse_package_status
@@ -73,6 +76,26 @@ class PackageContentReader:
             PackageMissingError: The target or the package does not exist any more.
             GitError: The repository cannot be read.
         """
+        with self._open(target_name, package) as (target_package, remote):
+            return _read_package(target_package, remote)
+
+    def compare(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[ResourceDiff, ...]:
+        """Return the differences between two packages, each given by its target and its path.
+
+        The name of the right target is replaced by the name of the left target. Secrets are masked.
+
+        Raises:
+            PackageMissingError: A target or a package does not exist any more.
+            GitError: A repository cannot be read.
+        """
+        with self._open(*left) as opened:
+            before = _read_files(*opened)
+        with self._open(*right) as opened:
+            after = TargetNames(right[0]).rename_cluster(_read_files(*opened), left[0])
+        return build_resource_diffs(before, after, compare_packages(before, after))
+
+    @contextmanager
+    def _open(self, target_name: str, package: str) -> Iterator[tuple[TargetPackage, Remote]]:
         with self._indexer.open_target(target_name) as found:
             if found is None:
                 raise PackageMissingError(f"there is no target {target_name}")
@@ -81,11 +104,15 @@ class PackageContentReader:
             target_package = next((candidate for candidate in packages if candidate.package == package), None)
             if target_package is None:
                 raise PackageMissingError(target.error or f"{target_name} has no package {package}")
-            return _read_package(target_package, reader.get_remote(target.target))
+            yield target_package, reader.get_remote(target.target)
+
+
+def _read_files(package: TargetPackage, remote: Remote) -> FileTree:
+    return remote.read_files(package.published_tree) if package.published_tree else FileTree()
 
 
 def _read_package(package: TargetPackage, remote: Remote) -> PublishedPackage:
-    files = remote.read_files(package.published_tree) if package.published_tree else FileTree()
+    files = _read_files(package, remote)
     status = remote.read_blobs([package.status_blob])[package.status_blob] if package.status_blob else b""
     return PublishedPackage(
         resources=tuple(_list_resources(files)),

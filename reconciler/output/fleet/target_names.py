@@ -67,6 +67,18 @@ class TargetNames:
         """Return the files with masked names in their contents. Paths and binary files do not change."""
         return FileTree({path: File(self._mask_bytes(file.data), file.executable) for path, file in files.items()})
 
+    def rename_cluster(self, files: FileTree, name: str) -> FileTree:
+        """Return the files with another name of the cluster in their contents. Paths and binary files do not change."""
+        if not _is_distinctive(self.cluster):
+            return files
+        return FileTree({path: File(self._rename(file.data, name), file.executable) for path, file in files.items()})
+
+    def _rename(self, data: bytes, name: str) -> bytes:
+        try:
+            return _replace_name(data.decode(), self.cluster, name).encode()
+        except UnicodeDecodeError:
+            return data
+
     def _mask_bytes(self, data: bytes) -> bytes:
         try:
             return self.mask_names(data.decode()).encode()

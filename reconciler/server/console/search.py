@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import ChangedResource, FleetIndex, PackageRow, ReviewChange, TargetEntry
+from reconciler.output.text import format_count
 from reconciler.server.console.urls import build_package_url, build_target_url
 
 RESOURCE_FIELDS = ("kind", "name", "value")
@@ -114,6 +115,6 @@ def build_result(kind: str, found: Found) -> SearchResult:
             return SearchResult(kind, title, build_package_url(found.target, found.package), found.owner)
         case ConfigObject():
             url = f"/targets?{urlencode({'owner': found.name})}"
-            return SearchResult(kind, found.name, url, f"requests {found.package_count} packages")
+            return SearchResult(kind, found.name, url, f"requests {format_count(found.package_count, 'package')}")
         case FindingCode():
             return SearchResult(kind, found.name, f"/findings?{urlencode({'code': found.name})}")

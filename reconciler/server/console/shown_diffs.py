@@ -17,7 +17,7 @@ from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.server.console.context import ConsoleContext
 
 MAX_LINES = 400
-_MAX_RESOURCE_LINES = 5_000
+MAX_RESOURCE_LINES = 5_000
 _SIGNS = {"added": "+", "changed": "~", "removed": "−"}
 _CONFLICT_SIGN = "≠"
 _NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_-]+")
@@ -103,11 +103,11 @@ def read_diffs(
             _CONFLICT_SIGN if diff.title in conflicting else _SIGNS[diff.change_type],
             diff.compute_digest(names),
             are_lines_hidden,
-            bool(diff.note) or diff.changed_lines > _MAX_RESOURCE_LINES,
+            bool(diff.note) or diff.changed_lines > MAX_RESOURCE_LINES,
             build_url(diff),
         )
         for diff, anchor, are_lines_hidden in zip(
-            ordered, _create_anchors(ordered), _find_hidden(ordered, resource), strict=True
+            ordered, _create_anchors(ordered), find_hidden(ordered, resource), strict=True
         )
     ]
     return ShownDiffs(
@@ -115,12 +115,12 @@ def read_diffs(
     )
 
 
-def _find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
+def find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
     """Yield for each diff whether its lines are hidden: the diffs after the first 400 changed lines, and large ones."""
     lines = 0
     for diff in diffs:
         lines += 0 if diff.is_noise else diff.changed_lines
-        is_large = diff.changed_lines > _MAX_RESOURCE_LINES
+        is_large = diff.changed_lines > MAX_RESOURCE_LINES
         yield is_large or (diff.title != resource and lines > MAX_LINES)
 
 

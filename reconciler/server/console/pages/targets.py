@@ -12,6 +12,7 @@ from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
 from reconciler.server.console.filters import filter_targets
 from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.pages.comparison import build_comparison_page
 from reconciler.server.console.pages.missing import build_missing_page
 
 MATRIX_ROWS, MATRIX_COLUMNS = 50, 20
@@ -77,6 +78,8 @@ def build_target_page(page: PageRequest) -> PageContent:
     if target is None:
         return build_missing_page("target", name)
     query = page.request.query_params
+    if query.get("compare"):
+        return build_comparison_page(page, target)
     state = read_choice(query, "state", PACKAGE_STATES)
     packages = [row for row in target.packages if not state or row.state == state]
     findings = [
