@@ -1,4 +1,4 @@
-"""Base of the models of manifests: reading, deprecated notation, rules across fields, and errors with field paths.
+"""Base of the models of manifests: reading, deprecated notation, rules about several fields, errors with field paths.
 
 A model declares each field once: its type, default, constraints, description and example. Reading, validation errors
 and the JSON Schema come from this declaration. This module does not know any kind and does not read files.
@@ -47,7 +47,10 @@ class FieldIssue:
 
 
 def find_either_issues(data: Mapping[str, Any], name: str, *, is_required: bool) -> Iterator[FieldIssue]:
-    """Yield an issue if a field and its expression are both set, or if both are absent and one is required."""
+    """Yield an issue if the field `name` and the field `<name>Expr` are both set.
+
+    If `is_required` is true, also yield an issue if both are absent or empty.
+    """
     has_literal, has_expression = bool(data.get(name)), bool(data.get(f"{name}Expr"))
     if has_literal and has_expression:
         yield FieldIssue(f"{{path}} may specify only one of `{name}` and `{name}Expr`")
@@ -124,8 +127,8 @@ UNSUPPORTED_CODE = "FeatureNotSupported"
 class ApiModel(BaseModel):
     """A mapping in a manifest. A null value reads as an absent field, and an unknown field is an error.
 
-    Subclasses can override three hooks: `convert` for deprecated notation, `find_issues` for rules across fields, and
-    the class variables.
+    Subclasses can override three hooks: `convert` for deprecated notation, `find_issues` for rules about several
+    fields, and the class variables.
     """
 
     model_config = ConfigDict(
@@ -180,7 +183,7 @@ class ApiModel(BaseModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield the violations of rules across fields. The values in `data` are not validated yet."""
+        """Yield an issue for each violated rule about several fields. The values in `data` are not validated yet."""
         return iter(())
 
     @classmethod
@@ -481,7 +484,10 @@ def _get_field_adapter(model: type[ApiModel], attribute: str) -> TypeAdapter[Any
 
 
 def read_field(model: type[ApiModel], attribute: str, data: Mapping[str, Any]) -> Any:
-    """Return the value of one field in data that has errors. Return None if this field itself is invalid."""
+    """Return the value of one field, even if other fields in `data` are invalid.
+
+    Return the default if the field is absent. Return None if the field itself is invalid.
+    """
     info = model.model_fields[attribute]
     value = data.get(info.alias or attribute)
     if value is None:
@@ -511,7 +517,10 @@ def _locate_notices(context: ReadContext, data: object, path: DataPath) -> Itera
 
 
 def _find_path(data: object, part: object, path: DataPath) -> DataPath:
-    """Return the path of `part` in `data`. `path` is the path of `data`. Values are compared by identity (`is`)."""
+    """Return the full path of `part`, which is a value in `data`. `path` is the full path of `data`.
+
+    Return `path` if `data` does not contain `part`. Values are compared by identity (`is`).
+    """
     return next(_iterate_paths(data, part, path), path)
 
 

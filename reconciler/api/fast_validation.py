@@ -1,8 +1,8 @@
 """Validators that read valid manifests fast.
 
 The complete validator of a model calls Python code for each mapping, to report all errors with their finding codes.
-Most manifests are valid. A fast validator calls Python code only for models with rules across fields or with deprecated
-notation, and stops at the first error. After an error, the complete validator reads the manifest again.
+Most manifests are valid. A fast validator calls Python code only for models with deprecated notation or with rules
+about several fields. It stops at the first error. After an error, the complete validator reads the manifest again.
 """
 
 from __future__ import annotations

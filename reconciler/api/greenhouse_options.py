@@ -193,7 +193,7 @@ class ValueFromSource(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a reference to a Plugin or preset, for two different keys, and for no name or key."""
+        """Yield an issue for a `ref` to a Plugin or preset, for a missing name or key, and for two different keys."""
         secret, key = data.get("secret"), data.get("key")
         if data.get("ref") is not None:
             yield FieldIssue("{path} must be omitted: only references to secrets are supported", ("ref",), _UNSUPPORTED)
@@ -248,7 +248,10 @@ class PluginOptionValue(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for an invalid name, and unless exactly one of value, valueFrom and expression is set."""
+        """Yield an issue for an invalid name. Yield an issue unless exactly one of the value fields is set.
+
+        The value fields are `value`, `valueFrom` and `expression`.
+        """
         name, path = data.get("name"), data.get("path")
         if not isinstance(name, str | None) or not isinstance(path, str | None):
             return

@@ -48,7 +48,7 @@ def _check_values_file(path: str) -> str:
 
 
 def split_values_file(path: str) -> tuple[str, str]:
-    """Split the path of a values file into the name of its source and the path there.
+    """Split the path of a values file into the name of its source and the path in this source.
 
     The name is "config" for the config repository, and "" for the chart.
     """
@@ -104,7 +104,11 @@ class _ReferenceFields(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for `fieldPath` of a ConfigMap or Secret, and for its absence or `valuesKey` otherwise."""
+        """Yield an issue for a missing `fieldPath`, and for a field that the kind of the object does not allow.
+
+        A ConfigMap or Secret does not allow `fieldPath`. All other kinds require `fieldPath` and do not allow
+        `valuesKey`.
+        """
         kind = data.get("kind")
         if not isinstance(kind, str) or not kind:
             return
@@ -123,7 +127,7 @@ class _ReferenceFields(ApiModel):
 
 
 def is_key_value_kind(api_version: object, kind: str) -> bool:
-    """Return whether a kind is ConfigMap or Secret of Kubernetes, whose values are texts below keys."""
+    """Return whether a kind is ConfigMap or Secret of Kubernetes. Such an object contains one text per key."""
     return api_version == "v1" and kind in ("ConfigMap", "Secret")
 
 
@@ -276,7 +280,7 @@ class _HelmFields(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a name of the field `includeCRDs` that was not converted."""
+        """Yield an issue for each field `skipCrds` or `skipCRDs` that `convert` did not replace by `includeCRDs`."""
         for name in ("skipCrds", "skipCRDs"):
             if name in data and "includeCRDs" in data:
                 yield FieldIssue(f"{{path}} may specify only one of includeCRDs and {name}")
@@ -369,7 +373,7 @@ class HelmOptionsTemplate(_HelmFields):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield the issues of the options, and an issue for each field that is both a literal and an expression."""
+        """Yield the issues of the options. Yield an issue for each field that is set together with its expression."""
         yield from super().find_issues(data)
         for name in ("namespace", "releaseName"):
             yield from find_either_issues(data, name, is_required=False)

@@ -506,7 +506,7 @@ class OverridePolicyManifest(Manifest):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if a resource selector of a namespaced policy names another namespace."""
+        """Yield an issue if a resource selector of a namespaced policy names a different namespace."""
         yield from super().find_issues(data)
         metadata, spec = data.get("metadata"), data.get("spec")
         if cls.scope == "cluster" or not isinstance(metadata, Mapping) or not isinstance(spec, Mapping):

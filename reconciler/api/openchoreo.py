@@ -81,7 +81,7 @@ def is_template_text(value: object) -> bool:
 
 
 def list_duplicates(entries: object, name: str) -> Iterator[tuple[int, str]]:
-    """Yield each item with the same `name` as an earlier item, with its index."""
+    """Yield the index and the value of the field `name` for each entry that repeats the value of an earlier entry."""
     values = set()
     for index, entry in enumerate(entries if isinstance(entries, list) else ()):
         value = entry.get(name) if isinstance(entry, Mapping) else None
@@ -445,7 +445,10 @@ class PatchEntry(LoopFields):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue unless exactly one of patch and operations is set, and for condition with includeWhen."""
+        """Yield an issue unless exactly one of patch and operations is set.
+
+        Also yield an issue if condition and includeWhen are both set.
+        """
         if ("patch" in data) == ("operations" in data):
             yield FieldIssue("{path} must have exactly one of the fields patch and operations")
         if "condition" in data and "includeWhen" in data:

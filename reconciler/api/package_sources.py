@@ -100,7 +100,10 @@ class SourceVerification(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if nothing defines the accepted signers."""
+        """Yield an issue if no field defines the accepted signers.
+
+        Also yield an issue if matchOIDCIdentity is set for the provider `provenance`.
+        """
         if not data.get("secretRef") and not data.get("matchOIDCIdentity"):
             yield FieldIssue("{path} must specify secretRef or matchOIDCIdentity")
         if data.get("provider") == "provenance" and data.get("matchOIDCIdentity"):

@@ -39,7 +39,7 @@ class TenantFunctions(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue if functions must have access to the network."""
+        """Yield an issue if `network` is true, because functions of tenants never have access to the network."""
         if data.get("network") is True:
             yield FieldIssue("{path} must be false: functions of tenants have no access to the network", ("network",))
 
@@ -118,7 +118,7 @@ class Tenant(Manifest):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for an invalid name, which must not contain a dot because references contain it."""
+        """Yield an issue for a name that is not a DNS label. A dot is not allowed in the name of a tenant."""
         yield from super().find_issues(data)
         metadata = data.get("metadata")
         name = metadata.get("name") if isinstance(metadata, Mapping) else None

@@ -75,13 +75,16 @@ class CommittedPackage:
         return self.tree != self.recorded.rendered
 
     def find_commit_before(self) -> CommitId | None:
-        """Return the parent of the commit that added this version of the package. Return None for a root commit."""
+        """Return the parent of the commit that added this version of the package. Return None if there is no parent."""
         introducing_commit = self.find_introducing_commit()
         parents = self.remote.read_commit(introducing_commit).parents if introducing_commit else ()
         return parents[0] if parents else None
 
     def find_introducing_commit(self) -> CommitId | None:
-        """Return the commit that added the status file of the package. Follow only first parents."""
+        """Return the commit that added this version of the status file. Return None if no such commit is found.
+
+        Only first parents are followed.
+        """
         commit, path = self.commit, self.target.get_status_file_path(self.package)
         for _ in range(_MAX_WALKED_COMMITS):
             parents = self.remote.read_commit(commit).parents
@@ -119,7 +122,7 @@ class PastConfig:
 
     @cached_property
     def _target_keys(self) -> Mapping[tuple[str, str, str], list[ObjectKey]]:
-        """The keys of the targets of each repository, branch and directory."""
+        """The keys of the targets, by repository, branch and directory."""
         keys: dict[tuple[str, str, str], list[ObjectKey]] = {}
         for target in self.list_targets():
             keys.setdefault((target.repository_id, target.branch, target.directory), []).append(target.key)
@@ -179,7 +182,7 @@ class PastConfig:
     def _list_package_targets(self, package: CommittedPackage) -> Iterator[PackageTarget]:
         """Yield the possible locations of the package in this config.
 
-        The target of the package can have another name or namespace in this config than in the current config.
+        In this config, the target can have a name or namespace that differs from the current config.
         """
         yield package.package_target
         target = package.target
@@ -228,10 +231,11 @@ def read_files(remote: Remote, tree: TreeId) -> FileTree | None:
 def find_recorded_refs(
     upstream: Mapping[str, Any], remote: Remote, *, has_original_refs: bool
 ) -> dict[str, CommitId | None]:
-    """Return replacements for refs of an upstream repository: the recorded ref resolves to the recorded commit.
+    """Return replacement commits for refs of an upstream repository. The commit None removes a ref.
 
-    By default, return no refs if the recorded ref still exists. If `has_original_refs` is True, existing refs are
-    replaced too. The other tags of the package are removed, because these tags can be newer than the render.
+    The recorded ref gets the recorded commit. By default, return {} if this ref still exists. Return {} also if the
+    commit cannot be fetched. If `has_original_refs` is True, the ref is replaced in any case. The other tags of the
+    package are then removed, because they can be newer than the render.
 
     Args:
         upstream: A recorded upstream, from `RecordedRender.upstreams`.

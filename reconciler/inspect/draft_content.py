@@ -22,7 +22,7 @@ class DraftContent:
 
 
 class DraftMovedError(ExpectedError):
-    """The draft does not exist any more, or its branch has another head."""
+    """The draft does not exist any more, or its branch has a different head now."""
 
 
 class DraftContentReader:

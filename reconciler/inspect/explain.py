@@ -197,7 +197,8 @@ class PastExplainer:
                 files = remove_from_config(snapshot.files, past_config.catalog.objects[key], path)
                 return self.history.evaluate_config(replace(snapshot, files=files), [self.package])
             case None | LocalEdit(origin="since"):
-                # Do not change the render, because it does not contain local changes that are newer than the render.
+                # Return the config unchanged, because a local change after the render is not an input of the render.
+                # `_add_local_changes` omits this change.
                 return past_config
             case _:
                 renderer = build_renderer_without_layer(past_config.renderer, removed_layer)

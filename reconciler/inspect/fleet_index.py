@@ -53,7 +53,7 @@ class ObservedPass:
 
 @dataclass(frozen=True)
 class _KnownTarget:
-    """A target as it was read last.
+    """The data of a target from the last time that it was read.
 
     Attributes:
         drafts: The branches that can contain drafts of the target.
@@ -89,7 +89,7 @@ class FleetIndexer:
         self._last: FleetIndex | None = None
 
     def continue_from(self, previous: FleetIndexer, *, keeps_entries: bool) -> None:
-        """Continue the numbers and open the targets of another indexer, which must not be used any more.
+        """Take over the index number and the known targets of a previous indexer, which must not be used any more.
 
         Args:
             keeps_entries: Whether the first update can use the entries of targets whose refs have not moved.
@@ -125,7 +125,7 @@ class FleetIndexer:
             self.store()
         last, entries = self._last, [target.entry for target in known.values() if _is_shown(target)]
         if last and _is_equal(last, observed, entries):
-            # The number stays, so that open pages do not request the same data again.
+            # Keep the index number, so that open pages do not request the same data again.
             self._last = index = replace(last, completed_at=observed.completed_at)
             return index
         self._number += 1
@@ -143,7 +143,9 @@ class FleetIndexer:
 
     @contextmanager
     def open_target(self, name: str) -> Iterator[tuple[DraftReader, OpenTarget] | None]:
-        """Open the target with this name from the last update, with its reader. The value is None if there is none.
+        """Open the target with this name, and yield its reader and the target.
+
+        Yield None if the last update did not contain such a target.
 
         Raises:
             GitError: The repository cannot be opened.
@@ -153,7 +155,9 @@ class FleetIndexer:
 
     @contextmanager
     def open_targets(self, names: Set[str]) -> Iterator[tuple[DraftReader, Sequence[OpenTarget]]]:
-        """Open the targets with these names from the last update, sorted by name, with their reader.
+        """Open the targets with these names. Yield their reader, and the targets sorted by name.
+
+        Omit a name if the last update did not contain such a target.
 
         Raises:
             GitError: A repository cannot be opened.
@@ -218,14 +222,14 @@ def _is_equal(index: FleetIndex, observed: ObservedPass, entries: Sequence[Targe
 
 
 def _is_unchanged(known: _KnownTarget, target: Target, labels: Mapping[str, str], reader: DraftReader) -> bool:
-    """Return whether a target was read without an error, and its refs have not moved since."""
+    """Return whether the last read of a target succeeded, and its definition, labels and refs have not changed."""
     if (known.target, known.labels) != (target, labels) or known.entry.read_error:
         return False
     return reader.read_heads(target, known.drafts) == known.heads
 
 
 def _add_error(known: _KnownTarget | None, target: Target, labels: Mapping[str, str], error: str) -> _KnownTarget:
-    """Return a target that the pass could not read. The packages that were read last remain."""
+    """Return the data of an unreadable target: the error, and the packages of the last successful read."""
     if known is None:
         unread = index_target(TargetData(target, labels, read_error=error), VariantPool())
         return _KnownTarget(target, labels, frozenset(), {}, unread)

@@ -116,7 +116,7 @@ class _RecordedSources:
 
 @contextmanager
 def _source_errors() -> Iterator[None]:
-    """Convert the error of a missing upstream commit into the error of a source."""
+    """Convert a `ReRenderError`, e.g. about a missing upstream commit, into a `SourceFailedError`."""
     try:
         yield
     except ReRenderError as error:
@@ -213,8 +213,8 @@ class PackageHistory:
 
         Args:
             config: The ID of a commit, or `tree:<id>` for a config that was a plain folder.
-            packages: The packages whose commits and recorded upstreams replace the current refs. A result is used again
-                only for the same collection.
+            packages: The packages whose commits and recorded upstreams replace the current refs. A cached result is
+                used again only for the same collection object.
             has_original_refs: Whether the refs are those before the render: existing upstream refs also point to the
                 recorded upstream commit, and the target branch points to the commit before the package. Use True for a
                 single package only.
@@ -307,8 +307,8 @@ class PackageHistory:
     ) -> ReRenderedPackage:
         """Re-render a package with its recorded config. For the arguments, see `read_config`.
 
-        If the recorded config cannot be read, the current config is used. This requires that the current config gives
-        the same inputs and the same output.
+        If the recorded config cannot be read, the current config is used. Its result is returned only if the inputs and
+        the output are the recorded ones.
 
         Raises:
             ReRenderError: The package cannot be rendered again.
@@ -339,8 +339,8 @@ class PackageHistory:
         """Re-render a package with its recorded inputs.
 
         Returns:
-            The re-render with the recorded output. If no combination of input candidates gives this output, the first
-            re-render with the recorded dependencies. If no re-render has these dependencies, the first re-render.
+            The re-render with the recorded output. If there is none, the first re-render with the recorded
+            dependencies. If there is none, the first of all re-renders.
 
         Raises:
             ReRenderError: The package cannot be rendered again.

@@ -27,7 +27,7 @@ def list_previous_renders(
 
     The candidates are, in this order:
 
-    - the version of the package before this one,
+    - the previous version of the package,
     - None, which means that the package was new,
     - the output of the package itself. A render changes nothing if the previous output equals the new output.
     """

@@ -21,7 +21,7 @@ def check_signing_key(options: SigningOptions, signers: AllowedSigners) -> Signi
     Args:
         signers: The keys whose signatures of inputs are valid. If there are none, the last check is not necessary.
     """
-    # A key for tags must also sign commits here, because git checks both in the same way.
+    # Sign a commit even if the key is only for tags, because Git creates and checks both signatures in the same way.
     signer = Signer(replace(options, kinds=frozenset({"commits"})))
     name, key_type, is_deterministic = options.key_file or options.key_id, "", None
     trust = Check(status="notRequired")

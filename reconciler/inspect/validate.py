@@ -272,7 +272,7 @@ def _run_lint(findings: Sequence[Finding], lint: Callable[[], tuple[Finding, ...
 def _is_fully_rendered(plan: FleetPlan) -> bool:
     """Return whether all requested packages were rendered.
 
-    If a package was not rendered, an override rule that matches no resource can match a resource of that package.
+    An override rule without a matching resource can still match a resource of a package that was not rendered.
     """
     has_blocked = any(isinstance(outcome, Blocked) for _, outcome in plan.list_outcomes())
     return not (has_blocked or plan.controller_result.stalled or any(target.findings for target in plan.targets))
@@ -304,8 +304,8 @@ class _RenderedChecker:
             self.clusters.add(cluster)
             checked_packages = self._conformance.check_packages(cluster, _list_usable_renders(decided, renders))
             self.checked += (checked for checked in checked_packages if checked.violations or checked.unchecked)
-        # Remove the stages of all renders to save memory. Only violations use stages, and `checked` has the renders
-        # with violations.
+        # Remove the stages of all renders to save memory. Only the explanation of violations uses stages. For packages
+        # with violations, `self.checked` contains the renders with their stages.
         return replace(decided, outcomes=tuple(map(_remove_stages, decided.outcomes)))
 
 

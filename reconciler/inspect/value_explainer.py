@@ -1,4 +1,4 @@
-"""Explains a value of a package with the command `reconciler explain` in a process of its own."""
+"""Explains a value of a package with the command `reconciler explain` in a separate process."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ExplanationOutput:
 
     Attributes:
         command: The command that prints the output.
-        error: The reason why there is no output. "" if there is one.
+        error: The reason why there is no output. "" if there is output.
     """
 
     command: str
@@ -80,7 +80,7 @@ class ValueExplainer:
         )  # fmt: skip
 
     def run(self, target: str, package: str, resource: str, pointer: str, form: OutputForm) -> ExplanationOutput:
-        """Return the output of the command in a form. The arguments are those of `explain`."""
+        """Return the output of the command in the output form `form`. For the other arguments, see `explain`."""
         arguments = (f"{target}/{package}", *filter(None, (resource, pointer)))
         line = self._command.format_line(arguments)
         if not self._processes.acquire(timeout=self._seconds):

@@ -154,7 +154,7 @@ class _Verification:
         return _build_unmanaged(f"{target.name}/{package}", branch, commit, rerender)
 
     def _is_drafted(self, committed: CommittedPackage | str | None) -> bool:
-        """Return whether the draft branch has another version of the package than the target branch."""
+        """Return whether the version of a package on a draft branch differs from the version on the target branch."""
         if not isinstance(committed, CommittedPackage):
             return False
         head = committed.remote.refs.get(BRANCH_PREFIX + committed.target.branch)
@@ -211,7 +211,7 @@ class _Verification:
         return find_first_difference(rendered, current, self._options.max_diff_lines)
 
     def _can_depend_on_refs(self, package: CommittedPackage, group: Sequence[CommittedPackage]) -> bool:
-        """Return whether the controllers can select another source with the refs that existed at render time."""
+        """Return whether the controllers can select a different source with the refs that existed at render time."""
         recorded = package.recorded
         try:
             source = self._history.read_config(recorded.config, group).find_variant(package).source
@@ -255,7 +255,10 @@ class _Verification:
         return RerenderResult("differs", reason, self._find_difference(rendered, re_rendered), changed_inputs)
 
     def _describe_other_engine(self, package: CommittedPackage) -> str:
-        """Return the difference between the recorded program and the current one. Return "" if they are equal."""
+        """Return a message if the recorded program and the current program differ.
+
+        Return "" if they are equal, or if one of them is not known.
+        """
         recorded = package.recorded.engine
         current = self._history.identify_program(recorded.partition("/")[0]) if recorded else ""
         if not current or current == recorded:

@@ -349,7 +349,7 @@ class _CauseSearch:
         return None
 
     def _list_changed_upstreams(self) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
-        """Yield the new and the old version of each upstream that has changed, if both are from one repository."""
+        """Yield the new and the old version of each upstream with a new commit in the same repository."""
         if not (self._package and self._previous):
             return
         by_name = {upstream.get("name"): upstream for upstream in self._previous.recorded.upstreams}
@@ -359,7 +359,7 @@ class _CauseSearch:
                 yield new, old
 
     def _restore(self, upstream: Mapping[str, Any]) -> RecordedRender:
-        """Return the recorded render with another version of one upstream."""
+        """Return the recorded render, with `upstream` instead of the recorded version of this upstream."""
         assert self._package, "a package without a status file has no upstreams"
         return self._package.recorded.with_upstream(upstream)
 
@@ -431,7 +431,7 @@ class _CauseSearch:
         return ChangeReason(kind="templates", message=message) if names else None
 
     def _has_new_value(self, config: str, upstream: RecordedRender | None = None) -> bool | None:
-        """Return whether a render with another config gives the new value. Return None if no render is possible.
+        """Return whether a render with a given config gives the new value. Return None if no render is possible.
 
         Args:
             config: The ID of the config. "" means the state before the first config commit.

@@ -1,4 +1,4 @@
-"""Texts in fields, and texts of messages about fields: paths, values, and the most similar name."""
+"""Functions for messages about fields: format and split paths, values and lists, and suggest a similar name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def split_list(text: str) -> tuple[str, ...]:
 def suggest_name(name: str, known: Sequence[str]) -> str:
     """Return "; did you mean NAME?" for the most similar known name. Return "" if no name is similar.
 
-    A name in another case, or a longer name with the same beginning, is similar too.
+    A name that differs only in upper and lower case is similar. A longer name that begins with `name` is similar too.
     """
     # Make no suggestion if there are very many names, because the comparison would be too slow.
     if len(known) > _MAX_COMPARED:
@@ -56,6 +56,6 @@ def quote_value(value: object) -> str:
 
 
 def format_list(names: Sequence[str], joint: str = ", ") -> str:
-    """Join names to one text. If there are too many names, omit the last names, e.g. "a, b, and 7 more"."""
+    """Join names into one text. Omit the last names if the list is too long, e.g. "a, b, and 7 more"."""
     more = f", and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
     return joint.join(names[:_MAX_LISTED]) + more

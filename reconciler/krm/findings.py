@@ -134,7 +134,7 @@ def error(description: str, scope: FindingScope = FindingScope.OBJECT) -> Findin
 
 
 def warning(description: str, scope: FindingScope = FindingScope.OBJECT, name: str = "") -> FindingCode:
-    """Return a finding code with severity warning. The `CodeTable` that contains the code sets its name if it is ""."""
+    """Return a finding code with severity warning. If `name` is "", the `CodeTable` that contains the code sets it."""
     return FindingCode(name, Severity.WARNING, scope, description)
 
 
@@ -146,8 +146,8 @@ def info(description: str, scope: FindingScope = FindingScope.OBJECT) -> Finding
 class CodeTable:
     """Base of the tables of finding codes. A table is a class, and its attributes are the finding codes.
 
-    The name of a finding code is the name of its attribute in CamelCase: `ADDON_EMPTY` has the name `AddonEmpty`. A
-    name with an abbreviation such as `CRD` is declared with the code.
+    The name of a finding code is the name of its attribute in CamelCase: `ADDON_EMPTY` has the name `AddonEmpty`. If
+    the name contains an abbreviation such as `CRD`, the declaration of the finding code contains the name.
     """
 
     by_name: ClassVar[Mapping[str, FindingCode]] = {}
@@ -208,7 +208,7 @@ def serialize_finding(finding: Finding) -> dict[str, str | int]:
 
 
 def parse_finding(data: Mapping[str, str | int]) -> Finding:
-    """Read the result of `serialize_finding`."""
+    """Return the finding from the data that `serialize_finding` returned."""
     known = {field.name: data[field.name] for field in fields(SourceLocation) if field.name in data}
     location = SourceLocation(**known)  # type: ignore[arg-type]
     return Finding(str(data["code"]), str(data["message"]), location, Severity(str(data["severity"])))

@@ -9,7 +9,8 @@ _WITH_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<authority>
 _SCP_STYLE = re.compile(r"(?P<authority>(?:[^@:/]*@)?(?:\[[^\]]*\]|[^@:/]+)):(?P<path>.+)\Z", re.DOTALL)
 _PORTS = {"http": "80", "https": "443", "ssh": "22", "git": "9418"}
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
-# Unescape only the unreserved characters of RFC 3986, because section 2.3 defines that they equal their escapes.
+# Unescape only the unreserved characters of RFC 3986 (section 2.3). For other characters, the escaped and the plain
+# form can be different URLs.
 _UNRESERVED = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 
 
@@ -89,14 +90,14 @@ WORKSPACE_TRAILER = "Reconciler-Workspace"
 APPROVED_BY_TRAILER = "Reconciler-Approved-By"
 """The trailer with the person who approved a draft."""
 APPROVED_VIA_TRAILER = "Reconciler-Approved-Via"
-"""The trailer with the way of an approval, such as `cli`."""
+"""The trailer with the method by which a draft was approved, such as `cli`."""
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.*)")
 # Find the signature of a signed tag, because no empty line separates the signature from the trailers.
 _SIGNATURE = re.compile(r"^-----BEGIN ", re.MULTILINE)
 
 
 def parse_trailers(message: str) -> dict[str, str]:
-    """Return the trailers of a commit message or tag message by name. A repeated name has its last value."""
+    """Return the trailers of a commit or tag message by name. If a name is repeated, return its last value."""
     return dict(list_trailers(message))
 
 

@@ -30,12 +30,15 @@ def matches_glob(text: str, pattern: str) -> bool:
 
 
 def matches_all_with_prefix(prefix: str, pattern: str) -> bool:
-    """Return whether a pattern is known to match every text that starts with `prefix`."""
+    """Return whether a pattern certainly matches every text that starts with `prefix`.
+
+    The function detects this only for a pattern that ends with `**`.
+    """
     return pattern.endswith("**") and matches_glob(prefix, pattern)
 
 
 def can_match_with_prefix(prefix: str, pattern: str) -> bool:
-    """Return whether a pattern may match a text that starts with `prefix`. False means that there is no such text."""
+    """Return whether a pattern may match a text that starts with `prefix`. False means that no such text matches."""
     fixed_text = _TOKEN.split(pattern, maxsplit=1)[0]
     return fixed_text.startswith(prefix) or prefix.startswith(fixed_text)
 

@@ -50,7 +50,7 @@ class InternalFailure:
         return cls(scope, reference, error_type, redact_urls(_format_traceback(error)))
 
     def with_scope(self, scope: str) -> Self:
-        """Return a copy with another scope. Use this method when a smaller scope is found to be the cause."""
+        """Return a copy with a different scope, for example the object or package that caused the exception."""
         return replace(self, scope=scope)
 
     @property

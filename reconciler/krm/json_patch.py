@@ -1,7 +1,7 @@
 """JSON patches (RFC 6902), applied with the library jsonpatch.
 
-Policies and addons have their own syntax of paths, with filters and wildcards. They resolve such a path to the location
-of an existing value, and apply the operation with this module.
+Policies and addons have their own path syntax, with filters and wildcards. Their code resolves such a path to a
+container and a key, and applies the operation with `apply_to_container`.
 """
 
 from __future__ import annotations
@@ -55,14 +55,15 @@ def apply_patch(data: Any, operations: Iterable[Any], *, in_place: bool = False)
 def apply_to_container(
     container: Any, op: Literal["add", "replace", "remove"], step: str | int, value: Any = None
 ) -> None:
-    """Apply one operation to the mapping or list that contains the value. The container is changed.
+    """Apply one operation to the entry `step` of a mapping or list. The mapping or list is changed in place.
 
     Args:
-        step: The key or index of the value. An index equal to the length of the list appends the value.
+        step: The key or index of the entry. In a list, `add` inserts the value before this index, or appends it if the
+            index is the length of the list.
         value: The new value. The operation `remove` does not use this value.
 
     Raises:
-        PatchError: The value does not exist, and the operation requires it.
+        PatchError: The entry for `replace` or `remove` does not exist, or the index for `add` is out of range.
     """
     apply_patch(container, [{"op": op, "path": format_pointer((step,)), "value": value}], in_place=True)
 

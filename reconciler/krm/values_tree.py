@@ -25,7 +25,7 @@ _MISSING: Final = object()
 def merge_maps(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """Return a map that contains the values of both maps. Values in `above` take precedence.
 
-    Only maps are merged. A null in `above` stays in the result, because Helm then removes the default of the chart.
+    Only maps are merged. A null in `above` stays in the result, so that Helm removes the default value of the chart.
     """
     merged = dict(below)
     for key, value in above.items():

@@ -59,12 +59,12 @@ class Version:
 
     @property
     def sort_key(self) -> tuple[object, ...]:
-        """The sort key. If the precedence is equal, the greater text is the higher version."""
+        """The sort key. Versions with equal precedence are sorted by their text."""
         return self.precedence, self.text
 
 
 def _get_prerelease_key(prerelease: str) -> tuple[tuple[bool, int, str], ...]:
-    """Return the sort key of a pre-release. A number is lower than a text, and the prefix of a list is lower."""
+    """Return the sort key of a pre-release. A number is lower than a text, and `rc` is lower than `rc.1`."""
     return tuple(
         (False, int(part), "") if part.isdecimal() and int(part) <= _MAX_NUMBER else (True, 0, part)
         for part in prerelease.split(".")

@@ -84,7 +84,7 @@ class Settings(PollingSettings):
 
     @property
     def listen_setting(self) -> str:
-        """The name of the setting that contains `listen_address`. "" if it is the default."""
+        """The name of the setting that sets `listen_address`. "" if the address is the default."""
         if self.webhooks.listen:
             return "webhooks.listen"
         return "server.listen" if "listen" in self.server.model_fields_set else ""

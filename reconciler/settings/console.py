@@ -36,7 +36,7 @@ def _check_label_query(value: str) -> str:
 HeaderName = Annotated[str, AfterValidator(_check_header_name)]
 LabelQuery = Annotated[str, AfterValidator(_check_label_query)]
 
-# The fields that limit a rule of each role.
+# The fields that can limit a rule, by the role of the rule.
 _LIMITS = {
     "viewer": ("targets", "packages", "tenants"),
     "reviewer": ("targets", "packages", "tenants", "max_risk", "removals"),

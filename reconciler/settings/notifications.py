@@ -200,7 +200,8 @@ class NotificationSettings(SettingsGroup):
     @field_validator("routes")
     @classmethod
     def _check_routes(cls, value: tuple[NotificationRoute, ...], info: ValidationInfo) -> tuple[NotificationRoute, ...]:
-        # If the channels are invalid, `data` does not contain them, and their errors are reported.
+        # If the channels are invalid, `data` does not contain them. Do not check the routes then, because pydantic
+        # already reports the errors of the channels.
         names = [channel.name for channel in info.data.get("channels", ())]
         for route in value:
             if "channels" in info.data and route.channel not in names:

@@ -29,7 +29,7 @@ class ProgramSettings(SettingsGroup):
 
     @property
     def program_path(self) -> Path | None:
-        """The path of the program, or None if the program is searched."""
+        """The path of the program. None if the setting `program` is empty: the program is then searched in PATH."""
         return Path(self.program) if self.program else None
 
     @field_validator("program")

@@ -201,7 +201,7 @@ class PackageVariantSpec(ApiModel):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield an issue for a package without a source or with two notations, or that is its own source."""
+        """Yield an issue if the package has no source or is its own source, and for fields that exclude each other."""
         yield from find_source_issues(data, ("upstream",))
         if "sources" in data and "kustomize" in data:
             yield FieldIssue("{path} requires {parent}.upstream; use {parent}.sources[].kustomize", ("kustomize",))
@@ -231,7 +231,7 @@ class PackageVariantSpec(ApiModel):
         return tuple(entry for entry in options if entry)
 
     def as_data(self) -> dict[str, Any]:
-        """Return the spec in the notation of the API. The field `onRepeatedResource` requires sources."""
+        """Return the spec in the notation of the API. Omit `onRepeatedResource` if there is no field `sources`."""
         data = super().as_data()
         return data if self.sources else {name: value for name, value in data.items() if name != "onRepeatedResource"}
 

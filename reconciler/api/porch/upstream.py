@@ -242,7 +242,7 @@ class UpstreamSpec(ApiModel):
 
 
 def _find_rewrite_issues(upstream: Mapping[str, Any]) -> Iterator[FieldIssue]:
-    """Yield an issue for each field that does not fit to `tagMode`."""
+    """Yield an issue for each missing field that `tagMode` requires, and for each field that it does not allow."""
     policy = upstream.get("tagPolicy")
     has_range = isinstance(policy, Mapping) and bool(policy.get("range"))
     if upstream.get("tagMode") != "rewrite":
@@ -269,7 +269,7 @@ def _count_references(upstream: Mapping[str, Any]) -> int:
 
 def set_kustomize_kind(upstream: Any) -> Any:
     """Return an upstream with the kind `kustomize`. An upstream with a kind, or an invalid upstream, is not changed."""
-    # The folder of the overlay can be below the package, so that the files of the package do not determine the kind.
+    # Set the kind, because it cannot be detected from the files of the package: the overlay can be in a subfolder.
     if not isinstance(upstream, Mapping) or upstream.get("kind"):
         return upstream
     return {**upstream, "kind": "kustomize"}

@@ -42,7 +42,7 @@ def merge_data(
 ) -> tuple[Any, tuple[Conflict, ...]]:
     """Merge the local value and the updated value, which are both based on the value `origin`.
 
-    Each value can be ABSENT. A value that only one side contains is not copied.
+    Each value can be ABSENT. The result can share parts with the inputs, so do not change the result in place.
 
     The JSON pointer of a conflict in a list element contains the index of the element in the merged list. If the merged
     list does not contain the element, the index in the local list is used, or else the index in the updated list.
@@ -92,7 +92,7 @@ class _FieldMerge:
         return None if merged is ABSENT and updated is None and self.rules.keeps_nulls else merged
 
     def _is_decided_by_null(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Return whether a null replaces or removes the whole value, and no fields or elements are merged."""
+        """Return whether a null decides the result for the whole value, so that no fields or elements are merged."""
         if not self.rules.keeps_nulls:
             return origin is not None and None in (local, updated)
         if updated is None:
@@ -238,8 +238,7 @@ class _FieldMerge:
 
         def merge(ours: Any, base: Any, theirs: Any) -> Any:
             index = _find_index(local, ours) if ours is not ABSENT else _find_index(updated, theirs)
-            # Reuse the position of an element that is merged a second time, because it also matches the keys of another
-            # element.
+            # Reuse the position of an element that was already merged. Its keys can match the keys of several elements.
             known = (position for value, position in positions if value is ours and ours is not ABSENT)
             position = next(known, _Position(index))
             value = self._merge_element(ours, base, theirs, keys, schema.element_schema, (*path, position))
@@ -274,7 +273,9 @@ class _FieldMerge:
         return merged | missing_keys if missing_keys else merged
 
     def _read_missing_keys(self, merged: Any, sides: Iterable[Any], keys: ElementKeys) -> dict[str, Any]:
-        """Return the key fields that the merge removed from an element, because an element always needs its key fields.
+        """Return the key fields that `merged` lacks, with their values from the sides.
+
+        The caller adds these fields, because an element without its key fields is invalid.
 
         kpt adds a key field as a string, e.g. `port: "80"`.
         """

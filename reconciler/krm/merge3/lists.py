@@ -105,7 +105,7 @@ def format_scalar(value: Any) -> str:
 
 
 def is_equal_as_text(left: Any, right: Any) -> bool:
-    """Return whether two values are equal for kpt, which compares scalars as text, e.g. 1 and "1" are equal."""
+    """Return whether two values are equal for kpt. It compares scalars as text: 1 and "1" are equal."""
     if isinstance(left, _SCALAR_TYPES) and isinstance(right, _SCALAR_TYPES):
         return format_scalar(left) == format_scalar(right)
     return is_equal_data(left, right)

@@ -18,7 +18,7 @@ class _Absent(Enum):
 
 
 ABSENT: Final = _Absent.ABSENT
-"""Value of a field that does not exist in this version of the document. A field with the YAML value null is None."""
+"""Placeholder for a field that a version of the document does not contain. The YAML value null is None."""
 
 ConflictKind = Literal["field", "element", "resource", "file", "package"]
 Winner: TypeAlias = Literal["upstream", "local"]

@@ -53,7 +53,7 @@ def merge_lines(origin: str, local: str, updated: str) -> str | None:
 def count_missing_lines(origin: str, side: str, result: str) -> int:
     """Return the number of lines that `side` inserted and that `result` does not contain.
 
-    If `side` only moved lines, return 1 if the lines have another order in `result`, and 0 otherwise.
+    If `side` only moved lines, return 1 if the lines have a different order in `result`, and 0 otherwise.
     """
     origin_counts, side_counts, result_counts = (_count_lines(text) for text in (origin, side, result))
     missing = sum(
@@ -84,7 +84,7 @@ def _find_hunks(base: Sequence[str], side: Sequence[str]) -> list[_Hunk]:
 
 
 def _merge_hunks(ours: Sequence[_Hunk], theirs: Sequence[_Hunk]) -> Iterator[_Hunk]:
-    # Skip a hunk of `theirs` that `ours` contains too, so that a change that both sides made is applied once.
+    # Skip each hunk of `theirs` that `ours` also contains, or that overlaps a hunk of `ours`: local changes win.
     yield from ours
     yield from (hunk for hunk in theirs if hunk not in ours and not any(_overlaps(hunk, other) for other in ours))
 
@@ -114,7 +114,8 @@ class _Value(NamedTuple):
     path: DataPath = ()
 
 
-# The same value in the local document, the origin and the updated document. None if a document does not contain it.
+# The same value in the local document, in the origin and in the updated document. An item is None if its document does
+# not contain the value.
 _Sides: TypeAlias = tuple[_Value | None, _Value | None, _Value | None]
 
 
@@ -284,7 +285,7 @@ class _FormattingCollector:
                 yield index, child, (local, origin, updated)
 
     def _match_elements(self, side: _Value | None, merged: list[Any], keys: ElementKeys | None) -> dict[int, _Value]:
-        """Return a mapping from the index of an element in the merged list to this element in the list of one side."""
+        """Return the elements of one side that are in the merged list, by their index in the merged list."""
         if side is None or not isinstance(side.data, list):
             return {}
         pairs = self.pairing(side.data, merged) if keys is None else _pair_by_identity(side.data, merged, keys)

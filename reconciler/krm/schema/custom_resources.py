@@ -1,7 +1,7 @@
 """Validation of custom resources with the schemas of their CustomResourceDefinitions.
 
-A CustomResourceDefinition is untrusted input. Parts of a schema with a wrong type are ignored. CEL validation rules are
-not evaluated.
+A CustomResourceDefinition is untrusted input. A part of the schema is ignored if it has the wrong type, e.g. a list
+instead of a mapping. CEL validation rules are not evaluated.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 The data of built-in kinds, CustomResourceDefinitions, and the setting `merge.list_keys` define merge schemas. This
 module reads CustomResourceDefinitions and the setting, and contains the collection of all merge schemas.
 
-A CustomResourceDefinition is untrusted input. Parts of a schema with a wrong type are ignored. A schema is converted
-only when a merge needs it, so that large schemas need no additional time.
+A CustomResourceDefinition is untrusted input. A part of the schema is ignored if it has the wrong type, e.g. a list
+instead of a mapping. A schema is converted only when a merge needs it, so that large schemas need no additional time.
 
 D22 is the name of a deviation from kpt (see `MergeRules.infers_names`). The setting `merge.deviations` can disable it.
 """

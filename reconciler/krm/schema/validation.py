@@ -196,7 +196,7 @@ def _create_violation(error: jsonschema_rs.ValidationError) -> Violation:
 def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
     """Yield the violations.
 
-    Join all missing fields of one object into one violation, and all unknown fields into another.
+    Yield one violation for all missing fields of an object, and one violation for all its unknown fields.
     """
     for (path, rule), group in groupby(violations, key=lambda violation: (violation.path, violation.rule)):
         first, *other_violations = group
@@ -254,7 +254,7 @@ class InstalledSchemas:
         return bool(self._releases) if release is None else release in self._releases
 
     def describe_release(self, release: KubernetesRelease | None) -> str:
-        """Return a name for messages of the data against which objects are validated, e.g. "Kubernetes 1.31".
+        """Return the name of the schemas that validate objects, e.g. "Kubernetes 1.31". Messages contain this name.
 
         Return "the list of removed API versions" if no schemas are installed.
         """

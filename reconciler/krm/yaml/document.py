@@ -199,7 +199,7 @@ class Document:
         return Document(text, self.line, root) if root is not None and is_equal_data(root.data, data) else None
 
     def with_comment(self, path: DataPath, comment: str | None) -> Document:
-        """Return a copy of the document with another line comment at `path`.
+        """Return a copy of the document in which the value at `path` has this line comment.
 
         Remove the line comment if `comment` is None.
 
@@ -223,7 +223,7 @@ class Document:
         above: Mapping[DataPath, tuple[str, ...]],
         before_parse: Callable[[int], None] | None = None,
     ) -> Document:
-        """Return a copy of the document with other line comments and leading comments.
+        """Return a copy of the document with new line comments and leading comments at the given paths.
 
         A comment that YAML does not allow at its path is skipped.
 
@@ -253,7 +253,7 @@ class Document:
     def _set_comments(
         self, line_comments: Mapping[DataPath, str | None], above: Mapping[DataPath, tuple[str, ...]]
     ) -> Document | None:
-        """Return a copy of the document with other comments. Return None if a comment is not possible.
+        """Return a copy of the document with new comments. Return None if one of them cannot be written.
 
         Raises:
             YamlError: There is no value at a path, or other text follows the value on its line (code YamlComment).
@@ -284,7 +284,7 @@ class Document:
             return None
 
     def at_line(self, line: int) -> Document:
-        """Return a copy of the document with another `line`, which is the line in the file where its text begins."""
+        """Return a copy of the document whose text begins at line `line` of its file."""
         return self if line == self.line else replace(self, line=line)
 
     def with_final_newline(self, newline: str) -> Document:
@@ -301,7 +301,7 @@ class Document:
         return (document.with_equal_text(_end_with_one_newline(document.text)) or document).at_line(1)
 
     def with_equal_text(self, text: str) -> Document | None:
-        """Return a copy of the document with another text. Return None if the text does not contain the same data."""
+        """Return a copy of the document with this text. Return None if `text` does not contain the same data."""
         return self if text == self.text else self._parse_checked(text, self.data)
 
     def _end_last_line(self, newline: str = "\n") -> Document:

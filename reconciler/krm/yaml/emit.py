@@ -46,7 +46,7 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def is_ambiguous(text: str) -> bool:
-    """Return whether a YAML parser can read `text` without quotes as another type, e.g. `yes`, `1_000` or `1:30`."""
+    """Return whether a YAML parser may read `text` without quotes as a boolean, number, date or null, e.g. `yes`."""
     return bool(_AMBIGUOUS_WORD.match(text) or _AMBIGUOUS_NUMBER.match(text) or _AMBIGUOUS_DATE.match(text))
 
 
@@ -80,7 +80,7 @@ def format_scalar(value: Any, *, flow: bool, style: str = "") -> str:
 
     Args:
         flow: Whether the scalar is inside a flow collection.
-        style: Preferred style of a string: "", "'" or '"'. Another style is used if the string requires it.
+        style: Preferred style of a string: "", "'" or '"'. A different style is used if the string requires it.
 
     Raises:
         YamlError: YAML does not support the value (code YamlValue).

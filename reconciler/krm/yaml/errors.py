@@ -35,7 +35,7 @@ class YamlError(ValueError):
     def with_line_offset(self, lines: int) -> YamlError:
         """Return a copy of the error whose line number is larger by `lines`.
 
-        Use it to get the line number in the whole file.
+        Pass the number of lines above the parsed text to get the line number in the whole file.
         """
         return YamlError(self.code, self.message, self.line + lines if self.line else 0, self.column)
 

@@ -32,14 +32,14 @@ class YamlEventReader:
     """
 
     def __init__(self, source: str | bytes) -> None:
-        """Create a reader of a text, which can be encoded as UTF-8."""
+        """Create a reader of a text. The text is a string, or bytes in UTF-8."""
         self._parser = CParser(source)
         self._count = 0
         while not isinstance(self._peek(), (yaml.NodeEvent, yaml.StreamEndEvent)):
             self._next()
 
     def read_mapping(self) -> Iterator[str]:
-        """Yield each key of a mapping. A key that is not a scalar is "". A value of another type has no keys."""
+        """Yield each key of a mapping. Yield "" for a key that is not a scalar. Skip a value that is not a mapping."""
         if not isinstance(self._peek(), yaml.MappingStartEvent):
             self.skip()
             return
@@ -53,7 +53,7 @@ class YamlEventReader:
         self._next()
 
     def read_sequence(self) -> Iterator[int]:
-        """Yield the index of each item of a sequence. A value of another type has no items."""
+        """Yield the index of each item of a sequence. Skip a value that is not a sequence."""
         if not isinstance(self._peek(), yaml.SequenceStartEvent):
             self.skip()
             return
@@ -68,7 +68,7 @@ class YamlEventReader:
         self._next()
 
     def read_text(self) -> str:
-        """Return the text of a scalar. Return "" for null and for a value of another type."""
+        """Return the text of a scalar. Return "" for null and for a value that is not a scalar."""
         event = self._peek()
         self.skip()
         if not isinstance(event, yaml.ScalarEvent):

@@ -208,7 +208,7 @@ def _end_line(text: str, newline: str) -> str:
 
 
 def _join_documents(documents: tuple[Document, ...], gaps: tuple[str, ...], newline: str, *, bom: bool) -> YamlFile:
-    """Join documents and gaps to a file.
+    """Join documents and gaps into a file.
 
     Add missing `---` lines and line ends, and set the line number of each document.
     """

@@ -21,7 +21,7 @@ from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, Sequen
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
-# Shorter names get no placeholder, because a placeholder contains the mark and a number.
+# Shorter names get no placeholder. A placeholder is as long as its name, and contains the mark and a number.
 _MIN_NAME_LENGTH = 6
 _MAX_NAMES = 10
 _MARK = "zqx"
@@ -33,12 +33,13 @@ _MAX_CACHED_PATHS = 2048
 # Maximum number of cached documents. A render reads a document soon after the edit that created the document.
 _MAX_CACHED_DOCUMENTS = 256
 
-# The children of a node that contain placeholders, with their index. () for a scalar.
+# The paths from a node to its scalars with placeholders. Each pair contains the index of a child, and the paths from
+# this child. () for a scalar.
 _Paths: TypeAlias = tuple[tuple[int, "_Paths"], ...]
 
 
 class _AmbiguousScalarError(Exception):
-    """A scalar with a name can be read as another type."""
+    """Raised if a parser may read a scalar with a name or placeholder as a number, boolean, date or null."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class NameMask:
         masked = text
         for name, placeholder in self.pairs:
             masked = masked.replace(name, placeholder)
-        # Refuse a text in which a placeholder and the characters next to it form another name or placeholder.
+        # Reject a text in which a placeholder and the characters next to it form a different name or placeholder.
         return masked if self.unmask(masked) == text else None
 
     def is_used_in(self, text: str) -> bool:
@@ -86,14 +87,20 @@ class NameMask:
         return text
 
     def unmask_file(self, file: YamlFile) -> YamlFile | None:
-        """Return the file with the names instead of the placeholders. Return None if the text must be parsed itself."""
+        """Return the file with the names instead of the placeholders.
+
+        Return None if the caller must parse the text with the names instead.
+        """
         documents = [unmasked for document in file.documents if (unmasked := self.unmask_document(document))]
         if len(documents) < len(file.documents):
             return None
         return YamlFile(tuple(documents), tuple(map(self.unmask, file.gaps)), file.bom)
 
     def unmask_document(self, document: Document) -> Document | None:
-        """Return the document with the names instead of the placeholders. Return None if its text must be parsed."""
+        """Return the document with the names instead of the placeholders.
+
+        Return None if the caller must parse the text with the names instead.
+        """
         return _unmask_document(self, document) if _MARK in document.text else document
 
     def unmask_node(self, node: YamlNode, paths: _Paths) -> YamlNode:

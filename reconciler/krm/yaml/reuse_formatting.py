@@ -157,7 +157,7 @@ class ReusedFormatting:
     def _copy_scalar(self, path: DataPath, style: str) -> str:
         """Return the text of the scalar whose formatting the value at `path` copies.
 
-        Return "" if there is no such scalar, or if it has several lines, an anchor, a tag or another style than
+        Return "" if there is no such scalar, or if it has several lines, an anchor, a tag, or a style that is not
         `style`.
         """
         source = self.sources.get(path)

@@ -20,8 +20,8 @@ from reconciler.krm.yaml.emit import IndentStyle, is_ambiguous
 def rewrite_with_ruamel(text: str, data: Any, style: IndentStyle) -> str | None:
     """Edit the document `text` so that it contains `data`. Return None if ruamel.yaml fails.
 
-    The caller must parse the result and compare it with `data`. ruamel.yaml reads YAML 1.2, and this package reads YAML
-    1.1.
+    The caller must parse the result and compare it with `data`, because ruamel.yaml reads YAML 1.2, and this package
+    reads YAML 1.1.
     """
     yaml = YAML(typ="rt")
     yaml.preserve_quotes = True

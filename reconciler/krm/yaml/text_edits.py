@@ -12,7 +12,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 
 
 class UnsupportedEditError(Exception):
-    """A change of data for which no safe text edit is known. The caller then writes the document in another way."""
+    """A change of data for which no safe text edit is known. The caller then writes the document in a different way."""
 
 
 @dataclass(frozen=True)
@@ -114,8 +114,9 @@ class BlockLineEditor:
             self.splices.add(start, start, text)
 
 
-# Match the rest of a line after its only item. The line is removed with its comma. The previous item may then have a
-# comma before the closing bracket, which is valid in YAML. JSON does not allow this comma, but has no comments either.
+# Match the rest of a line after its only item. If the line is removed, a comma after the previous item can remain
+# before the closing bracket. YAML allows this comma. JSON does not, but lines are removed only if there are comments
+# between the items, and JSON has no comments.
 _REST_OF_ITEM_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n])")
 _COMMA_AND_COMMENT = re.compile(r"[ \t]*(,?)[ \t]*#")
 

@@ -98,7 +98,7 @@ class ExplainedSources:
             return None
         upstream = source.upstream
         if upstream.chart:
-            # A template has no line for a field, because templates are programs.
+            # `is_copied` stays False: a template is a program, so a field has no fixed line in it.
             template = self.content.templates.get(file, "") if self.content else ""
             return FileOrigin(source, join_path(upstream.directory, template) if template else "")
         if upstream.overlay:
@@ -155,7 +155,7 @@ class ExplainedChart:
         return layer if layer.revision else replace(layer, revision=self.package.config_commit)
 
     def render(self, values: dict[str, Any]) -> FileTree | None:
-        """Return the files of the chart for other values. Return None if the chart cannot be rendered with them."""
+        """Render the chart with these values, and return the files. Return None if this render fails."""
         upstream = replace(self.source.upstream, values=ChartValues((ValuesLayer("values", "", values),)))
         try:
             return self.package.reader.read_source(upstream).files

@@ -197,7 +197,10 @@ def _find_clusters_of_owner(owner: str, plan: FleetPlan) -> tuple[str, ...]:
 
 
 _PackageKey = tuple[ObjectKey, str, str]
-"""Target, package and owner. The owner is "" except for the other owners of a package that several owners request."""
+"""Target, package and owner. If several owners request one package, all keys except the first contain the owner.
+
+In all other keys, the owner is "".
+"""
 
 
 def _compare_package(key: _PackageKey, before: _ProjectedFleet, after: _ProjectedFleet) -> PackageImpact | None:

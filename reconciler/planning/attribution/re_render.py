@@ -127,7 +127,7 @@ class RecordedRender:
         return self.upstream.get("sources") or ([self.upstream] if self.upstream else [])
 
     def with_upstream(self, upstream: Mapping[str, Any]) -> RecordedRender:
-        """Return a record in which an entry of `upstreams` has another version."""
+        """Return a copy of the record in which `upstream` replaces the upstream with the same name."""
         sources = self.upstream.get("sources")
         if not sources:
             return replace(self, upstream=upstream)
@@ -279,7 +279,7 @@ def pin_recorded_upstream(variant: Variant, recorded: RecordedRender) -> Variant
 def list_re_renders(
     variant: Variant, recorded: RecordedInputs, renderer: PackageRenderer
 ) -> Iterator[ReRenderedPackage]:
-    """Render a package with one combination of input candidates after the other, and yield each result.
+    """Render a package with each combination of input candidates, and yield each result.
 
     Raises:
         InterruptedFunctionError: A function cannot run now.

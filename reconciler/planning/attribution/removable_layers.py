@@ -214,7 +214,8 @@ def _replace_document(files: FileTree, file: str, index: int, data: Any, templat
     source = parse_cached(content)
     assert not isinstance(source, ParseFailure), "a resource was read from this file"
     if data is not ABSENT:
-        # Do not use `edit_document`, because it refuses changes of SOPS documents. No branch contains this file.
+        # Do not use `edit_document`, because it refuses changes of SOPS documents. Here, such a change is safe, because
+        # this file is never written to a branch.
         changed = source.replace(index, (template or source.documents[index]).with_data(data))
     elif len(source.documents) > 1:
         changed = source.remove(index)

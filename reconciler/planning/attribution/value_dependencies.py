@@ -60,7 +60,7 @@ class ValueDependencies:
 def find_value_dependencies(
     layers: Sequence[ValuesLayer], template: str, reference: FieldReference, render: ValuesRenderer, limit: int
 ) -> ValueDependencies:
-    """Return the values that a field depends on. Values above the defaults of the chart are checked first.
+    """Return the values that a field depends on. Values that are not defaults of the chart are checked first.
 
     Args:
         layers: All layers, from the lowest to the highest precedence, with the defaults of the chart.
@@ -107,7 +107,7 @@ def _is_same(value: Any, other: Any) -> bool:
 
 
 def _change_value(values: dict[str, Any], path: DataPath) -> dict[str, Any]:
-    """Return a copy of the values in which the value at a path is another value of the same type."""
+    """Return a copy of the values in which the value at a path is a different value of the same type."""
     changed = deepcopy(values)
     container: Any = changed
     for step in path[:-1]:

@@ -241,7 +241,7 @@ def format_reset_token(commit: str) -> str:
 
 
 def parse_acknowledged_resets(annotations: Mapping[str, str]) -> frozenset[str]:
-    """Return the commits that the annotations of an object acknowledge. The annotation can contain several commits."""
+    """Return the abbreviated commit IDs that the annotation `reconciler.dev/ack-reset` lists."""
     return frozenset(split_list(annotations.get(ACK_RESET_ANNOTATION, "")))
 
 

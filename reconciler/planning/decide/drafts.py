@@ -63,7 +63,7 @@ def plan_draft_branches(
         removed: The packages that must be deleted from their drafts.
         texts: The status files and commit messages of the drafts, by package.
         config_seconds: The date of the config commit in seconds since 1970. Draft commits have this date or a later
-            one.
+            date.
     """
     published = snapshot.heads.target_branch
     if published is None:
@@ -87,7 +87,7 @@ def plan_draft_branches(
 
 
 def list_closed_draft_heads(previous: TargetState, heads: TargetHeads) -> tuple[CommitId, ...]:
-    """Return the heads of drafts with a closed pull request that contain local changes.
+    """Return the heads of drafts that contain local changes and whose pull request was closed.
 
     The branches of these drafts will be deleted.
     """

@@ -51,8 +51,8 @@ PACKAGE_STATES = (
 )  # fmt: skip
 """The states of packages in metrics and in the log.
 
-A package is `on_hold` if nothing requests it, but a deletion limit keeps it. Its deletion is `pending_deletion` if it
-waits for a review or was declined. A package is `orphaned` in the pass that keeps its files without an owner.
+A package is `on_hold` if nothing requests it, but a deletion limit keeps it. A package is `pending_deletion` if its
+deletion waits for a review or was declined. A package is `orphaned` in the pass that keeps its files without an owner.
 """
 
 
@@ -230,7 +230,10 @@ class FleetPlan:
         return tuple(dict.fromkeys(located))
 
     def _is_absence_known(self, finding: Finding) -> bool:
-        """Return whether no object that cannot be read has an effect on a finding about a missing object."""
+        """Return whether the object that a finding reports as missing is certainly missing.
+
+        Return False if an object that cannot be read may be the missing object.
+        """
         tenant = self.tenants.by_name.get(self.find_finding_tenant(finding))
         uncertain = [self.tenants.by_name.get(name) for name in self.uncertain_tenants]
         # Exclude findings of the platform team, because each tenant can use the objects of the platform team.
@@ -248,7 +251,7 @@ class FleetPlan:
         return not self.uncertain_tenants
 
     def can_contain_unreadable(self, tenant: str | None) -> bool:
-        """Return whether objects of a tenant may exist that cannot be read. None is an unknown tenant."""
+        """Return whether a tenant may have objects that cannot be read. None is an unknown tenant."""
         return not self.is_complete and (
             tenant is None or "" in self.uncertain_tenants or tenant in self.uncertain_tenants
         )
@@ -257,8 +260,8 @@ class FleetPlan:
         """Return all findings about files, objects, targets and packages, without duplicates.
 
         A finding about an object contains the file and line of the object, or of the set that creates the object. If a
-        config file cannot be read, findings that only report a missing object are omitted. If the file belongs to a
-        tenant, only findings are omitted that its objects can affect.
+        config file cannot be read, findings that only report a missing object are omitted. If this file belongs to a
+        tenant, only the findings that objects of this tenant can affect are omitted.
         """
         return self._all_findings
 

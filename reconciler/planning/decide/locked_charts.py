@@ -1,7 +1,7 @@
-"""Locks of the charts that a chart requires: a version must not get other content.
+"""Locks of the charts that a chart requires: the content of a version must not change.
 
 The file `Chart.lock` contains versions without digests. The state contains the digest that a package uses for each
-version. Charts of overlays and functions are not locked: their new content is a draft, as for an upstream.
+version. Charts of overlays and functions are not locked: new content of such a chart results in a draft.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ _Digests = Mapping[tuple[str, str, str], str]
 
 
 def serialize_required_charts(upstream: UpstreamPackage) -> dict[str, Any]:
-    """Return the field of the recorded upstream with the charts that a chart requires. Return {} if there are none."""
+    """Return the field `dependencies` of the recorded upstream: the charts that the chart requires.
+
+    Return {} if there are no such charts.
+    """
     charts = upstream.chart_dependencies if upstream.chart else ()
     fields = [{**chart.as_data(), "repo": chart.repository.url} for chart in charts]
     return {"dependencies": fields} if fields else {}
@@ -41,7 +44,7 @@ def lock_required_charts(upstream: UpstreamPackage, known: Mapping[str, Any]) ->
 
 
 def find_changed_charts(outcomes: Iterable[PackageOutcome]) -> Iterator[Finding]:
-    """Yield an error for each required chart whose version has other content than the content that a package uses."""
+    """Yield an error for each required chart whose content has changed since a package used the same version."""
     for outcome in outcomes:
         variant = outcome.variant
         packages = variant.upstream.packages if variant.upstream else ()

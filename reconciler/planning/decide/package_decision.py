@@ -149,7 +149,7 @@ class DecisionInput:
     """All inputs of the decision about one package, except for the contents of files.
 
     Attributes:
-        record: The record of the package. The package can have another owner.
+        record: The record of the package. Its owner can be different from the owner of the variant.
         nested_packages: The packages that contain the package, or are inside the package.
         is_owner_gone: Whether the recorded owner was deleted from the config, or does not request the package any more.
         obstacle: A local file that occupies the path of the package, as `<branch>:<path>`.
@@ -166,7 +166,7 @@ class DecisionInput:
 
     @property
     def own_record(self) -> PackageRecord | None:
-        """The record, if the variant owns the package or becomes its owner. None if the package has another owner."""
+        """The record, if the variant owns the package or becomes its owner. None if another object owns the package."""
         if self.record is None or self.record.owner.key == self.variant.owner.key:
             return self.record
         if not self.record.is_owned:
@@ -234,7 +234,7 @@ def _decide(
 
 
 def _add_rewritten_versions(variant: Variant, record: PackageRecord | None) -> Variant:
-    """Add a warning for each source whose chart repository or registry has other files for the version in use."""
+    """Add a warning for each source whose chart repository or registry now has different files for the same version."""
     upstream, known = variant.upstream, record.outcome.get("upstream", {}) if record and record.is_owned else {}
     if upstream is None or not known:
         return variant
@@ -242,7 +242,7 @@ def _add_rewritten_versions(variant: Variant, record: PackageRecord | None) -> V
     findings = tuple(
         finding
         for source in upstream.named_packages
-        # The tree of a source with values files changes with the names of these files.
+        # Skip a source of values files: its tree also changes if the package uses a different selection of these files.
         if source.has_resources and (finding := _find_rewritten(variant, source.upstream, by_name.get(source.name, {})))
     )
     return replace(variant, findings=(*variant.findings, *findings)) if findings else variant

@@ -382,7 +382,7 @@ def plan_removal_branches(
     Args:
         messages: The commit messages of new removals, by package.
         config_seconds: The date of the config commit in seconds since 1970. Draft commits have this date or a later
-            one.
+            date.
     """
     published = snapshot.heads.target_branch
     if published is None:

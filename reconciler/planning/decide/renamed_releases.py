@@ -14,7 +14,7 @@ from reconciler.planning.model.outcomes import Draft, PackageOutcome, Unchanged
 
 
 def find_renamed_releases(outcomes: Iterable[PackageOutcome]) -> Iterator[Finding]:
-    """Yield a warning for each published package whose draft has another release."""
+    """Yield a warning for each published package whose draft has a different release name or namespace."""
     for outcome in outcomes:
         if not (isinstance(outcome, Draft) or (isinstance(outcome, Unchanged) and outcome.reason == "drafted")):
             continue
@@ -42,6 +42,6 @@ def _parse_releases(text: str) -> dict[str, str]:
 def _find_changes(published: Mapping[str, str], current: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Yield the old and the new release of each chart that both versions contain."""
     if len(published) == len(current) == 1:
-        # Compare the only chart of both versions even if its source has another name.
+        # Compare the only chart of both versions even if the name of its source has changed.
         published = dict(zip(current, published.values(), strict=True))
     yield from ((old, current[name]) for name, old in published.items() if current.get(name, old) != old)

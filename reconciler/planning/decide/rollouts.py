@@ -156,8 +156,8 @@ class RolloutTracker:
         if fingerprint is None:
             return ProgressPending(package, has_retreated) if rule in record.rule_texts else None
         if fingerprint != current.digest:
-            # Report unknown progress, because the last render used another version of the rule, and this pass renders
-            # the package later.
+            # Report unknown progress, because the last render used a different version of the rule, and this pass
+            # renders the package later.
             return ProgressUnknown(package)
         if record.outcome.get("kind") == "blocked" or not _is_published(
             record, target.snapshot.observe_package(package)
@@ -191,7 +191,7 @@ class RolloutTracker:
 
 
 def apply_rollout_gates(overrides: ClusterOverrides, rollouts: RolloutGates) -> ClusterOverrides:
-    """Return the overrides, with `closed_clusters` set to the clusters that no open wave of the rule contains."""
+    """Return the overrides with new `closed_clusters`: for each rule, the clusters that are in no open wave."""
     all_clusters = frozenset(overrides.clusters)
     return replace(
         overrides, closed_clusters={name: all_clusters - gate.open_clusters for name, gate in rollouts.gates.items()}

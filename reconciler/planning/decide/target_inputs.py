@@ -93,7 +93,7 @@ class DesiredPackages:
 
     @cached_property
     def dependents_by_target(self) -> Mapping[TargetName, Mapping[str, ObjectKey]]:
-        """The upstream packages in each Repository. The value is one of the owners that use the package."""
+        """The upstream packages by Repository. The value of each package is one owner that uses this package."""
         by_target: dict[TargetName, dict[str, ObjectKey]] = {}
         for variant in self.controller_result.variants:
             for upstream in variant.upstream.packages if variant.upstream else ():
@@ -234,7 +234,7 @@ class TargetClaims:
         )
 
     def is_released_by(self, owner: PackageOwner, target: PackageTarget) -> bool:
-        """Return whether an owner was deleted, or requests another package instead of `target`."""
+        """Return whether an owner was deleted, or requests a different package instead of `target`."""
         return not self.has_owner(owner) or target not in self.targets_by_owner.get(owner.key, {target})
 
     def find_only_target(self, owner: PackageOwner) -> PackageTarget | None:
@@ -303,7 +303,7 @@ def _rank_claim(variant: Variant, claims: TargetClaims, state: TargetState) -> _
 
 
 def _is_recorded_owner(variant: Variant, record: PackageRecord, completeness: ConfigCompleteness) -> bool:
-    # Owners of several tenants can have the same name, because a set creates the names of its owners.
+    # Compare the tenants too. Owners of different tenants can have the same name, because sets create these names.
     tenants = completeness.find_tenants(record) if variant.tenant else None
     return record.owner.key == variant.owner.key and (tenants is None or variant.tenant in tenants)
 
@@ -492,7 +492,7 @@ def find_missing_target(
 
 
 def has_other_url(target: Target, state: TargetState) -> bool:
-    """Return whether the state was recorded for another repository. Other spellings of the same URL are ignored."""
+    """Return whether the state was recorded for a different repository. The spelling of the URL is ignored."""
     return not any(is_same_repository(state.url, url) for url in (target.display_url, target.url))
 
 

@@ -224,7 +224,7 @@ def _compute_next_revision(
 def _keep_written_revisions(
     revisions: Mapping[str, ProposedRevision], snapshot: ConfigBranchSnapshot
 ) -> dict[str, ProposedRevision]:
-    """Return the revisions with the recorded revisions instead of the newly proposed ones.
+    """Return the revisions, with the recorded revision instead of each newly proposed revision.
 
     This is necessary while the proposal branch has local changes, because no new revision is written to such a branch.
     """

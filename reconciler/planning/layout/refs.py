@@ -183,7 +183,7 @@ def plan_closed_draft_branch(
 ) -> BranchAction:
     """Return the action for a draft branch whose pull request was closed.
 
-    New commits start a new draft, which does not contain the old draft.
+    New commits start a new draft, which does not contain the commits of the old draft.
     """
     commits = _sort_commits(changes.new_commits)
     if commits:

@@ -38,7 +38,8 @@ class PublishDraft:
     """Write packages to the target branch.
 
     Attributes:
-        is_whole_draft: Whether these are all changes of the draft. Then the draft branch is deleted.
+        is_whole_draft: Whether `packages` and `files` contain all changes of the draft. Then the draft branch is
+            deleted.
     """
 
     packages: tuple[DraftedPackage, ...]
@@ -123,7 +124,8 @@ def reject_draft(draft: OpenDraft, *, should_reject_unproposed: bool = False) ->
     """Return the rejection of a draft.
 
     Args:
-        should_reject_unproposed: Whether a draft that is not proposed is rejected too. If not, it needs no transition.
+        should_reject_unproposed: Whether a draft that is not proposed is rejected too. If False, such a draft needs no
+            transition.
     """
     if draft.proposed_head or should_reject_unproposed:
         return RejectDraft()

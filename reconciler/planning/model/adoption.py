@@ -34,7 +34,7 @@ def build_adopted_package(existing: FileTree, source: FileTree, clean: FileTree)
 
 
 def _write_with_text_of(existing: File, source: File, clean: File) -> File | None:
-    """Return the existing file with the data of the source. Its comments, quotes and the order of its keys stay.
+    """Return a file with the data of the source and the comments, quotes and key order of the existing file.
 
     Return None if the data of the existing file differs from the data of the clean render.
     """

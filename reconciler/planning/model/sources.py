@@ -40,7 +40,7 @@ def serialize_conflict(conflict: Conflict) -> dict[str, Any]:
     """Serialize a conflict. Sides without a value are omitted.
 
     Values of Secrets, and other values that contain a secret, are masked. In a conflict about a whole resource, file or
-    package, each side in which it exists has the value True instead of the content.
+    package, the content is not serialized. A side that contains the resource, file or package has the value True.
     """
     sides = {side: value for side in _SIDES if (value := getattr(conflict, side)) is not ABSENT}
     data = {
@@ -634,8 +634,8 @@ def _find_deleted_tree(record: PackageRecord, observed: ObservedPackage) -> Tree
 
 def _get_previous_overrides(record: PackageRecord, observed: ObservedPackage) -> PreviousOverrides:
     policies = (parse_policy_name(name) for name in record.policy_usage)
-    # The applied rules are unknown if an owned package has no recorded render, because its record was restored from its
-    # status file.
+    # The applied rules are unknown if the package has an owner but no recorded render. Its record was then restored
+    # from its status file.
     is_known = record.desired_tree is not None or not record.is_owned
     return PreviousOverrides(
         tuple(policy for policy in policies if policy),

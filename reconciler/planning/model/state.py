@@ -599,7 +599,7 @@ def _parse_revision(
 
 
 def _get_value(data: Mapping[str, Any], key: str) -> Any:
-    """Return the value of a key. Files of format 1 have another key for some values."""
+    """Return the value of a key. Files of format 1 have a different key for some values."""
     return data[key] if key in data else data[_KEYS_OF_FORMAT_1[key]]
 
 

@@ -108,7 +108,7 @@ class _RecordedInputs:
     def restore_upstream(self, source: UpstreamPackage) -> UpstreamPackage | None:
         """Return an upstream with the recorded versions and options. The values are those of the given upstream.
 
-        Return None if the recorded upstream had other sources.
+        Return None if the recorded upstream had different sources.
         """
         pinned = source.pin(self.upstream)
         if pinned is None or not pinned.sources:
@@ -197,7 +197,7 @@ class _BaseRecovery:
     inputs: RecoveryInputs
 
     def recover(self, source: UpstreamPackage) -> RecoveredBase | UnavailableBase | None:
-        """Return the base, or the reason why it is not available. Return None if the package had other sources."""
+        """Return the base, or the reason why it is not available. Return None if the package had different sources."""
         current = self._render(source)
         if current and self._is_recorded(current):
             return self._accept(current)
@@ -211,7 +211,7 @@ class _BaseRecovery:
         return self._use_accepted_base(last, found if isinstance(found, str) else "") if last else None
 
     def _render(self, source: UpstreamPackage) -> _BaseRender | None:
-        """Render the recorded version of a source. Return None if the recorded upstream had other sources."""
+        """Render the recorded version of a source. Return None if the recorded upstream had different sources."""
         upstream = self.recorded.restore_upstream(source)
         if upstream is None:
             return None

@@ -224,8 +224,8 @@ def _return_to_revision(record: PackageRecord, revision: PublishedRevision) -> P
 def track_drafts(state: TargetState, target: Target, heads: TargetHeads, repository: GitObjectReader) -> TargetState:
     """Return the state with the changes of the draft branches since the last pass.
 
-    - If a draft branch was deleted, or its pull request closed, its versions are declined. A package whose published
-      tree has changed as well is not declined, but planned again.
+    - If a draft branch was deleted, or its pull request was closed, its versions are declined. A package whose
+      published tree has changed as well is not declined, but planned again.
     - If a package was removed from a draft, its version is declined.
     - If someone else pushed to a draft branch, the branch is recorded as edited.
     """

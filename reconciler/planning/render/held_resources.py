@@ -27,7 +27,9 @@ _MAX_LISTED = 5
 def hold_removed_resources(
     variant: Variant, inputs: RenderInputs, hold_kinds: Collection[str]
 ) -> tuple[RenderInputs, tuple[Finding, ...]]:
-    """Add the resources of the published version with an unconfirmed deletion to the source of a chart.
+    """Add removed resources to the source of a chart if no person has confirmed their deletion.
+
+    A removed resource is in the source of the published version, but not in the new source.
 
     A resource that a person deleted on the target branch is not added.
 
@@ -62,7 +64,7 @@ def restore_held_resources(source: FileTree, package: FileTree, hold_kinds: Coll
 
 
 def _find_removed_resources(old: FileTree, new: FileTree) -> list[PackageResource]:
-    """Return the resources of the old files that the new files do not have, in any file."""
+    """Return the resources in the old files that none of the new files contains."""
     changed = FileTree({path: file for path, file in old.items() if new.get(path) != file})
     candidates = [resource for resource in Package(changed).resources if not resource.missing_krm_field]
     current = {resource.key for resource in Package(new).resources} if candidates else set()

@@ -77,8 +77,8 @@ CLONE_STEP = RenderStep("clone", clone_package, depends_on_cluster=False)
 CONTEXT_STEP = RenderStep("context", ensure_package_context, depends_on_cluster=False)
 # Do not cache mutations, because they inject objects of the config, and copy values from the previous output.
 MUTATION_STEP: RenderStep[MutationResult] = RenderStep("mutation", operator.call, depends_on_cluster=True)
-# Do not cache calls of external functions, because a new version of a program can return another result. Do not cache
-# failures, because a function can be available later.
+# Do not cache calls of external functions, because a new version of a program can return a different result. Do not
+# cache failures, because a function can be available later.
 FUNCTION_STEP = RenderStep(
     "functions",
     run_pipeline,

@@ -29,7 +29,8 @@ from reconciler.planning.render.local_changes import find_removed_inherited_fiel
 
 # Types of dependencies. A dependency in a trace starts with its type.
 TEMPLATE_DEPENDENCY, TEMPLATE_RULES_DEPENDENCY = "template", "template-rules"
-# The key of the dependency on all parent and child templates of a cluster. No object has the name "*".
+# The key in a trace for the dependency on all parents and children of templates in a cluster. The key is unique,
+# because no object has the name "*".
 ALL_TEMPLATES_DEPENDENCY = format_dependency(TEMPLATE_DEPENDENCY, "*")
 TEMPLATES_RULE = "templates"
 
