@@ -8,7 +8,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reconciler import __version__
-from reconciler.bootstrap.console_authentication import SignInState, build_authenticator, open_session_file
+from reconciler.bootstrap.console_authentication import (
+    SignInState,
+    build_authenticator,
+    list_tokens,
+    open_session_file,
+)
 from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import (
     ConsoleReviews,
@@ -118,6 +123,7 @@ class Console:
             required_approvals=settings.review.approvals,
             reload=reload,
             can_merge=build_merge_check(settings),
+            list_tokens=partial(list_tokens, authenticator),
         )
 
     def _continue_from(self, previous: Console) -> None:

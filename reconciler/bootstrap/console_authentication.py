@@ -13,7 +13,7 @@ from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import Permissions
 from reconciler.server.address import LOOPBACK_NAMES
-from reconciler.server.authentication.access_tokens import read_token_file
+from reconciler.server.authentication.access_tokens import AccessToken, read_token_file
 from reconciler.server.authentication.combined import CombinedAuthenticator
 from reconciler.server.authentication.pending_sign_ins import PendingSignIns
 from reconciler.server.authentication.proxy import ProxyAuthenticator, ProxyHeaders
@@ -121,6 +121,12 @@ def build_authenticator(
     return CombinedAuthenticator(tokens, tuple(others)), sign_in
 
 
+def list_tokens(authenticator: Authenticator) -> tuple[AccessToken, ...]:
+    """Return the access tokens that an authenticator accepts."""
+    tokens = authenticator.tokens if isinstance(authenticator, CombinedAuthenticator) else None
+    return tokens.list_tokens() if tokens else ()
+
+
 def _build_local_authenticator(settings: Settings) -> Authenticator:
     if not is_loopback(settings.listen_address):
         raise SettingsError(
@@ -131,7 +137,7 @@ def _build_local_authenticator(settings: Settings) -> Authenticator:
     return LocalAuthenticator(Reviewer(*build_git_options(settings).author))
 
 
-def _build_token_authenticator(settings: Settings, clock: Callable[[], float]) -> Authenticator:
+def _build_token_authenticator(settings: Settings, clock: Callable[[], float]) -> TokenAuthenticator:
     file = _open_file("console.token_file", settings.console.token_file, read_token_file)
     return TokenAuthenticator(file, clock)
 

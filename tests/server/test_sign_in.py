@@ -556,6 +556,52 @@ def test_without_a_provider_nobody_can_sign_in(tmp_path: Path, console: ConsoleC
     assert console.post("/sign-out", {}).status_code == 404
 
 
+@pytest.mark.emits("sessions_ended")
+def test_an_admin_ends_the_sessions_of_a_person(console: ConsoleClient, provider: OidcProvider) -> None:
+    ana, luis = Browser(console), [Browser(console), Browser(console)]
+    ana.sign_in(provider)
+    provider.claims |= {"sub": "a7d2", "name": "Luis <b>Vega", "email": "luis@example.com", "groups": []}
+    for browser in luis:
+        browser.sign_in(provider)
+    page = ana.get("/system").text
+    refused = luis[0].post(
+        "/system/sessions/end", {"csrf": find_value(luis[0].get("/system").text, "csrf"), "subject": "x"}
+    )
+    form = {"csrf": find_value(page, "csrf"), "subject": f"a7d2@{provider.issuer}"}
+    without_subject = ana.post("/system/sessions/end", {**form, "subject": ""})
+    before = [browser.get("/").status_code for browser in luis]
+    response = ana.post("/system/sessions/end", form)
+
+    assert "Luis &lt;b&gt;Vega" in page
+    assert 'data-label="Sessions">2<' in page
+    assert "People who are signed in" not in luis[0].get("/system").text
+    assert (refused.status_code, without_subject.status_code, before) == (403, 303, [200, 200])
+    assert response.headers["location"] == "/system"
+    assert [browser.get("/").status_code for browser in luis] == [303, 303]
+    assert "Luis" not in ana.get("/system").text
+
+
+def test_the_page_system_lists_tokens_without_their_secrets(
+    console: ConsoleClient, provider: OidcProvider, tmp_path: Path
+) -> None:
+    tokens = [create_token() for _ in range(2)]
+    lines = [
+        format_line("ci", "viewer", "", tokens[0], None),
+        format_line("old", "reviewer", "stage=dev", tokens[1], console.world.now - 1),
+    ]
+    (tmp_path / "tokens").write_text("\n".join(lines))
+    configure(console, tmp_path, provider, auth=["oidc", "tokens"], token_file=str(tmp_path / "tokens"))
+    browser = Browser(console)
+    browser.sign_in(provider)
+    page = browser.get("/system").text
+    as_program = console.get("/system", authorization=f"Bearer {tokens[0]}", accept="text/html").text
+
+    assert ">ci</th>" in page
+    assert page.count("expired</span>") == 1
+    assert not [line for line in lines if line.split(":")[3] in page]
+    assert "Access tokens" not in as_program
+
+
 def test_several_modes_are_combined(console: ConsoleClient, provider: OidcProvider, tmp_path: Path) -> None:
     token = create_token()
     (tmp_path / "tokens").write_text(format_line("ci", "viewer", "", token, None))

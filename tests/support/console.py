@@ -6,11 +6,12 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlencode
 
 import httpx
 
-from reconciler.bootstrap.console_authentication import SignInState, build_authenticator
+from reconciler.bootstrap.console_authentication import SignInState, build_authenticator, list_tokens
 from reconciler.bootstrap.console_reviews import build_role_rules
 from reconciler.inspect.cause_searches import CauseSearches
 from reconciler.inspect.draft_content import DraftContentReader
@@ -161,7 +162,7 @@ def use_authentication(
     )
     console.context = replace(
         console.context, authenticator=authenticator, sign_in=sign_in, contact=settings.console.contact,
-        csrf=console.sign_ins.csrf,
+        csrf=console.sign_ins.csrf, list_tokens=partial(list_tokens, authenticator),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.server.authentication.tokens import read_access_token
+from reconciler.server.authentication.tokens import TokenAuthenticator, read_access_token
 from reconciler.server.console.people import Authenticator, Session
 
 
@@ -19,7 +19,7 @@ class CombinedAuthenticator:
         tokens: Identifies programs. None if the settings contain no tokens.
     """
 
-    tokens: Authenticator | None
+    tokens: TokenAuthenticator | None
     others: tuple[Authenticator, ...]
 
     def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:

@@ -112,6 +112,12 @@ class SessionStore:
         session = self.find(identifier, extends_session=False)
         return int(session.ends_at - self._clock()) if session else 0
 
+    def list_current(self) -> tuple[StoredSession, ...]:
+        """Return all sessions that have not ended, the session with the newest request first."""
+        now = self._clock()
+        with self._lock:
+            return tuple(session for session in reversed(self._sessions.values()) if session.ends_at > now)
+
     def start_check(self, identifier: str) -> StoredSession | None:
         """Return a session whose person must be checked at the provider. Return None if no check is due.
 

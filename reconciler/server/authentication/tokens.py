@@ -33,6 +33,10 @@ class TokenAuthenticator:
         self._file = file
         self._clock = clock
 
+    def list_tokens(self) -> tuple[AccessToken, ...]:
+        """Return the tokens in the order of the file. Empty if the file cannot be used."""
+        return tuple((self._file.read() or {}).values())
+
     def authenticate(self, request: Request, *, extends_session: bool = True) -> Session | None:
         """Return the session of the program. Return None if there is no valid token."""
         text, tokens = read_access_token(request), self._file.read()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from reconciler.review.restore import Restorer
     from reconciler.review.restricted_index import RestrictedIndexes
     from reconciler.review.stages import Stage
+    from reconciler.server.authentication.access_tokens import AccessToken
     from reconciler.server.console.forms import CsrfTokens
     from reconciler.server.console.sign_in import SignIn
     from reconciler.service.index_thread import IndexThread
@@ -56,6 +57,7 @@ class ConsoleContext:
         stages: The stages of targets, in order.
         required_approvals: The number of people who must approve a draft.
         can_merge: Returns whether an approval merges the pull requests of a repository with this URL.
+        list_tokens: Returns the access tokens of programs.
     """
 
     state: ServiceState
@@ -82,6 +84,7 @@ class ConsoleContext:
     required_approvals: int = 1
     reload: Callable[[], None] = lambda: None
     can_merge: Callable[[str], bool] = lambda _url: False
+    list_tokens: Callable[[], tuple[AccessToken, ...]] = tuple
 
     @property
     def index(self) -> FleetIndex | None:

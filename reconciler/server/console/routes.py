@@ -72,6 +72,7 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/system/pass": system.start_pass,
     "/system/reload": system.reload_settings,
     "/system/retry": system.retry_remote,
+    "/system/sessions/end": system.end_sessions,
 }
 
 

@@ -1,4 +1,4 @@
-"""The state of the service: health checks, remotes, the last passes and the rules for risks."""
+"""The state of the service: checks, remotes, the last passes, the rules for risks, sessions and access tokens."""
 
 from __future__ import annotations
 
@@ -8,13 +8,27 @@ from http import HTTPStatus
 from starlette.exceptions import HTTPException
 
 from reconciler import __version__
+from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.risk import RISK_CLASSES
+from reconciler.output.text import to_one_line
 from reconciler.reconcile.remotes.availability import RemoteState
+from reconciler.review.people import Reviewer
+from reconciler.server.authentication.session_store import StoredSession
 from reconciler.server.console.forms import Form
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.service.health import evaluate_health
+from reconciler.telemetry.event_log import log
 
 _MAX_REMOTES = 100
+
+
+@dataclass(frozen=True)
+class SignedInPerson:
+    """A person with at least one session. `used_at` is the time of the last request, in seconds since 1970."""
+
+    person: Reviewer
+    session_count: int
+    used_at: float
 
 
 def build_page(page: PageRequest) -> PageContent:
@@ -32,6 +46,8 @@ def build_page(page: PageRequest) -> PageContent:
             "risk_classes": RISK_CLASSES,
             "remotes": tuple(sorted(_list_remotes(page), key=lambda remote: remote.error is None)),
             "max_remotes": _MAX_REMOTES,
+            "people": _list_people(page) if page.session.permissions.is_admin else (),
+            "tokens": page.context.list_tokens() if page.session.permissions.is_admin else (),
         },
     )
 
@@ -40,6 +56,26 @@ def _list_remotes(page: PageRequest) -> Sequence[RemoteState]:
     """Return the remotes of the last pass. Their URLs contain names of targets."""
     view = page.context.state.view
     return view.remotes if view and page.session.permissions.reads_everything else ()
+
+
+def _list_people(page: PageRequest) -> tuple[SignedInPerson, ...]:
+    """Return the people who are signed in, the person with the newest request first."""
+    sign_in = page.context.sign_in
+    sessions: dict[tuple[str, str], list[StoredSession]] = {}
+    for session in sign_in.sessions.list_current() if sign_in else ():
+        sessions.setdefault(session.person.key, []).append(session)
+    return tuple(SignedInPerson(own[0].person, len(own), own[0].used_at) for own in sessions.values())
+
+
+def end_sessions(page: PageRequest, form: Form) -> PageContent | Redirect:
+    """End all sessions of a person. Only an admin may do it."""
+    _check_admin(page)
+    subject, sign_in = form.get("subject"), page.context.sign_in
+    if subject and sign_in:
+        count = sign_in.sessions.delete_matching(lambda session: session.person.qualified_subject == subject)
+        actor = "{} <{}>".format(*page.session.person.git_identity)
+        log.info("sessions_ended", actor=actor, subject=to_one_line(subject), sessions=count)
+    return Redirect("/system")
 
 
 def start_pass(page: PageRequest, _form: Form) -> PageContent | Redirect:

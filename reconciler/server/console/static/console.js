@@ -36,11 +36,15 @@ async function refresh() {
   if (focused) main().querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
 }
 
+let updateCount = 0;
 function announce(view) {
   if (view === seenView) return;
   seenView = view;
-  if (isBusy()) document.getElementById("news").hidden = false;
-  else refresh();
+  if (!isBusy()) return void refresh();
+  const news = document.getElementById("news");
+  updateCount = news.hidden ? 1 : updateCount + 1;
+  news.querySelector("span").textContent = updateCount === 1 ? "1 update." : `${updateCount} updates.`;
+  news.hidden = false;
 }
 
 // A pass without changes has no new data, so only the header and the age of old data change.
