@@ -16,7 +16,7 @@ from reconciler.krm.times import format_rfc3339
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.notifications.events import MAX_FAILED_PASSES, REMOTE_HOLD_SECONDS, Event
 from reconciler.notifications.observation import SEVERITIES, Condition, Item, Observation
-from reconciler.output.review.change_key import describe_change, format_owner
+from reconciler.output.fleet.change_key import describe_change, format_owner
 from reconciler.output.status.package_sections import format_conflict_location, format_recorded_conflicts
 from reconciler.output.text import format_object, format_object_reference, to_one_line
 from reconciler.planning.decide.fleet_plan import FleetPlan, TargetPlan

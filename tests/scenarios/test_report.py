@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from reconciler.output.report.model import FleetReport
 from reconciler.output.report.page import format_report_page
 from tests.support.git_repositories import read_refs
 from tests.support.prepared_worlds import begin, drafted, published
+from tests.support.presets import presets_drafted
 from tests.support.world import CLUSTERS, World, config_map, injected_set, package, variant
 
 
@@ -96,6 +98,19 @@ def test_a_change_of_both_clusters_is_reported_once_with_its_date(world: World) 
     assert (change.action, change.since) == ("update v1 → v2", 1_200_000_000)
     assert change.summary_lines[0].endswith("example.com/gateway:1.0 → example.com/gateway:2.0")
     assert [row.entries["gateway"].notes for row in report.rows] == [("local changes",), ()]
+
+
+@pytest.mark.parametrize("prepare", [pytest.param(drafted, id="set"), pytest.param(presets_drafted, id="plugins")])
+def test_report_shows_the_changes_of_the_console(tmp_path: Path, prepare: Callable[[Path], World]) -> None:
+    world = begin(tmp_path, prepare)
+    index = world.create_indexer().update(world.observe_pass(), lambda done, total: None)
+    report = world.report()
+
+    variants = [(change, variant) for change in index.changes for variant in change.variants]
+    assert report.index.changes == index.changes
+    assert [(change.review_key, change.key, len(change.targets)) for change in report.changes] == [
+        (change.key, variant.digest, len(variant.members)) for change, variant in variants
+    ]
 
 
 def test_declined_updates_and_proposed_removals_are_pending(world: World) -> None:

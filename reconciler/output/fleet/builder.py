@@ -8,6 +8,7 @@ from sys import intern
 from reconciler.krm.findings import Finding
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.entries import build_conflict_entries
+from reconciler.output.fleet.change_key import ANY_TARGET, describe_change, format_owner
 from reconciler.output.fleet.model import (
     ChangeVariant,
     DraftMember,
@@ -22,7 +23,6 @@ from reconciler.output.fleet.rollouts import Rollout
 from reconciler.output.fleet.target_data import PackageData, TargetData
 from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.fleet.variants import DraftEffect, VariantPool
-from reconciler.output.review.change_key import ANY_TARGET, describe_change, format_owner
 from reconciler.output.review.open_drafts import DraftDetails, DraftPackageDetails
 from reconciler.output.text import format_count, to_one_line
 from reconciler.planning.lifecycle.open_drafts import TargetPackage

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.change_key import ANY_TARGET
 from reconciler.output.fleet.target_names import TargetNames
-from reconciler.output.review.change_key import ANY_TARGET
 from reconciler.output.text import to_one_line
 
 if TYPE_CHECKING:

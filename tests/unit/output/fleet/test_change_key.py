@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reconciler.catalog.files import BlobId
-from reconciler.output.review.change_key import Change, describe_change
+from reconciler.output.fleet.change_key import Change, describe_change
 from reconciler.planning.model.state import PackageRecord, ProposedRemoval, RenderedVersion
 from tests.unit.output.builders import TREE, build_owner
 
