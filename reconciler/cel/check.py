@@ -29,6 +29,7 @@ from reconciler.cel.syntax import (
     NameNode,
     OptionalMapStep,
     SyntaxNode,
+    find_name_offset,
     list_children,
 )
 from reconciler.cel.values import CEL_TYPES
@@ -260,7 +261,7 @@ class StaticCheck:
     def _create_undeclared_error(self, name: str, node: SyntaxNode) -> EvaluationError:
         declared = ", ".join(sorted(self.declarations)) or "none"
         return EvaluationError(
-            "CelUndeclared", f"undeclared variable '{name}'; declared: {declared}", _find_name_offset(node)
+            "CelUndeclared", f"undeclared variable '{name}'; declared: {declared}", find_name_offset(node)
         )
 
     def _check_function(self, name: str, count: int, offset: int) -> None:
@@ -318,11 +319,6 @@ def _iterate_leading_fields(steps: tuple[AccessStep, ...]) -> Iterator[str]:
         if not isinstance(step, FieldStep):
             return
         yield step.name
-
-
-def _find_name_offset(node: SyntaxNode) -> int:
-    """Return the offset of the identifier at the start of a node."""
-    return node.base.offset if isinstance(node, AccessNode) else node.offset
 
 
 def find_extensions(node: SyntaxNode) -> set[str]:

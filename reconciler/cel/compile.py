@@ -38,6 +38,7 @@ from reconciler.cel.syntax import (
     OptionalMapStep,
     SyntaxNode,
     UnaryNode,
+    find_name_offset,
 )
 from reconciler.cel.values import CEL_TYPES, INT_MAX, CelOptional
 from reconciler.lazy_dataclasses import dataclass, field
@@ -160,7 +161,7 @@ class CelCompiler:
             return self._compile_steps(self._compile_node(node.base, scope), steps, scope)
         steps_after_name = steps[resolved.step_count :]
         if resolved.kind == "variable":
-            return self._compile_variable(resolved.name, _find_name_offset(node), steps_after_name, scope)
+            return self._compile_variable(resolved.name, find_name_offset(node), steps_after_name, scope)
         return self._compile_steps(self._compile_name(resolved, node, steps, scope), steps_after_name, scope)
 
     def _compile_variable(self, name: str, offset: int, steps: tuple[AccessStep, ...], scope: Scope) -> Operand:
@@ -201,7 +202,7 @@ class CelCompiler:
                 return self._compile_call(resolved.name, method.arguments, method.offset, scope)
             case _:
                 return self._write_failure(
-                    "CelUndeclared", f"undeclared variable '{resolved.name}'", _find_name_offset(node)
+                    "CelUndeclared", f"undeclared variable '{resolved.name}'", find_name_offset(node)
                 )
 
     def _write_failure(self, code: str, message: str, offset: int) -> Operand:
@@ -439,10 +440,6 @@ def _create_factory(source: str) -> Callable[..., Any]:
 
 def _select_by_argument_count(overloads: tuple[Overload, ...], count: int) -> tuple[Overload, ...]:
     return tuple(candidate for candidate in overloads if candidate.accepts_count(count))
-
-
-def _find_name_offset(node: NameNode | AccessNode) -> int:
-    return node.base.offset if isinstance(node, AccessNode) else node.offset
 
 
 def _list_constant_accesses(steps: Iterable[AccessStep]) -> ConstantPath:

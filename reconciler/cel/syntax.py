@@ -240,6 +240,11 @@ def measure_node(offset: int, children: Iterable[SyntaxNode]) -> NodeMeasure:
     return {"offset": offset, "depth": depth + 1, "size": size}
 
 
+def find_name_offset(node: SyntaxNode) -> int:
+    """Return the offset of the identifier at the start of a node."""
+    return node.base.offset if isinstance(node, AccessNode) else node.offset
+
+
 def list_children(node: SyntaxNode) -> Iterable[SyntaxNode]:
     """Return the direct children of a node, in the order of the text."""
     match node:
