@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
@@ -16,12 +17,17 @@ from reconciler.cli.review_options import (
     open_review,
     selector_option,
 )
+from reconciler.inspect import change_list
+from reconciler.output.fleet import fleet_text
 from reconciler.output.review import formats, open_drafts
 from reconciler.reconcile.remotes import targets as remotes_targets
 from reconciler.review import drafts
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+_PAGE_SIZE = "500"
 
 
 @click.command("drafts")
@@ -37,6 +43,9 @@ if TYPE_CHECKING:
     help="List only the drafts of this cluster. You can repeat the option.",
 )
 @selector_option
+@click.option(
+    "--by-change", is_flag=True, help="Group the drafts of all clusters: one entry for each change, as in the console."
+)
 @add_read_server_options
 @output_option("text", "json")
 def command(
@@ -46,6 +55,7 @@ def command(
     cache: str | None,
     clusters: tuple[str, ...],
     selector: str | None,
+    by_change: bool,
     server: str | None,
     token_file: Path | None,
     output: str,
@@ -54,6 +64,10 @@ def command(
     if clusters and selector:
         raise click.UsageError("use either --cluster or --selector, not both")
     setup, service = CommandSetup(config, settings_file, fleet, cache), ServerOptions(server, token_file)
+    if by_change:
+        if clusters or selector:
+            raise click.UsageError("--by-change cannot be used with --cluster or --selector")
+        return _print_changes(setup, service, output)
     if service.check(setup):
         query = {"target": clusters, "labels": selector or ""}
         found = service_results.request_output(service, "/drafts", query, output)
@@ -69,3 +83,16 @@ def command(
         now = review.now()
     click.echo(result.to_json() if output == "json" else formats.format_draft_list_text(result, now))
     return ERROR_FINDING if result.findings else SUCCESS
+
+
+def _print_changes(setup: CommandSetup, service: ServerOptions, output: str) -> int:
+    """Print the changes of the whole fleet, and return the exit status."""
+    if service.check(setup):
+        text = service_results.request_output(service, "/changes", {"limit": _PAGE_SIZE}, "json").text
+    else:
+        with open_review(setup) as review:
+            targets = review.open_targets(remotes_targets.ReviewSelection())
+            text = change_list.read_change_list(review, targets, review.config_id, review.report_progress).to_json()
+    data = json.loads(text)
+    click.echo(text if output == "json" else fleet_text.format_change_list_text(data))
+    return ERROR_FINDING if data["findings"] else SUCCESS

@@ -40,7 +40,8 @@ def request_output(
         CannotRunError: The service has refused the request, or does not respond.
     """
     with service_client.open_client(service.url or "", service.token_file) as client:
-        pages = [*client.read_pages(path, {**query, "output": output})]
+        form = {} if output == "json" else {"output": output}
+        pages = [*client.read_pages(path, {**query, **form})]
         items, findings = (_join(pages, name) for name in ("items", "findings"))
         errors = tuple(str(finding["message"]) for finding in findings)
         if output == "json":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -46,6 +47,7 @@ CASES = [
     pytest.param(drafts.command, ["--cluster", "berlin", "--cluster", "lisbon"], id="drafts-of-clusters"),
     pytest.param(drafts.command, ["-l", "region=south"], id="drafts-by-label"),
     pytest.param(drafts.command, ["-l", "region=nowhere"], id="no-draft"),
+    pytest.param(drafts.command, ["--by-change"], id="changes"),
     pytest.param(show.command, ["berlin"], id="show"),
     pytest.param(show.command, ["berlin/metrics", "--color", "always"], id="show-one-package"),
     pytest.param(show.command, ["lisbon", "--diff-lines", "3"], id="show-short-diffs"),
@@ -80,6 +82,7 @@ def test_the_markdown_of_a_draft_is_equal(service: Service) -> None:
     ("command", "arguments", "message"),
     [
         pytest.param(drafts.command, ["--cluster", "porto"], "there is no target porto", id="target"),
+        pytest.param(drafts.command, ["--by-change", "-l", "a"], "cannot be used with --cluster or", id="by-change"),
         pytest.param(show.command, ["berlin/none"], "there is no package berlin/none", id="package"),
         pytest.param(explain.command, ["berlin/gateway", "Deployment/x"], "Deployment/x", id="resource"),
         pytest.param(explain.command, ["berlin/gateway", "--at", "HEAD"], "cannot be used with --at", id="at"),
@@ -95,10 +98,14 @@ def test_errors(command: click.Command, arguments: list[str], message: str, serv
 
 def test_several_pages_are_one_output(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = run(service, drafts.command, remote=True).output, read_json(service, drafts.command)
+    changes = read_json(service, drafts.command, "--by-change")
     monkeypatch.setattr("reconciler.server.api.paging.DEFAULT_LIMIT", 1)
+    monkeypatch.setattr("reconciler.cli.drafts._PAGE_SIZE", "1")
 
     assert (run(service, drafts.command, remote=True).output, read_json(service, drafts.command)) == whole
-    assert len(whole[1]["items"]) == 2
+    assert read_json(service, drafts.command, "--by-change") == changes
+    assert (len(whole[1]["items"]), len(changes["items"])) == (2, 2)
+    assert changes["summary"] == {"changes": 2, "drafts": 3}
 
 
 def test_a_person_reads_only_permitted_drafts(tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -113,3 +120,28 @@ def test_a_person_reads_only_permitted_drafts(tmp_path_factory: pytest.TempPathF
             assert [package["package"] for draft in data["items"] for package in draft["packages"]] == packages
             assert data["summary"]["drafts"] == 1
             assert [text for text in [json.dumps(data), *texts] if hidden in text] == []
+
+
+def test_the_text_of_changes_lists_the_targets_of_each_variant(service: Service) -> None:
+    assert run(service, drafts.command, "--by-change", remote=True).output.splitlines() == [
+        "LOW    install gateway v1 (PackageVariantSet default/gateway): 2 targets, waiting",
+        "  1 target: berlin",
+        "  1 target: lisbon",
+        "LOW    install metrics v1 (PackageVariant default/metrics-berlin): 1 target, waiting",
+        "  1 target: berlin",
+        "2 changes in 3 drafts",
+    ]
+
+
+def test_a_change_list_names_unreadable_targets(tmp_path: Path) -> None:
+    """The command and the API report the same targets."""
+    for broken in serve(tmp_path, drafted, VIEWER):
+        world = broken.console.world
+        world.set_ref("refs/reconciler/state/berlin", world.head("clusters/berlin"))
+        broken.console.update()
+        results = [run(broken, drafts.command, "--by-change", "-o", "json", remote=remote) for remote in (False, True)]
+        local, remote = (json.loads(result.stdout) for result in results)
+
+        assert [result.return_value for result in results] == [1, 1]
+        assert local["findings"] == remote["findings"]
+        assert "berlin" in local["findings"][0]["message"]

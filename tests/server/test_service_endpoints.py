@@ -118,6 +118,7 @@ def test_the_page_of_the_system_shows_failing_remotes_and_passes(console: Consol
 
     assert "2 remotes, 1 failing." in text
     assert FAILING.url in text
+    assert "in 30 s" in text
     assert "fetch 1.5 s" in text
     assert "secret" not in text
     assert ("Try now" in text, "Try now" in as_viewer) == (True, False)

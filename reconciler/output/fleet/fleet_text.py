@@ -1,4 +1,4 @@
-"""The state of the fleet as text, from the results of the API."""
+"""The state of the fleet and its changes as text, from the JSON data of results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.output.findings.formats import format_location
-from reconciler.output.text import format_count, shorten_id, to_one_line
+from reconciler.output.text import format_count, format_names, shorten_id, to_one_line
+
+_MAX_TARGETS = 10
 
 
 def format_fleet_text(fleet: Mapping[str, Any], errors: Mapping[str, Any]) -> str:
@@ -30,6 +32,34 @@ def format_fleet_text(fleet: Mapping[str, Any], errors: Mapping[str, Any]) -> st
     ]
     more = errors["summary"]["findings"] - len(errors["items"])
     return "\n".join(map(to_one_line, [*lines, *([f"and {format_count(more, 'more error')}"] if more > 0 else [])]))
+
+
+def format_change_list_text(changes: Mapping[str, Any]) -> str:
+    """Return a few lines per change: its risk, its title, and the targets of each variant.
+
+    Args:
+        changes: The JSON data of the result `ChangeList`.
+
+    Raises:
+        LookupError: A field is missing.
+    """
+    lines = [f"error: {finding['message']}" for finding in changes["findings"]]
+    for change in changes["items"]:
+        title = f"{change['title']} ({change['owner']})" if change["owner"] else change["title"]
+        lines.append(
+            f"{change['risk'].upper():6} {title}: {format_count(change['targets'], 'target')}, {change['state']}"
+        )
+        lines += [f"  {line}" for variant in change["variants"] for line in _format_variant(variant)]
+    drafts = sum(change["targets"] for change in changes["items"])
+    count = format_count(len(changes["items"]), "change")
+    lines.append(f"{count} in {format_count(drafts, 'draft')}" if drafts else "no draft is open")
+    return "\n".join(map(to_one_line, lines))
+
+
+def _format_variant(variant: Mapping[str, Any]) -> Iterator[str]:
+    targets = [draft["target"] for draft in variant["drafts"]]
+    yield f"{format_count(len(targets), 'target')}: {format_names(targets, _MAX_TARGETS)}"
+    yield from (f"  {reason}" for reason in variant.get("riskReasons", ()))
 
 
 def _format_errors(items: list[Mapping[str, Any]]) -> Iterator[str]:

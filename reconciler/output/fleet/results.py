@@ -74,10 +74,11 @@ class ChangeListSummary(OutputModel):
 
 
 class ChangeListResult(CommandResult):
-    """The changes of open drafts."""
+    """The changes of open drafts. The findings name the targets that cannot be read."""
 
     kind: Literal["ChangeList"] = "ChangeList"
     items: tuple[ChangeEntry, ...]
+    findings: tuple[FindingEntry, ...] = ()
     summary: ChangeListSummary
 
 
@@ -208,8 +209,8 @@ def create_api_metadata(index: FleetIndex) -> ResultMetadata:
 
 def build_change_list(
     index: FleetIndex,
-    changes: Sequence[ReviewChange],
-    total: int,
+    changes: Iterable[ReviewChange],
+    all_changes: Sequence[ReviewChange],
     cursor: str | None = None,
     *,
     has_details: bool = False,
@@ -217,14 +218,14 @@ def build_change_list(
     """Return the result with these changes.
 
     Args:
-        total: The number of changes on all pages.
+        all_changes: The changes on all pages.
         cursor: The cursor of the next page.
         has_details: Whether the result contains the differences.
     """
     return ChangeListResult(
         metadata=create_api_metadata(index),
         items=tuple(_build_change(change, has_details=has_details) for change in changes),
-        summary=ChangeListSummary(changes=total, drafts=sum(len(change.members) for change in changes)),
+        summary=ChangeListSummary(changes=len(all_changes), drafts=sum(len(change.members) for change in all_changes)),
         next=cursor,
     )
 

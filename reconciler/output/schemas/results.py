@@ -14,6 +14,7 @@ from reconciler.output.explain.verification import VerificationResult
 from reconciler.output.explain.why import ValueChangeResult
 from reconciler.output.findings.code_scanning import ValidationResult
 from reconciler.output.findings.entries import FindingEntry, build_finding_entries
+from reconciler.output.fleet.results import ChangeListResult
 from reconciler.output.impact.models import ImpactResult
 from reconciler.output.package_report import PackageResult
 from reconciler.output.plan.models import PlanResult
@@ -51,9 +52,9 @@ class KindListResult(CommandResult):
 
 
 RESULTS: tuple[type[CommandResult], ...] = (
-    PlanResult, ImpactResult, SyncResult, RenderResult, ValidationResult, StatusResult, DraftListResult, ReviewResult,
-    ExplanationResult, ValueChangeResult, VerificationResult, ReportResult, RemoteCheckResult, PackageResult,
-    KindListResult, ScaffoldResult, AdoptionResult,
+    PlanResult, ImpactResult, SyncResult, RenderResult, ValidationResult, StatusResult, DraftListResult,
+    ChangeListResult, ReviewResult, ExplanationResult, ValueChangeResult, VerificationResult, ReportResult,
+    RemoteCheckResult, PackageResult, KindListResult, ScaffoldResult, AdoptionResult,
 )  # fmt: skip
 """The results of all commands."""
 

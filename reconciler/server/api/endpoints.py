@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from reconciler.inspect.change_list import list_read_errors
 from reconciler.krm.findings import Severity
 from reconciler.output.envelope import CommandResult
 from reconciler.output.findings.entries import build_finding_entries
@@ -57,12 +58,17 @@ def get_status(request: ApiRequest) -> CommandResult:
 
 def _list_changes(request: ApiRequest) -> CommandResult:
     selector = read_selector(request.query, "target")
-    page = read_page(tuple(filter_changes(request.index, request.query, selector)), request)
-    return build_change_list(request.index, page.items, page.total, page.cursor)
+    changes = tuple(filter_changes(request.index, request.query, selector))
+    page = read_page(changes, request)
+    result = build_change_list(request.index, page.items, changes, page.cursor)
+    if request.query.get("cursor"):
+        return result
+    return result.model_copy(update={"findings": build_finding_entries(list_read_errors(request.index))})
 
 
 def _get_change(request: ApiRequest) -> CommandResult:
-    return build_change_list(request.index, (find_change(request),), 1, has_details=True)
+    changes = (find_change(request),)
+    return build_change_list(request.index, changes, changes, has_details=True)
 
 
 def _list_targets(request: ApiRequest) -> CommandResult:
