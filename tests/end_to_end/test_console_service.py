@@ -7,9 +7,10 @@ import socket
 import time
 from pathlib import Path
 
+from tests.support.console import find_value
 from tests.support.daemon import Daemon, run_daemon
 from tests.support.git_repositories import make_bare
-from tests.support.http_connection import build_request, connect, get, read_to_end
+from tests.support.http_connection import build_request, connect, get, parse, read_to_end, send
 
 TIMEOUT = 30.0
 STOP_SECONDS = 10.0
@@ -47,6 +48,16 @@ def reload(daemon: Daemon) -> None:
     daemon.wait_for("settings_reloaded")
 
 
+def reload_in_console(daemon: Daemon, port: int) -> None:
+    """Press the button of the page System that reloads the settings."""
+    token = find_value(get(port, "/system", TIMEOUT).body.decode(), "csrf")
+    body = f"csrf={token}".encode()
+    headers = {"content_type": "application/x-www-form-urlencoded", "content_length": str(len(body))}
+    message = build_request("POST", "/system/reload", body, sec_fetch_site="same-origin", **headers)
+    assert parse(send(port, message, TIMEOUT)).status == 303
+    daemon.wait_for("settings_reloaded")
+
+
 def test_the_console_follows_the_settings_of_the_service(tmp_path: Path) -> None:
     make_bare(tmp_path / "fleet.git")
     config = tmp_path / "config"
@@ -60,6 +71,7 @@ def test_the_console_follows_the_settings_of_the_service(tmp_path: Path) -> None
         write_settings(tmp_path, str(config), is_enabled=True)
         reload(daemon)
         assert read_page(port, "0 targets")
+        reload_in_console(daemon, port)
         with open_stream(port) as stream:
             write_settings(tmp_path, str(config), is_enabled=False)
             reload(daemon)

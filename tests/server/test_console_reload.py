@@ -15,6 +15,7 @@ from reconciler.inspect import fleet_index
 from reconciler.inspect.report import read_cluster
 from reconciler.output.fleet.target_data import TargetData
 from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
+from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS
 from reconciler.server.application import create_app
 from reconciler.server.console.routes import create_console_routes
@@ -50,7 +51,10 @@ class Service:
     ) -> None:
         """Load settings of the console, and other groups of settings."""
         proxy = {"secret_file": str(self.secret_file)}
-        group = {"enabled": True, "auth": ["proxy"], "proxy": proxy, "roles": roles, "confirm_above": confirm_above}
+        group = {
+            "enabled": True, "auth": ["proxy"], "proxy": proxy, "roles": roles, "confirm_above": confirm_above,
+            "session": {"key_file": str(self.secret_file)},
+        }  # fmt: skip
         server = {"listen": "127.0.0.1:0", "trusted_proxies": ["10.0.0.0/8"]}
         settings = self.world.read_settings(console=group, server=server, **more)
         previous = self.console
@@ -209,3 +213,14 @@ def test_confirmations_and_jobs_continue_after_a_restart(service: Service) -> No
 
     assert "2 done" in pages[0]
     assert "Drafts</h2>" in pages[1]
+
+
+def test_sessions_continue_after_a_restart(service: Service) -> None:
+    session = service.sign_ins.sessions.create(Reviewer("Ana", "ana@example.com", "f3c1", "https://id.example.com"))
+    assert service.console is not None
+    form_key = service.console.context.csrf.key
+    service.restart()
+    service.console.close()
+
+    assert service.sign_ins.sessions.find(session) is not None
+    assert service.console.context.csrf.key == form_key
