@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reconciler.output.fleet.model import ReviewChange
-from tests.support.console import ConsoleClient, open_console
+from reconciler.review.permissions import Permissions, RoleRule
+from reconciler.server.console.people import Session
+from tests.support.console import ADA, ConsoleClient, open_console, sign_in
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import World
 
@@ -39,6 +42,39 @@ def test_before_the_first_pass_a_page_shows_the_progress(world: World) -> None:
 
     assert response.status_code == 200
     assert "The first pass is not complete" in response.text
+
+
+def test_before_the_first_pass_an_admin_can_start_a_pass_and_reload_the_settings(world: World) -> None:
+    console = open_console(world)
+    page = console.get("/changes").text
+    responses = [console.post(path, {}) for path in ("/system/pass", "/system/reload")]
+    refused = console.post("/system/pass", {"csrf": ""})
+    sign_in(console, Session(ADA, Permissions((RoleRule("reviewer"),))))
+    as_reviewer = console.post("/system/pass", {})
+
+    assert 'action="/system/pass"' in page
+    assert 'action="/system/reload"' in page
+    assert [response.headers["location"] for response in responses] == ["/system", "/system"]
+    assert (console.requested_passes, console.requested_reloads) == (1, 1)
+    assert (refused.status_code, as_reviewer.status_code) == (403, 403)
+    assert "/system/pass" not in console.get("/changes").text
+
+
+def test_a_form_before_the_first_pass_leads_back_to_its_page(world: World, console: ConsoleClient) -> None:
+    index = console.context.index
+    assert index is not None
+    form = {"verb": "reject", "change": index.changes[0].key}
+    path = console.post("/changes/confirm", form).headers["location"]
+    # After a restart, there is no index until the first pass is complete.
+    restarted = open_console(world)
+    restarted.context = replace(restarted.context, confirmations=console.context.confirmations)
+    kept = restarted.post(f"{path}/submit", {"key": "1", "reason": "too early"})
+    other = restarted.post("/changes/confirm", form, referer="http://127.0.0.1/changes?risk=high")
+    restarted.update()
+
+    assert f'href="{path}">Load again' in kept.text
+    assert 'href="/changes?risk=high">Load again' in other.text
+    assert "too early</textarea>" in restarted.get(path).text
 
 
 def test_every_response_has_the_security_headers(drafted_console: ConsoleClient) -> None:

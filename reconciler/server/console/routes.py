@@ -12,6 +12,8 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from reconciler.output.fleet.model import FleetIndex
+from reconciler.server.authentication.return_path import get_return_path
 from reconciler.server.console.caching import COMPRESSION, build_entity_tag, has_entity_tag
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.events import EVENTS_PATH, EventFeed, EventStreams
@@ -39,6 +41,8 @@ from reconciler.server.console.staleness import find_staleness
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
+# Actions on the service itself are possible before an index is complete, for example after an error in the config.
+_NO_INDEX = FleetIndex(0, 0, "")
 
 _PAGES: Mapping[str, Page] = {
     "/": fleet.build_page,
@@ -164,9 +168,12 @@ def _open_page(request: Request, context: ConsoleContext, form: Form | None = No
     if session.permissions.role is None:
         return _render_no_role(session, context)
     whole_index, index = context.index, context.indexes.find(session.permissions)
-    if whole_index is None or index is None:
-        return render_page(request, "waiting.html", context, session, {})
-    return PageRequest(request, context, session, index, whole_index)
+    if whole_index is not None and index is not None:
+        return PageRequest(request, context, session, index, whole_index)
+    if form and request.url.path.startswith(system.ACTION_PREFIX):
+        return PageRequest(request, context, session, _NO_INDEX, _NO_INDEX)
+    path = review.keep_input(context, request, form) or get_return_path(request) if form else request.url.path
+    return render_page(request, "waiting.html", context, session, {"page_path": path})
 
 
 def _render_no_role(session: Session, context: ConsoleContext) -> Response:

@@ -19,6 +19,8 @@ from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.service.health import evaluate_health
 from reconciler.telemetry.event_log import log
 
+ACTION_PREFIX = "/system/"
+"""The prefix of the paths of actions on the service, which need no index of the fleet."""
 _MAX_REMOTES = 100
 
 
