@@ -111,6 +111,28 @@ def test_no_response_contains_a_hidden_name(name: str, fleet: ConsoleClient) -> 
     assert [path for path, item in responses.items() if item.status_code >= 500] == []
 
 
+INLINE_CODE = re.compile(r"<script(?![^>]* src=)|<style|<[^>]+ (?:style|on[a-z]+)=|javascript:", re.IGNORECASE)
+
+
+def test_every_response_has_the_security_headers_and_no_inline_code(fleet: ConsoleClient) -> None:
+    sign_in(fleet, Session(ADA, Permissions(CASES["admin"][0])))
+    expected = {"x-content-type-options": "nosniff", "referrer-policy": "same-origin"}
+    problems = {}
+    for path in list_paths(fleet):
+        response = fleet.get(path)
+        headers = response.headers
+        policy = headers.get("content-security-policy", "")
+        is_safe = (
+            policy.startswith("default-src 'none'; script-src 'self'; style-src 'self'") and "unsafe" not in policy
+        )
+        is_page = headers.get("content-type", "").startswith("text/html")
+        code = INLINE_CODE.findall(response.text) if is_page else []
+        if not is_safe or code or not expected.items() <= headers.items():
+            problems[path] = code or dict(headers)
+
+    assert problems == {}
+
+
 def test_texts_of_people_show_no_hidden_name(tmp_path: Path) -> None:
     """The reason of an approval and the reason of a rejection name hidden targets."""
     console = open_console(begin(tmp_path, drafted))
