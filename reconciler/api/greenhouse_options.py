@@ -292,7 +292,7 @@ class OpenValueFromSource(ValueFromSource):
 
 
 class OpenPluginOptionValue(PluginOptionValue):
-    """The value of an option of a Plugin. It can have other fields."""
+    """The value of an option of a Plugin. Additional fields are allowed."""
 
     is_open: ClassVar = True
 

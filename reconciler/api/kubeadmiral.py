@@ -236,7 +236,7 @@ class ListOverrider(_ContainerOverrider):
 
 
 class EnvVariable(ApiModel):
-    """A variable. It can have other fields, because newer versions of Kubernetes define more of them."""
+    """A variable. Additional fields are allowed, because newer versions of Kubernetes define more fields."""
 
     is_open: ClassVar = True
 

@@ -60,7 +60,7 @@ class CauseSearch:
 
 
 class TooManySearchesError(ExpectedError):
-    """The service runs the maximal number of searches."""
+    """The service already runs the maximum number of searches."""
 
 
 class CauseSearches:
@@ -81,10 +81,10 @@ class CauseSearches:
         self._threads: dict[str, Thread] = {}
 
     def start(self, value: SearchedValue) -> CauseSearch:
-        """Start a search in a thread. If an equal search runs, return it.
+        """Start a search in a thread. If a search for the same value runs, return this search.
 
         Raises:
-            TooManySearchesError: The maximal number of searches runs.
+            TooManySearchesError: The maximum number of searches runs.
         """
         with self._lock:
             running = [self._searches[key] for key in self._cancellations]
@@ -122,7 +122,7 @@ class CauseSearches:
             del self._searches[key]
 
     def find(self, search_id: str) -> CauseSearch | None:
-        """Return a search. Return None if it is unknown."""
+        """Return the search with this ID. Return None if there is no such search."""
         with self._lock:
             return self._searches.get(search_id)
 

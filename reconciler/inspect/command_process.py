@@ -1,4 +1,4 @@
-"""Runs a command of reconciler that only reads, in a process of its own.
+"""Runs a read-only command of the reconciler in a separate process.
 
 A process can be stopped after a time limit, and its work does not delay the passes of the service.
 """
@@ -30,7 +30,7 @@ class CommandOutput:
     """The output of a command, or the reason why there is none.
 
     Attributes:
-        error: The reason. "" if there is an output.
+        error: The reason why there is no output. "" if there is output.
     """
 
     text: str = ""
@@ -40,7 +40,7 @@ class CommandOutput:
 
 @dataclass(frozen=True)
 class ReconcilerCommand:
-    """A command that only reads.
+    """A read-only command.
 
     Attributes:
         name: The name of the command, such as `explain`.
@@ -51,7 +51,7 @@ class ReconcilerCommand:
     options: Sequence[str]
 
     def format_line(self, arguments: Sequence[str]) -> str:
-        """Return the line with which a person runs the command."""
+        """Return the command line with which a person can run the command."""
         return " ".join((f"reconciler {self.name}", *map(quote, (*self.options, *arguments))))
 
     def run(

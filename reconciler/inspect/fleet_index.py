@@ -71,7 +71,7 @@ class FleetIndexer:
     """Builds an index after each pass, and opens the targets of the last index.
 
     Args:
-        open_reader: Opens a reader of these repositories, by URL, at the state of their last fetch.
+        open_reader: Opens a reader of the repositories with these URLs, at the state of their last fetch.
         cache: Stores the entries of targets for later processes. If None, the entries are only in memory.
     """
 

@@ -1,8 +1,8 @@
 """The file with the entries of the index of the console, so that a process does not read all drafts after its start.
 
 The format is pickle without code: the reader creates only data classes, models and enums of folders that use no file,
-process or network (see the import contract "pure-core"). A file of another version, of other settings, or with other
-bytes than those that were written, is not read.
+process or network (see the import contract "pure-core"). The reader ignores a file of a different program version or of
+different settings, and a damaged file.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ class IndexCache:
         """Return the targets of the last index by key. Return {} if they are missing, damaged, or of another scope."""
         try:
             return self._load(self._file.read_bytes()) if self._file.exists() else {}
-        # If a class has changed without a new version of the program, it can raise any of the last errors.
+        # If a class has changed without a new version of the program, AttributeError, ImportError, TypeError or
+        # ValueError is raised.
         except (OSError, pickle.UnpicklingError, AttributeError, ImportError, TypeError, ValueError) as error:
             log.warning("console_index_unreadable", file=str(self._file), message=type(error).__name__)
             return {}
@@ -105,7 +106,7 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
-    """Refuses all names, except for classes of plain data."""
+    """Accepts only data classes, models, enums and tuples, and only from this module and from `_FOLDERS`."""
 
     def find_class(self, module_name: str, global_name: str) -> Any:
         package, _, path = module_name.partition(".")

@@ -8,8 +8,8 @@ from fnmatch import fnmatchcase
 def matches_url_pattern(url: str, pattern: str) -> bool:
     """Return whether a pattern matches a URL.
 
-    A pattern with `*` or `?` must match the whole URL. Any other pattern matches the same URL and all URLs below it. If
-    it ends with a colon, e.g. `git@example.org:`, it matches all URLs that start with it.
+    A pattern with `*` or `?` must match the whole URL. Any other pattern matches the same URL and all URLs below this
+    URL. A pattern with a colon at the end, e.g. `git@example.org:`, matches all URLs with this beginning.
     """
     if any(character in pattern for character in "*?"):
         return fnmatchcase(url, pattern)

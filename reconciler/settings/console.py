@@ -99,7 +99,7 @@ class ConsoleProxySettings(SettingsGroup):
 
 
 class ConsoleOidcSettings(SettingsGroup):
-    """The mode `oidc`: people sign in at an OpenID Connect provider. It requires the Python extra `oidc`."""
+    """The mode `oidc`: people sign in at an OpenID Connect provider. This mode requires the Python extra `oidc`."""
 
     issuer: UrlWithoutCredentials = declare(
         "", "The URL of the provider, exactly as in its ID tokens, for example https://id.example.com/realms/main."

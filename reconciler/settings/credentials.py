@@ -35,7 +35,7 @@ class GitHubAppSettings(SettingsGroup):
 
 
 class ReadCredentials(SettingsGroup):
-    """Credentials of one use: at most one way for https, and a key for ssh."""
+    """Credentials for one purpose: at most one method for https, and a key for ssh."""
 
     token_file: str = ""
     username: str = ""
@@ -85,7 +85,7 @@ class ApiCredentials(SettingsGroup):
 
 
 class CredentialSettings(SettingsGroup):
-    """The credentials of the remotes that match `url`. Packages of other tenants than `tenant` must not use them."""
+    """The credentials of the remotes that match `url`. Packages of tenants other than `tenant` must not use them."""
 
     url: UrlWithoutCredentials
     tenant: str = ""

@@ -6,7 +6,7 @@ from reconciler.settings.declaration import SettingsGroup, declare
 
 
 class TracingSettings(SettingsGroup):
-    """Settings of traces with OpenTelemetry. They need the extra `otel`."""
+    """Settings of traces with OpenTelemetry. Traces require the Python extra `otel`."""
 
     endpoint: str = declare(
         "",

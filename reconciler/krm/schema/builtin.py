@@ -80,7 +80,7 @@ _KUBERNETES_PREFIXES = ("io.k8s.api.", "io.k8s.apimachinery.pkg.apis.")
 
 
 def may_contain_schemas(text: str) -> bool:
-    """Return whether a YAML text may contain a schema in a comment. This check is fast, because it does not parse."""
+    """Return whether a YAML text may contain a schema in a comment. This is fast, because the text is not parsed."""
     return '"$ref"' in text or '"x-kubernetes-' in text
 
 

@@ -199,7 +199,7 @@ def find_comment_offset(layout: TextLayout, root: YamlNode, path: DataPath) -> i
 def create_line_comment_edit(text: str, span: TextSpan, comment: str | None) -> tuple[int, int, str]:
     """Return the edit (start, end, new text) that replaces the line comment at `span`.
 
-    If `comment` is empty, remove it.
+    If `comment` is None or empty, the edit removes the line comment.
     """
     start, end = span
     if not comment:

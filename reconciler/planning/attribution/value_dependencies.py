@@ -48,7 +48,7 @@ class ValueDependencies:
     """The values that a field depends on.
 
     Attributes:
-        unknown: The values without which the chart could not be rendered, so that their effect is unknown.
+        unknown: The values whose change made the render fail, so that their effect is unknown.
         unchecked_count: The number of values that were not checked, because of the limit.
     """
 

@@ -71,7 +71,7 @@ class ConfigFiles:
 def find_unproven_deletions(
     states: Iterable[TargetState], config: ConfigFiles, catalog: Catalog, max_percent: int
 ) -> tuple[Finding, ...]:
-    """Return an error for each recorded config file that does not prove that its missing objects were deleted.
+    """Return an error for each recorded config file with missing objects and without evidence of their deletion.
 
     Files outside of `config.directory` have one common error. This error is reported only if these files contain more
     than `max_percent` of all recorded objects.

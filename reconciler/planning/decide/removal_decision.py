@@ -110,8 +110,8 @@ def _apply_target_limit(
     """Block all new removals if their number exceeds the deletion limit of the target.
 
     Only published packages are counted, because the deletion of a draft loses no published content. A removal that was
-    confirmed on the owner's set needs no second confirmation. Old records do not contain the config file of the owner,
-    which is the evidence of a deletion. If there is such a record, a confirmation is always necessary.
+    confirmed on the owner's set needs no second confirmation. The evidence of a deletion is the recorded config file of
+    the owner, which old records do not contain. If there is such an old record, a confirmation is always necessary.
     """
     removals = [removal for removal in decisions.removals if _is_unconfirmed_removal(removal, snapshot, claims)]
     if not removals:

@@ -204,7 +204,7 @@ def _find_record(variant: Variant, target: PreparedTarget) -> PackageRecord | No
 
 
 def _find_uncertain_packages(rule: RuleId, target: PreparedTarget, winners: Collection[str]) -> Iterator[str]:
-    """Yield the packages that use the policy of a rule, and that may not be requested any more."""
+    """Yield each package that uses the policy of a rule, if it is unknown whether the package is still requested."""
     for package, record in target.snapshot.state.packages.items():
         # Include each package without a recorded render, because its policies are unknown.
         has_policy = str(rule.policy) in record.policy_usage or record.desired_tree is None

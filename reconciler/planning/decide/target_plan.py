@@ -139,8 +139,8 @@ def plan_target(decided: DecidedTarget, reconciled: Collection[ObjectKey]) -> Ta
     """Return the plan of one target. No branch is changed here.
 
     Args:
-        reconciled: The owners, on all targets, whose packages have no error. If any other owner moves its package, the
-            package at the previous location is not removed yet.
+        reconciled: The owners, on all targets, whose packages have no error. If an owner that is not in this collection
+            moves its package, the package at the previous location is not removed yet.
     """
     claims, texts = decided.claims, decided.draft_texts
     decisions = decide_removals(decided.snapshot, claims, reconciled)

@@ -253,8 +253,8 @@ class _TemplateRound:
     def _get_tree_in_next_pass(self, package: str, outcome: PackageOutcome | None) -> TreeId | None:
         """Return the tree that the next pass will use for a package if no input changes.
 
-        Return None for a package without content, and for a package whose render depends on no template and that has
-        a draft or is unchanged.
+        Return None for a package without content. Also return None for a drafted or unchanged package whose render
+        depends on no template.
         """
         match outcome:
             case Draft(rendered=rendered, record=record):

@@ -27,7 +27,7 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 
 OVERRIDDEN = "Overridden"
 CLOSED_FINGERPRINT = "closed"
-# Types of dependencies. A dependency in a trace starts with its type.
+# Types of dependencies. The trace of a render contains its dependencies. The key of a dependency starts with its type.
 CLUSTER_DEPENDENCY, POLICY_DEPENDENCY, SELECTORS_DEPENDENCY, ROLLOUT_DEPENDENCY = (
     "cluster",
     "policy",
@@ -163,8 +163,8 @@ class ClusterOverrides:
 def _block_unknown_texts(result: OverriddenPackage, files: FileTree, closed: Iterable[RuleId]) -> OverriddenPackage:
     """Block the package if a rule in `closed` applies to it.
 
-    `closed` contains the rules whose current version must not be applied yet. The published package may contain a
-    previous version of such a rule, which is unknown.
+    `closed` contains the rules whose current version must not be applied yet. The published package may contain an
+    unknown previous version of such a rule.
     """
     findings = tuple(_create_unknown_text_finding(rule) for rule in closed if rule in result.rule_texts)
     return replace(result, files=files, findings=(*result.findings, *findings)) if findings else result

@@ -213,8 +213,11 @@ def _recover_version(
 ) -> RenderedVersion | UnavailableBase | None:
     """Return the version that a status file describes.
 
-    Return None if the status file is not valid, or if the package has local changes, or if its source cannot be read.
-    The local changes of a downloaded or rendered source are kept in the version.
+    Return None if the status file is not valid, or if the source is not available. For a package from Git and a
+    generated package, also return None if there are local changes.
+
+    For a downloaded or rendered source, the version contains the local changes. If the merge base of such a package
+    cannot be recovered, return the reason.
     """
     tree, blob = snapshot.find_package_at(commit, variant.target.package)
     published, _ = snapshot.find_package_at(snapshot.heads.target_branch, variant.target.package)

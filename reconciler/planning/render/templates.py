@@ -27,7 +27,7 @@ from reconciler.planning.model.outcomes import FilesStage, PackageRender
 from reconciler.planning.model.sources import RenderInputs, find_overruled_changes, locate_conflict
 from reconciler.planning.render.local_changes import find_removed_inherited_fields
 
-# Types of dependencies. A dependency in a trace starts with its type.
+# Types of dependencies. The trace of a render contains its dependencies. The key of a dependency starts with its type.
 TEMPLATE_DEPENDENCY, TEMPLATE_RULES_DEPENDENCY = "template", "template-rules"
 # The key in a trace for the dependency on all parents and children of templates in a cluster. The key is unique,
 # because no object has the name "*".
