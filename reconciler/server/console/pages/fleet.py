@@ -1,13 +1,15 @@
-"""The first page: what waits for a review, what is blocked, and the state of the fleet by label."""
+"""The first page: what waits for a review, what is blocked, the state of the fleet by label, and recent activity."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby, islice
 
 from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import BLOCKED_STATES, FleetIndex
+from reconciler.output.fleet.model import BLOCKED_STATES, FleetIndex, PackageRow
+from reconciler.output.fleet.publications import Publication
 from reconciler.planning.lifecycle.open_drafts import PackageState
 from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.page import PageContent, PageRequest
@@ -37,6 +39,15 @@ class HealthRow:
         return self.ok + self.waiting + self.blocked
 
 
+@dataclass(frozen=True)
+class PublicationGroup:
+    """The publications of one package on several targets. `row` and `publication` are those of the newest one."""
+
+    row: PackageRow
+    publication: Publication
+    targets: tuple[str, ...]
+
+
 def build_page(page: PageRequest) -> PageContent:
     """Build the content of the page."""
     index, request = page.index, page.request
@@ -50,6 +61,8 @@ def build_page(page: PageRequest) -> PageContent:
         {
             "waiting": waiting[:MAX_ROWS],
             "waiting_count": len(waiting),
+            "oldest": min((change.since for change in waiting if change.since is not None), default=None),
+            "recent": list(islice(group_publications(index.publications), MAX_ROWS)),
             "errors": group_findings(errors)[:MAX_ROWS],
             "failed_checks": [check for check in evaluate_health(page.context.state).checks if check.failures],
             "unread": [target for target in index.targets if target.read_error],
@@ -60,6 +73,18 @@ def build_page(page: PageRequest) -> PageContent:
         },
         is_from_index=True,
     )
+
+
+def group_publications(publications: Iterable[tuple[PackageRow, Publication]]) -> Iterator[PublicationGroup]:
+    """Yield groups of consecutive publications of one revision by one person on several targets."""
+
+    def get_key(item: tuple[PackageRow, Publication]) -> tuple[object, ...]:
+        row, publication = item
+        return row.column, publication.author, publication.number, publication.subject, publication.reason
+
+    for _, group in groupby(publications, get_key):
+        items = list(group)
+        yield PublicationGroup(*items[0], tuple(row.target for row, _ in items))
 
 
 def build_health_rows(index: FleetIndex, label: str) -> list[HealthRow]:

@@ -16,6 +16,7 @@ from reconciler.server.console.pages.comparison import build_comparison_page
 from reconciler.server.console.pages.missing import build_missing_page
 
 MATRIX_ROWS, MATRIX_COLUMNS = 50, 20
+_MAX_PUBLICATIONS = 10
 _VIEWS = ("list", "matrix")
 
 
@@ -89,6 +90,15 @@ def build_target_page(page: PageRequest) -> PageContent:
     ]
     return PageContent(
         "target.html",
-        {"target": target, "listing": list_page(packages, query), "findings": findings},
+        {
+            "target": target,
+            "listing": list_page(packages, query),
+            "findings": findings,
+            "changes": [page.index.by_change[draft.change_key] for draft in target.drafts],
+            "publications": sorted(
+                (row for row in target.packages if row.publication),
+                key=lambda row: -(row.publication.seconds if row.publication else 0),
+            )[:_MAX_PUBLICATIONS],
+        },
         is_from_index=True,
     )

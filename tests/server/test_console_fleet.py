@@ -1,0 +1,130 @@
+"""Tests of the first page, and of the sections of a target's page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from html import unescape
+
+import pytest
+
+from reconciler.output.fleet.model import PackageRow, TargetEntry
+from reconciler.output.fleet.publications import Publication
+from tests.support.console import ConsoleClient, open_console
+from tests.support.console_server import add_targets
+from tests.support.fleet_index import create_row, create_target
+from tests.support.prepared_worlds import begin, published
+
+SECONDS = 3_000_000_000
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
+    client = open_console(begin(tmp_path_factory.mktemp("fleet"), published))
+    client.update()
+    return client
+
+
+@pytest.fixture
+def console(client: ConsoleClient) -> Iterator[ConsoleClient]:
+    """All packages are published. A test can add targets, and change the state of the service."""
+    context, index, view = client.context, client.context.index, client.context.state.view
+    yield client
+    client.context = context
+    context.index_thread.index = index
+    context.state.view = view
+
+
+def publish(target: str, package: str, number: int = 1, age: int = 0, reason: str = "") -> PackageRow:
+    publication = Publication(number, "f" * 40, "Ana", SECONDS - age, f"{package}: publish v{number}", reason)
+    return replace(create_row(target, package), version=number, publication=publication)
+
+
+def create_published(name: str, *rows: PackageRow) -> TargetEntry:
+    return create_target(name, {}, *rows)
+
+
+def read_section(console: ConsoleClient, path: str, name: str) -> str:
+    text = console.get(path).text
+    (found,) = re.findall(rf'<section aria-labelledby="{name}">(.*?)</section>', text, re.DOTALL)
+    return " ".join(unescape(re.sub("<[^>]*>", " ", found)).split())
+
+
+def test_equal_publications_of_several_targets_are_one_row(console: ConsoleClient) -> None:
+    names = [f"edge-{number}" for number in range(3)]
+    targets = [create_published(name, publish(name, "web", 2, reason="tested")) for name in names]
+    add_targets(console, [*targets, create_published("other", publish("other", "web", 1, age=60))], ())
+    text = read_section(console, "/", "activity")
+
+    assert "Ana published web v2 on 3 targets tested" in text
+    assert text.index("web v2 on 3 targets") < text.index("web v1 on other") < text.index("Ada published")
+
+
+def test_recent_activity_has_ten_rows(console: ConsoleClient) -> None:
+    rows = [publish("edge", f"package-{number:02}", age=number) for number in range(20)]
+    add_targets(console, [create_published("edge", *rows)], ())
+    text = read_section(console, "/", "activity")
+
+    assert text.count("published package-") == 10
+    assert "package-09" in text
+
+
+def test_links_of_recent_activity_lead_to_pages(console: ConsoleClient) -> None:
+    targets = [create_published(name, publish(name, "web", 2)) for name in ("edge-1", "edge-2")]
+    add_targets(console, targets, ())
+    (section,) = re.findall(r'<section aria-labelledby="activity">(.*?)</section>', console.get("/").text, re.DOTALL)
+    links = [unescape(link) for link in re.findall(r'href="([^"]*)"', section)]
+
+    assert len(links) > 2
+    assert {console.get(link).status_code for link in links} == {200}
+    assert "1 to 2 of 2 publications" in console.get(links[0]).text
+
+
+def test_numbers_lead_to_the_packages_with_this_state(console: ConsoleClient) -> None:
+    rows = [replace(create_row("edge", state), state=state) for state in ("blocked", "held")]  # type: ignore[arg-type]
+    add_targets(console, [create_published("edge", *rows)], ())
+    text = console.get("/").text
+
+    for state, label in (("blocked", "blocked"), ("held", "on hold")):
+        assert f'<a href="/targets?state={state}"><b>1</b> package {label}</a>' in text
+        assert "1 to 1 of 1 target" in console.get(f"/targets?state={state}").text
+
+
+def test_the_age_of_the_oldest_change_is_shown(console: ConsoleClient) -> None:
+    now = int(console.context.clock())
+    rows = [create_row("edge", name, change=name, since=now - age) for name, age in (("a", 7_300), ("b", 60))]
+    add_targets(console, [create_published("edge", *rows)], ())
+
+    assert read_section(console, "/", "waiting").startswith("Waiting for review 2 changes · the oldest 2 h ago")
+
+
+def test_failed_checks_follow_the_blocked_packages(console: ConsoleClient) -> None:
+    names = re.findall(r'<section aria-labelledby="([a-z]+)"', console.get("/").text)
+    for _ in range(console.context.state.limits.failing_passes):
+        console.context.state.record_failed_pass("no connection", has_read_config=True)
+    failed = re.findall(r'<section aria-labelledby="([a-z]+)"', console.get("/").text)
+    text = read_section(console, "/", "checks")
+    console.context.state.failed_passes = None
+
+    assert names == ["waiting", "blocked", "health", "activity"]
+    assert failed == ["waiting", "blocked", "checks", "health", "activity"]
+    assert "PassFailing no connection" in text
+
+
+def test_a_target_has_its_changes_and_publications(console: ConsoleClient) -> None:
+    rows = [publish("edge", f"package-{number:02}", age=number) for number in range(12)]
+    add_targets(console, [create_published("edge", *rows, create_row("edge", "db", change="database"))], ())
+    waiting, history = (read_section(console, "/targets/edge", name) for name in ("waiting", "history"))
+
+    assert "LOW update db waiting 1 target" in waiting
+    assert history.count("Ana published") == 10
+    assert history.index("package-00 v1") < history.index("package-09 v1")
+    assert 'href="/changes/database?target=edge"' in console.get("/targets/edge").text
+
+
+def test_a_target_without_drafts_and_publications_has_a_note(console: ConsoleClient) -> None:
+    add_targets(console, [create_target("empty", {}, create_row("empty", "web"))], ())
+
+    assert "No draft of this target waits for a review." in read_section(console, "/targets/empty", "waiting")
+    assert "Nothing is published with a revision number." in read_section(console, "/targets/empty", "history")
