@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from reconciler.controllers.override_policies.package_overrides import PackageOverrider
 from reconciler.git.object_reader import ObjectReader
 from reconciler.reconcile import pass_runner
 from reconciler.reconcile.pass_context import PassContext
@@ -34,7 +35,7 @@ def disabled_collection(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def count_objects() -> Counter[str]:
     """Return the number of objects that contain data of repositories, by class."""
-    classes = (ObjectReader, PassContext, Remote)
+    classes = (ObjectReader, PackageOverrider, PassContext, Remote)
     return Counter(type(item).__name__ for item in gc.get_objects() if isinstance(item, classes))
 
 

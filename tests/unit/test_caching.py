@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from contextlib import suppress
 
 import pytest
@@ -72,32 +73,71 @@ def test_postponed_collection_restores_thresholds() -> None:
 
 
 class _Collector:
-    """Records collected generations. A full collection takes `duration` seconds on the clock of the test."""
+    """Records collections of a generation, and calls of `freeze` and `unfreeze`.
 
-    def __init__(self, duration: float) -> None:
+    A full collection takes `duration` seconds on the clock of the test.
+    """
+
+    def __init__(self, duration: float, young_objects: int = 1_000) -> None:
         self.now = 0.0
-        self.generations: list[int] = []
+        self.calls: list[int | str] = []
         self._duration = duration
+        self._young_objects = young_objects
 
-    def collect(self, generation: int) -> None:
-        self.generations.append(generation)
+    def collect(self, generation: int, /) -> int:
+        self.calls.append(generation)
         self.now += self._duration if generation == 2 else 0
+        return 0
+
+    def get_count(self) -> tuple[int, int, int]:
+        return self._young_objects, 0, 0
+
+    def freeze(self) -> None:
+        self.calls.append("freeze")
+
+    def unfreeze(self) -> None:
+        self.calls.append("unfreeze")
 
 
 def test_command_that_ends_soon_runs_no_full_collection() -> None:
     collector = _Collector(duration=0.1)
-    collection = GarbageCollection(lambda: collector.now, collector.collect)
+    collection = GarbageCollection(lambda: collector.now, collector)
     for seconds in (0, 20, 49):
         collector.now = seconds
         collection.run()
-    assert collector.generations == [1, 1, 1]
+    assert collector.calls == [1, 1, 1]
 
 
 @pytest.mark.parametrize("duration", [0.01, 0.1, 2.0])
 def test_full_collections_take_a_fiftieth_of_the_time(duration: float) -> None:
     collector = _Collector(duration)
-    collection = GarbageCollection(lambda: collector.now, collector.collect)
+    collection = GarbageCollection(lambda: collector.now, collector)
     for _ in range(3_000):
         collector.now += 0.5
         collection.run()
-    assert 0.015 < collector.generations.count(2) * duration / collector.now <= 0.02
+    assert 0.015 < collector.calls.count(2) * duration / collector.now <= 0.02
+
+
+def test_objects_of_a_large_pass_are_collected_by_the_next_full_collection() -> None:
+    collector = _Collector(duration=0.1, young_objects=1_000_000)
+    collection = GarbageCollection(lambda: collector.now, collector)
+    for seconds in (10, 60):
+        collector.now = seconds
+        collection.run()
+    assert collector.calls == ["freeze", "unfreeze", 2]
+
+
+class _Node:
+    """An object in a reference cycle."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_full_collection_frees_cycles_of_a_large_pass() -> None:
+    now = 0.0
+    collection, reference = GarbageCollection(lambda: now), weakref.ref(_Node())
+    gc.freeze()
+    now = 60.0
+    collection.run()
+    assert reference() is None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
 from posixpath import basename
 from typing import Any
 
@@ -148,10 +148,13 @@ class PackageOverrider:
 
     def __init__(self, policies: OverridePolicies, options: OverrideOptions | None = None) -> None:
         self._policies = policies
-        self._options = options or OverrideOptions()
-        self._read_file_cached = cached(_MAX_CACHED_FILES)(self._read_documents)
-        self._join_cached = cached(_MAX_CACHED_PACKAGES)(self._join_contents)
-        self._read_cached = cached(_MAX_CACHED_PACKAGES)(self._read_package)
+        options = options or OverrideOptions()
+        # The caches do not refer to this object, so that Python frees them with this object at the end of a pass. A
+        # reference cycle would keep them until the next garbage collection.
+        read_file = cached(_MAX_CACHED_FILES)(partial(_read_documents, policies, options))
+        join = cached(_MAX_CACHED_PACKAGES)(_join_contents)
+        self._read_cached = cached(_MAX_CACHED_PACKAGES)(partial(_read_package, read_file, join))
+        self._apply_case = partial(_apply_case, policies, options, self._read_cached)
         self._apply_cached = cached(_MAX_CACHED_PACKAGES)(self._apply_case)
 
     def find_kinds(self, files: FileTree) -> tuple[str, ...]:
@@ -185,63 +188,80 @@ class PackageOverrider:
             else self._apply_cached(case)
         )
 
-    def _read_package(self, files: FileTree) -> _PackageContent:
-        contents = (self._read_file_cached(*file) for file in get_package(files).iterate_krm_files())
-        # Most clusters share all files with resources. They differ only in files without such resources.
-        return self._join_cached(*(content for content in contents if content.resources or content.list_findings))
 
-    def _join_contents(self, *contents: _PackageContent) -> _PackageContent:
-        return _PackageContent(
-            resources=tuple(attached_resources for content in contents for attached_resources in content.resources),
-            list_findings=tuple(finding for content in contents for finding in content.list_findings),
-            kinds=tuple(sorted({kind for content in contents for kind in content.kinds})),
-            candidate_policies=tuple(sorted({key for content in contents for key in content.candidate_policies})),
-        )
+def _read_package(
+    read_file: Callable[[str, str, bytes], _PackageContent],
+    join: Callable[..., _PackageContent],
+    files: FileTree,
+) -> _PackageContent:
+    contents = (read_file(*file) for file in get_package(files).iterate_krm_files())
+    # Most clusters share all files with resources. They differ only in files without such resources.
+    return join(*(content for content in contents if content.resources or content.list_findings))
 
-    def _read_documents(self, package: str, path: str, content: bytes) -> _PackageContent:
-        """Return the resources with policies in one file. `kinds` and `candidate_policies` are not sorted."""
-        parsed = parse_resources(package, path, content)
-        documents = () if isinstance(parsed, ParseFailure) else parsed
-        attached_resources = tuple(self._attach(document) for document in documents if can_have_policies(document))
-        list_findings = (
-            create_finding(document, issue)
-            for document in documents
-            if is_list(document)
-            for issue in check_list_labels(document.data)
-        )
-        kinds = {f"{document.resource.group}/{document.resource.kind}" for document in attached_resources}
-        candidate_policies = {key for document in attached_resources for key in document.attached.candidate_policies}
-        return _PackageContent(attached_resources, tuple(list_findings), tuple(kinds), tuple(candidate_policies))
 
-    def _attach(self, resource: PackageResource) -> _AttachedResource:
-        attached = find_attached_policies(resource, self._policies, self._options.on_missing)
-        if attached.policies:
-            return _AttachedResource(resource, attached, None)
-        return _AttachedResource(
-            resource, attached, apply_overrides(resource, attached, (), _ANY_CLUSTER, self._options)
-        )
+def _join_contents(*contents: _PackageContent) -> _PackageContent:
+    return _PackageContent(
+        resources=tuple(attached_resources for content in contents for attached_resources in content.resources),
+        list_findings=tuple(finding for content in contents for finding in content.list_findings),
+        kinds=tuple(sorted({kind for content in contents for kind in content.kinds})),
+        candidate_policies=tuple(sorted({key for content in contents for key in content.candidate_policies})),
+    )
 
-    def _apply_case(self, case: _OverrideCase) -> OverriddenPackage:
-        package_content, files = self._read_cached(case.files), case.files
-        overridden = tuple(resource.outcome or self._override(resource, case) for resource in package_content.resources)
-        findings = (
-            *(finding for resource in overridden for finding in resource.findings),
-            *package_content.list_findings,
-            *map(_build_lost_policy_finding, case.lost_policies),
-        )
-        changed = (
-            files
-            if select_errors(findings)
-            else replace_documents(files, ((resource.resource, resource.document) for resource in overridden))
-        )
-        with_policies = tuple(resource for resource in overridden if resource.candidate_policies)
-        candidates = tuple(sorted({*package_content.candidate_policies, *case.lost_policies}))
-        unreadable = tuple(filter(self._policies.can_exist, candidates))
-        return OverriddenPackage(changed, with_policies, findings, candidates, case.texts, unreadable)
 
-    def _override(self, resource: _AttachedResource, case: _OverrideCase) -> OverriddenResource:
-        matched = tuple(case.matched[policy.key] for policy in resource.attached.policies)
-        return apply_overrides(resource.resource, resource.attached, matched, case.cluster, self._options)
+def _read_documents(
+    policies: OverridePolicies, options: OverrideOptions, package: str, path: str, content: bytes
+) -> _PackageContent:
+    """Return the resources with policies in one file. `kinds` and `candidate_policies` are not sorted."""
+    parsed = parse_resources(package, path, content)
+    documents = () if isinstance(parsed, ParseFailure) else parsed
+    attached_resources = tuple(
+        _attach(document, policies, options) for document in documents if can_have_policies(document)
+    )
+    list_findings = (
+        create_finding(document, issue)
+        for document in documents
+        if is_list(document)
+        for issue in check_list_labels(document.data)
+    )
+    kinds = {f"{document.resource.group}/{document.resource.kind}" for document in attached_resources}
+    candidate_policies = {key for document in attached_resources for key in document.attached.candidate_policies}
+    return _PackageContent(attached_resources, tuple(list_findings), tuple(kinds), tuple(candidate_policies))
+
+
+def _attach(resource: PackageResource, policies: OverridePolicies, options: OverrideOptions) -> _AttachedResource:
+    attached = find_attached_policies(resource, policies, options.on_missing)
+    if attached.policies:
+        return _AttachedResource(resource, attached, None)
+    return _AttachedResource(resource, attached, apply_overrides(resource, attached, (), _ANY_CLUSTER, options))
+
+
+def _apply_case(
+    policies: OverridePolicies,
+    options: OverrideOptions,
+    read_package: Callable[[FileTree], _PackageContent],
+    case: _OverrideCase,
+) -> OverriddenPackage:
+    package_content, files = read_package(case.files), case.files
+    overridden = tuple(resource.outcome or _override(resource, case, options) for resource in package_content.resources)
+    findings = (
+        *(finding for resource in overridden for finding in resource.findings),
+        *package_content.list_findings,
+        *map(_build_lost_policy_finding, case.lost_policies),
+    )
+    changed = (
+        files
+        if select_errors(findings)
+        else replace_documents(files, ((resource.resource, resource.document) for resource in overridden))
+    )
+    with_policies = tuple(resource for resource in overridden if resource.candidate_policies)
+    candidates = tuple(sorted({*package_content.candidate_policies, *case.lost_policies}))
+    unreadable = tuple(filter(policies.can_exist, candidates))
+    return OverriddenPackage(changed, with_policies, findings, candidates, case.texts, unreadable)
+
+
+def _override(resource: _AttachedResource, case: _OverrideCase, options: OverrideOptions) -> OverriddenResource:
+    matched = tuple(case.matched[policy.key] for policy in resource.attached.policies)
+    return apply_overrides(resource.resource, resource.attached, matched, case.cluster, options)
 
 
 def _build_lost_policy_finding(key: ObjectKey) -> Finding:

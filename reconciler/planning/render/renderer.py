@@ -149,7 +149,9 @@ class PackageRenderer:
             **platform.template_merger.build_dependency_functions(),
         }
         if not self.is_tenant_view:
-            functions[TENANT_DEPENDENCY] = self._fingerprint_for_tenant
+            # Without tenants, do not refer to this object, so that Python frees it at the end of the pass.
+            tenants = self.catalog.tenants
+            functions[TENANT_DEPENDENCY] = self._fingerprint_for_tenant if tenants else _fingerprint_unknown_tenant
         return DependencyReader(platform.catalog, functions)
 
     def _fingerprint_for_tenant(self, arguments: Sequence[str]) -> str:
@@ -186,6 +188,10 @@ class PackageRenderer:
         """
         with masked_names(variant.cluster, variant.owner.key.name):
             return render_package(variant, inputs, self)
+
+
+def _fingerprint_unknown_tenant(arguments: Sequence[str]) -> str:
+    return ""
 
 
 def render_package(variant: Variant, inputs: RenderInputs, renderer: PackageRenderer) -> PackageRender:
