@@ -238,29 +238,28 @@ def run_review_action(setup: CommandSetup, selection: DraftSelection, action: Re
 
 def add_server_options(command: Command) -> Command:
     """Add the options for an action through the API of a running service."""
-    server = click.option(
-        "--server", metavar="URL",
-        help="Let the daemon with this URL apply the action, for example https://reconciler.example.com. It needs no"
-        " access to the repositories.",
-    )  # fmt: skip
-    token_file = click.option(
-        "--token-file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-        help="The file with an access token for --server. The owner of the token is the author of the action.",
-    )  # fmt: skip
-    return server(token_file(command))
+    return _add_server_options(
+        command,
+        "Let the daemon with this URL apply the action, for example https://reconciler.example.com. It needs no access"
+        " to the repositories.",
+        "The file with an access token for --server. The owner of the token is the author of the action.",
+    )
 
 
 def add_read_server_options(command: Command) -> Command:
     """Add the options to read from the API of a running service."""
-    server = click.option(
-        "--server", metavar="URL",
-        help="Read from the daemon with this URL, for example https://reconciler.example.com. It needs no access to the"
+    return _add_server_options(
+        command,
+        "Read from the daemon with this URL, for example https://reconciler.example.com. It needs no access to the"
         " repositories.",
-    )  # fmt: skip
-    token_file = click.option(
-        "--token-file", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
-        help="The file with an access token for --server.",
-    )  # fmt: skip
+        "The file with an access token for --server.",
+    )
+
+
+def _add_server_options(command: Command, server_help: str, token_help: str) -> Command:
+    server = click.option("--server", metavar="URL", help=server_help)
+    file_type = click.Path(path_type=Path, dir_okay=False)
+    token_file = click.option("--token-file", metavar="FILE", type=file_type, help=token_help)
     return server(token_file(command))
 
 

@@ -87,6 +87,8 @@ def list_paths(console: ConsoleClient) -> Iterator[str]:
     yield from (
         "/search?q=gateway",
         "/api/v1/search?q=gateway",
+        "/api/v1/drafts?content=true&diffLines=100",
+        "/api/v1/drafts?content=true&output=markdown",
         "/changes?q=metrics",
         "/changes?target=region%3Dnorth",
         "/targets?view=matrix",

@@ -21,7 +21,10 @@ HIDDEN = [*CANARIES, *ENCODED.values(), *(canary.encode().hex() for canary in CA
 API = (
     "/api/v1/changes", "/api/v1/targets", "/api/v1/targets/lisbon", "/api/v1/targets/lisbon/packages/web",
     "/api/v1/findings", "/api/v1/activity", "/api/v1/status", "/api/v1/search?q=canary", "/search?q=canary",
-    f"/search?q={PUBLISHED}x", "/changes?q=canary",
+    f"/search?q={PUBLISHED}x", "/changes?q=canary", "/api/v1/drafts?content=true&diffLines=200",
+    "/api/v1/drafts?content=true&diffLines=200&output=text", "/api/v1/history?target=lisbon&package=web",
+    "/api/v1/explain?target=lisbon&package=web", "/api/v1/explain?target=lisbon&package=web&output=text",
+    "/api/v1/remotes", "/api/v1/passes",
 )  # fmt: skip
 MAX_PAGES, MAX_VALUES = 120, 2
 
@@ -74,6 +77,7 @@ def test_values_of_secrets_are_shown_nowhere(console: ConsoleClient) -> None:
     with capture_logs() as logs:
         pages = dict(crawl(console))
         pages["detail"] = console.get(f"/api/v1/changes/{key}").text
+        pages["diff"] = console.get(f"/api/v1/changes/{key}/diff").text
         pages["confirmation"] = console.get(
             console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
         ).text
@@ -88,4 +92,6 @@ def test_values_of_secrets_are_shown_nowhere(console: ConsoleClient) -> None:
     # The pages show the Secret, and not only other resources.
     assert [path for path, content in pages.items() if path.startswith("/changes/") and "login" in content]
     assert [path for path, content in pages.items() if "/packages/web" in path and "login" in content]
+    assert [path for path, content in pages.items() if path.startswith("/api/v1/drafts") and "*****" in content]
+    assert "Secret login" in pages["diff"]
     assert len(pages) > 30
