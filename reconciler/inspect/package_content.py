@@ -10,7 +10,7 @@ from reconciler.catalog.files import FileTree
 from reconciler.inspect.fleet_index import FleetIndexer
 from reconciler.inspect.publications import read_publication
 from reconciler.krm.internal_errors import ExpectedError
-from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.output.changes.diffs import mask_file_documents
 from reconciler.output.changes.package_changes import compare_packages
 from reconciler.output.fleet.field_rows import FieldRow, list_field_rows
@@ -18,9 +18,11 @@ from reconciler.output.fleet.publications import Publication
 from reconciler.output.fleet.resource_diffs import ResourceDiff, build_resource_diffs, format_reference
 from reconciler.output.fleet.target_names import TargetNames
 from reconciler.output.json_data import mask_secrets
+from reconciler.output.status.package_sections import read_inputs, read_text
 from reconciler.output.text import format_object
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages, parse_package_status
 from reconciler.reconcile.remotes.repository import Remote
+from reconciler.redaction import MASK
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class PublishedResource:
     text: str
     fields: tuple[FieldRow, ...] = ()
 
+    @property
+    def hidden_count(self) -> int:
+        """The number of values that are masked."""
+        return sum(field.value == MASK for field in self.fields)
+
 
 @dataclass(frozen=True)
 class PublishedPackage:
@@ -54,6 +61,11 @@ class PublishedPackage:
     status: Mapping[str, Any] = field(default_factory=dict)
     publications: tuple[Publication, ...] = ()
 
+    @property
+    def hidden_count(self) -> int:
+        """The number of masked values in all resources."""
+        return sum(resource.hidden_count for resource in self.resources)
+
 
 class PackageMissingError(ExpectedError):
     """The target or the package does not exist any more."""
@@ -69,15 +81,19 @@ class PackageContentReader:
     def __init__(self, indexer: FleetIndexer) -> None:
         self._indexer = indexer
 
-    def read(self, target_name: str, package: str) -> PublishedPackage:
+    def read(self, target_name: str, package: str, *, should_read_configs: bool = False) -> PublishedPackage:
         """Return a package.
+
+        Args:
+            should_read_configs: Whether the publications contain the config of their renders.
 
         Raises:
             PackageMissingError: The target or the package does not exist any more.
             GitError: The repository cannot be read.
         """
         with self._open(target_name, package) as (target_package, remote):
-            return _read_package(target_package, remote)
+            content = _read_package(target_package, remote)
+            return _add_configs(content, target_package, remote) if should_read_configs else content
 
     def compare(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[ResourceDiff, ...]:
         """Return the differences between two packages, each given by its target and its path.
@@ -110,6 +126,21 @@ class PackageContentReader:
 
 def _read_files(package: TargetPackage, remote: Remote) -> FileTree:
     return remote.read_files(package.published_tree) if package.published_tree else FileTree()
+
+
+def _add_configs(content: PublishedPackage, package: TargetPackage, remote: Remote) -> PublishedPackage:
+    """Return a package whose publications have the config that their status files contain."""
+    versions = {revision.number: revision.version.status for revision in package.record.revisions}
+    blobs = remote.read_blobs([blob for blob in versions.values() if blob])
+    configs = {number: _read_config(blobs[blob]) for number, blob in versions.items() if blob}
+    publications = (
+        replace(publication, config=configs.get(publication.number, "")) for publication in content.publications
+    )
+    return replace(content, publications=tuple(publications))
+
+
+def _read_config(status_file: bytes) -> str:
+    return read_text(read_inputs(parse_package_status(status_file) or {}), "config")
 
 
 def _read_package(package: TargetPackage, remote: Remote) -> PublishedPackage:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reconciler.output.commit_messages import parse_reason
+from reconciler.output.commit_messages import parse_change_key, parse_reason
 from reconciler.output.fleet.publications import Publication
 from reconciler.planning.model.state import PublishedRevision
 from reconciler.reconcile.remotes.repository import Remote
@@ -16,4 +16,7 @@ def read_publication(revision: PublishedRevision, remote: Remote) -> Publication
     """
     commit = remote.read_commit(revision.commit)
     subject, reason = commit.message.partition("\n")[0], parse_reason(commit.message)
-    return Publication(revision.number, revision.commit, commit.author.name, commit.seconds, subject, reason)
+    return Publication(
+        revision.number, revision.commit, commit.author.name, commit.seconds, subject, reason,
+        parse_change_key(commit.message),
+    )  # fmt: skip

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from reconciler.catalog.files import CommitId
-from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER, parse_trailers
+from reconciler.krm.git_formats import APPROVED_BY_TRAILER, APPROVED_VIA_TRAILER, list_trailers, parse_trailers
 from reconciler.krm.times import format_rfc3339
 from reconciler.krm.yaml import parse_yaml
 from reconciler.lazy_dataclasses import dataclass
@@ -216,6 +216,7 @@ def _list_draft_trailers(draft: Draft, target: Target, config: str) -> Iterable[
 
 _TRAILER_PREFIX = "Reconciler-"
 _DRAFT_HEAD_TRAILER = f"{_TRAILER_PREFIX}Draft-Head"
+_CHANGE_TRAILER = f"{_TRAILER_PREFIX}Change"
 _CAUSES_TITLE = "Why:"
 _CONFLICTS_TITLE = "Accepted conflicts:"
 
@@ -274,7 +275,7 @@ def _list_request_trailers(
     if request.subject:
         yield f"Reconciler-Subject: {to_one_line(request.subject)}"
     changes = (request.changes.get((draft.target.name, package.package)) for package in packages)
-    yield from (f"Reconciler-Change: {change}" for change in dict.fromkeys(filter(None, changes)))
+    yield from (f"{_CHANGE_TRAILER}: {change}" for change in dict.fromkeys(filter(None, changes)))
     yield f"Reconciler-Request-Id: {to_one_line(request.request_id)}"
 
 
@@ -325,6 +326,12 @@ def parse_reason(message: str) -> str:
     """Return the reason in the message of a publish or reject commit. Return "" if the message has no reason."""
     second_section = message.split("\n\n")[1:2]
     return "".join(section for section in second_section if not section.startswith(_TRAILER_PREFIX)).strip()
+
+
+def parse_change_key(message: str) -> str:
+    """Return the key of the change in the message of a publish commit. Return "" if there is none, or several."""
+    changes = [value for name, value in list_trailers(message) if name == _CHANGE_TRAILER]
+    return changes[0].partition("/")[0] if len(changes) == 1 else ""
 
 
 def parse_causes(message: str) -> tuple[str, ...]:

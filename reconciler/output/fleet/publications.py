@@ -14,6 +14,8 @@ class Publication:
         seconds: The time of the commit, in seconds since 1970.
         subject: The first line of the commit message.
         reason: The reason in the commit message. "" if there is none.
+        change_key: The key of the reviewed change in the commit message. "" if there is none, or several.
+        config: The ID of the config of the render. Only the page of a package reads it.
     """
 
     number: int
@@ -22,3 +24,5 @@ class Publication:
     seconds: int
     subject: str
     reason: str = ""
+    change_key: str = ""
+    config: str = ""

@@ -8,7 +8,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reconciler.krm.times import format_rfc3339
-from reconciler.output.text import format_count, to_one_line
+from reconciler.output.text import format_count, format_object_reference, shorten_id, to_one_line
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1, 60, 3_600, 86_400
 _UNITS = ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (_SECOND, "s"))
@@ -27,6 +27,7 @@ def create_environment(package: str) -> Environment:
     )  # fmt: skip
     environment.filters |= {
         "count": format_count, "time": format_time, "date": format_date, "age": format_age, "one_line": to_one_line,
+        "short_id": shorten_id, "object_name": format_object_reference,
     }  # fmt: skip
     return environment
 

@@ -17,6 +17,7 @@ from reconciler.server.console.listing import is_number, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
 from reconciler.server.console.pages.missing import build_missing_page, build_refusal_page
 from reconciler.server.console.pages.value import MAX_CHARACTERS, build_value_page
+from reconciler.server.console.shown_resources import list_shown_resources
 from reconciler.server.console.urls import build_package_url
 
 _NOT_RESTORED = "The revision cannot be restored"
@@ -34,7 +35,10 @@ def build_page(page: PageRequest) -> PageContent:
     resource, pointer = (read_text(query, parameter, MAX_CHARACTERS) for parameter in ("resource", "pointer"))
     if resource and pointer:
         return build_value_page(page, target, row, resource, pointer)
-    content, error = _read(page, name, package)
+    view = read_choice(query, "view", _VIEWS, "resources")
+    content, error = _read(page, name, package, should_read_configs=view == "history")
+    explanation = build_explanation(ReportTarget(name, package), content.status)
+    tree = read_text(query, "tree", MAX_CHARACTERS)
     return PageContent(
         "package.html",
         {
@@ -42,19 +46,22 @@ def build_page(page: PageRequest) -> PageContent:
             "row": row,
             "content": content,
             "error": error,
-            "explanation": build_explanation(ReportTarget(name, package), content.status),
-            "view": read_choice(query, "view", _VIEWS, "resources"),
+            "explanation": explanation,
+            "resources": list_shown_resources(content.resources, explanation.values, tree)
+            if view == "resources"
+            else (),
+            "view": view,
             "views": _VIEWS,
             "findings": [finding for finding in page.index.findings if finding.location.package == f"{name}/{package}"],
         },
     )
 
 
-def _read(page: PageRequest, target: str, package: str) -> tuple[PublishedPackage, str]:
+def _read(page: PageRequest, target: str, package: str, *, should_read_configs: bool) -> tuple[PublishedPackage, str]:
     """Return the content of a package, or the reason why it cannot be read."""
     try:
         with repository_boundary(f"the package {target}/{package}"):
-            content = page.context.packages.read(target, package)
+            content = page.context.packages.read(target, package, should_read_configs=should_read_configs)
         hidden = list_hidden_names(page.whole_index, page.index)
         publications = tuple(hide_publication_names(publication, hidden) for publication in content.publications)
         return replace(content, publications=publications), ""

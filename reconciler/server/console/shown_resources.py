@@ -1,0 +1,78 @@
+"""The published resources of a package as its page shows them: YAML with marks of set values, or a tree of fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from reconciler.inspect.package_content import PublishedResource
+from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.line_pointers import find_line_pointers
+from reconciler.output.report.model import ReportedValue
+from reconciler.output.text import format_object_reference
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Lines of a resource that end with a set value, or the rest of its lines.
+
+    Attributes:
+        value: The value on the last line that a policy, a template, a function or a person set. None for the rest.
+    """
+
+    text: str
+    value: ReportedValue | None = None
+
+
+@dataclass(frozen=True)
+class ShownResource:
+    """A resource on a page.
+
+    Attributes:
+        value_count: The number of values that a policy, a template, a function or a person set.
+    """
+
+    resource: PublishedResource
+    parts: tuple[TextPart, ...]
+    value_count: int
+    is_tree: bool
+
+
+def list_shown_resources(
+    resources: Iterable[PublishedResource], values: Sequence[ReportedValue], tree: str
+) -> tuple[ShownResource, ...]:
+    """Return the resources with the marks of set values.
+
+    Args:
+        tree: The reference of the resource that is shown as a tree.
+    """
+    by_title: dict[str, list[ReportedValue]] = {}
+    for value in values:
+        by_title.setdefault(format_object_reference(value.resource), []).append(value)
+    shown = []
+    for resource in resources:
+        own = by_title.get(resource.title, [])
+        parts = _split_text(resource.text, _find_lines(resource.text, own) if own else {})
+        shown.append(ShownResource(resource, parts, len(own), resource.reference == tree))
+    return tuple(shown)
+
+
+def _find_lines(text: str, values: Iterable[ReportedValue]) -> Mapping[int, ReportedValue]:
+    """Return the values by the number of their first line. Values that the resource does not contain have no line."""
+    pointers = sorted(find_line_pointers(text).items())
+    lines: dict[int, ReportedValue] = {}
+    for value in values:
+        # The pointer of a field in a text, such as `/data/app.yaml!/size`, starts with the pointer of the text.
+        outer = value.pointer.partition("!")[0]
+        line = next((line for line, pointer in pointers if f"{pointer}/".startswith(f"{outer}/")), 0)
+        if line:
+            lines.setdefault(line, value)
+    return lines
+
+
+def _split_text(text: str, values: Mapping[int, ReportedValue]) -> tuple[TextPart, ...]:
+    parts, start, lines = [], 0, text.split("\n")
+    for number, value in sorted(values.items()):
+        parts.append(TextPart("\n".join(lines[start:number]), value))
+        start = number
+    rest = "\n".join(lines[start:])
+    return (*parts, TextPart(rest)) if rest else tuple(parts)
