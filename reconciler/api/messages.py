@@ -95,7 +95,7 @@ def format_error_message(
 
 
 def _get_field_name(path: DataPath) -> str:
-    """Return the last field name in a path. For a list item, return the list name and "[]", e.g. "targets[]"."""
+    """Return the last field name in a path. For a list item, add "[]", e.g. "targets[]". Return "" for ()."""
     if not path:
         return ""
     return f"{path[-2]}[]" if isinstance(path[-1], int) and len(path) > 1 else str(path[-1])

@@ -377,7 +377,7 @@ _WRAPPER_FIELDS = ("id", "includeWhen", "forEach", "var", "resource", "template"
 
 
 class CreationWrapper(ObjectEntry):
-    """An entry of an addon that contains the template of an object in the field `resource` or `template`."""
+    """An entry of an addon, with the template of an object in the field `resource` or `template`."""
 
     resource: ObjectTemplateData | None = None
     template: ObjectTemplateData | None = Field(None, description="Alias of resource.")

@@ -1,4 +1,4 @@
-"""Groups the open drafts of a fleet to changes, for the command `drafts --by-change` and for the API."""
+"""Groups the open drafts of a fleet into changes, for the command `drafts --by-change` and for the API."""
 
 from __future__ import annotations
 

@@ -233,9 +233,9 @@ def find_recorded_refs(
 ) -> dict[str, CommitId | None]:
     """Return replacement commits for refs of an upstream repository. The commit None removes a ref.
 
-    The recorded ref gets the recorded commit. By default, return {} if this ref still exists. Return {} also if the
-    commit cannot be fetched. If `has_original_refs` is True, the ref is replaced in any case. The other tags of the
-    package are then removed, because they can be newer than the render.
+    The recorded ref gets the recorded commit. Return {} if this commit cannot be fetched. By default, also return {} if
+    the ref still exists. If `has_original_refs` is True, an existing ref is replaced too. The other tags of the package
+    are then removed, because they can be newer than the render.
 
     Args:
         upstream: A recorded upstream, from `RecordedRender.upstreams`.

@@ -157,7 +157,7 @@ class FleetIndexer:
     def open_targets(self, names: Set[str]) -> Iterator[tuple[DraftReader, Sequence[OpenTarget]]]:
         """Open the targets with these names. Yield their reader, and the targets sorted by name.
 
-        Omit a name if the last update did not contain such a target.
+        Names without a target in the last update are omitted.
 
         Raises:
             GitError: A repository cannot be opened.

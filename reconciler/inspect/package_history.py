@@ -486,8 +486,8 @@ class PackageHistory:
     ) -> tuple[tuple[RecordedRuleTexts | None, str], ...]:
         """Return the possible sets of rollout rules that the render of a package used, each with a note for the user.
 
-        The state contains the rules of recent versions. For an older version, return two candidates: all rules applied,
-        or no rule applied.
+        The state contains the rules of recent versions. For an older version, return two candidates: None, which means
+        that all rules applied, and {}, which means that no rule applied.
         """
         if not past_config.renderer.cluster_overrides.rollouts:
             return ((None, ""),)

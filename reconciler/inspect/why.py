@@ -323,7 +323,7 @@ class _CauseSearch:
         return build_object_change_entries(inputs or changes)
 
     def _build_folder_reason(self, old_config: str, new_config: str) -> ChangeReason | None:
-        """Return the reason if the value changed between two configs whose commits are unknown."""
+        """Return a reason if the value changed between two configs whose commits are unknown. Else return None."""
         if not old_config:
             return ChangeReason(kind="config", message=f"the config {shorten_id(new_config)} added the package")
         if self._has_new_value(old_config):
@@ -364,12 +364,15 @@ class _CauseSearch:
         return self._package.recorded.with_upstream(upstream)
 
     def _find_upstream_commit(self, config: str) -> CommitInfo | None:
-        """Return the upstream commit that set the value. The search renders the package with `config`."""
+        """Return the upstream commit that set the value, or None. The search renders the package with `config`."""
         found = (self._find_source_commit(config, new, old) for new, old in self._list_changed_upstreams())
         return next(filter(None, found), None)
 
     def _find_source_commit(self, config: str, new: Mapping[str, Any], old: Mapping[str, Any]) -> CommitInfo | None:
-        """Return the commit between two versions of one upstream that set the value."""
+        """Return the commit that set the value, from the commits between two versions of one upstream.
+
+        Return None if no such commit set the value, or if the commits are not available.
+        """
         remote = self._history.find_upstream(new["repo"])
         if remote is None:
             return None
@@ -403,7 +406,7 @@ class _CauseSearch:
         return reason or ChangeReason(kind="other", message=message)
 
     def _find_rollout_reason(self, package: CommittedPackage, past_config: PastConfig) -> ChangeReason | None:
-        """Return the reason if rollout rules differ between this version and the previous version."""
+        """Return a reason if rollout rules differ between this version and the previous version. Else return None."""
         record = self._history.find_record(package)
         old = record.find_version(self._previous.status) if record and self._previous else None
         new = record.find_version(package.status) if record else None
@@ -416,7 +419,7 @@ class _CauseSearch:
         return ChangeReason(kind="rollout", message=message) if rules else None
 
     def _find_template_reason(self, package: CommittedPackage, past_config: PastConfig) -> ChangeReason | None:
-        """Return the reason if other packages with Kafka templates changed in the same commit."""
+        """Return a reason if other packages with Kafka templates changed in the same commit. Else return None."""
         files = package.remote.read_files(package.tree) if package.tree else FileTree()
         if self._change.parent is None or not past_config.renderer.template_merger.has_template_roles(files):
             return None

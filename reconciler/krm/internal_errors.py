@@ -98,7 +98,7 @@ def _is_panic(error: BaseException) -> bool:
 
 
 def _find_raising_function(error: BaseException) -> str:
-    """Return the qualified name of the innermost function in the traceback that belongs to this program."""
+    """Return the qualified name of the innermost function of this program in the traceback, or "" if there is none."""
     frames = (frame for frame, _ in traceback.walk_tb(error.__traceback__))
     functions = [_get_qualified_name(frame) for frame in frames if _get_module_name(frame).startswith("reconciler.")]
     return functions[-1] if functions else ""

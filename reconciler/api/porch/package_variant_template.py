@@ -126,13 +126,13 @@ class DownstreamTemplate(ApiModel):
 
     @property
     def repo_expression(self) -> TemplateExpression | None:
-        """The expression for the name of the Repository."""
+        """The expression for the name of the Repository. None if `repoExpr` is not set."""
         path = ("downstream", "repoExpr")
         return TemplateExpression(path, self.repo_expr, can_use_repository=False) if self.repo_expr else None
 
     @property
     def package_expression(self) -> TemplateExpression | None:
-        """The expression for the path of the package."""
+        """The expression for the path of the package. None if `packageExpr` is not set."""
         return TemplateExpression(("downstream", "packageExpr"), self.package_expr) if self.package_expr else None
 
 

@@ -100,7 +100,7 @@ def _have_names(elements: list[Any]) -> bool:
 
 
 def format_scalar(value: Any) -> str:
-    """Return the text of a scalar. A comparison of texts ignores types, e.g. 1 and "1" are equal."""
+    """Return the text of a scalar. A comparison of these texts ignores types: 1 and "1" have the same text."""
     return value if isinstance(value, str) else format_non_string(value)
 
 

@@ -110,8 +110,8 @@ class MergeRules:
     """Whether a list of scalars is merged item by item and not replaced as a whole. This switch is not a deviation from
     kpt.
 
-    Use this switch to revert generated changes in a file with local changes. The local list then does not restore items
-    that were removed from the generated list.
+    Use this switch to undo the changes of a render in a file with local changes. Without this switch, a list with a
+    local change would keep the items that the render added.
     """
     merges_unattached_lines: bool = False
     """Whether comments that belong to no value, blank lines and the order of keys are merged line by line.

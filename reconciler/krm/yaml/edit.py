@@ -189,7 +189,10 @@ class _Editor:
         return self.source[node.start : self.layout.find_properties_end(node)]
 
     def _copy_line_comment(self, node: YamlNode, slot: ValueSlot) -> str:
-        """Return the line comment of a value that will be written again, including the spaces before the comment."""
+        """Return the line comment of a value that will be written again, including the spaces before the comment.
+
+        Return "" if there is no line comment.
+        """
         offset = node.end
         if is_block_collection(node):
             line_end = self.layout.line_end(slot.after)

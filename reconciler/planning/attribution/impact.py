@@ -106,7 +106,7 @@ class PackageImpact:
 
     @property
     def owner(self) -> PackageOwner | None:
-        """The owner after the change. If the package has no owner then, the owner before the change."""
+        """The owner after the change, or else the owner before the change. None if the package has no owner."""
         return self.after.owner or self.before.owner
 
     @property

@@ -140,7 +140,10 @@ def _find_inconclusive(
 
 
 def _find_unread_extension(path: str, config: ConfigFiles) -> str | None:
-    """Return a file whose name is equal to a deleted file except for an extension in upper case, e.g. `.YAML`."""
+    """Return a file that has the name of a deleted file but an extension in upper case, e.g. `.YAML`.
+
+    Return None if there is no such file.
+    """
     return next(
         (
             candidate

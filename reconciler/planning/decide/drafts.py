@@ -1,6 +1,6 @@
 """Plans for the draft branches of a target, computed from the outcomes of the packages of the target.
 
-The module `removals` plans the removal drafts.
+The module `removal_decision` plans the removal drafts.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def _block_settling(variant: Variant, record: PackageRecord | None, observed: Ob
 
 
 def list_settling_findings(variant: Variant) -> tuple[Finding, ...]:
-    """Return the finding about a settling tag or branch.
+    """Return the finding about a settling tag or branch. Return () if nothing is settling.
 
     The state does not store this finding, because each pass creates it again.
     """
@@ -356,7 +356,7 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
 
 
 def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tuple[Finding, ...]) -> Unchanged | None:
-    """Return Unchanged if a branch contains the recorded desired tree, or if a person declined that tree."""
+    """Return Unchanged if a branch contains the recorded desired tree, or if a person declined it. Else return None."""
     published, drafted, observed, desired = (
         record.published_version, record.draft_version, inputs.observed, record.desired_tree
     )  # fmt: skip

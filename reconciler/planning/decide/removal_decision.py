@@ -282,7 +282,7 @@ def _check_guard(package: _UnrequestedPackage) -> HeldRemoval | None:
 
 
 def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[ObjectKey]) -> HeldRemoval | None:
-    """Hold the removal while the package is still needed.
+    """Hold the removal while the package is still needed. Return None if it is not needed.
 
     There are three cases: the owner's new package does not exist yet, an owner that is not ready may request the
     package, or the package is the upstream of other packages.

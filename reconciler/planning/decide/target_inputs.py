@@ -119,7 +119,7 @@ class UnreadyOwners:
     owners_by_package: Mapping[str, ObjectKey] = field(default_factory=dict)
 
     def find_claimant(self, target: PackageTarget, owner: PackageOwner, *, is_gone: bool) -> ObjectKey | None:
-        """Return an unready owner that may request a package. The recorded owner does not request the package any more.
+        """Return an unready owner that may request a package, or None. The recorded owner does not request it any more.
 
         An object in another namespace is returned in two cases only: it names the package, or it may be the recorded
         owner after a move to another namespace.
@@ -318,7 +318,10 @@ class _EqualClaims:
         self._paths = PackagePathIndex(self._by_package)
 
     def find_rival(self, variant: Variant) -> Variant | None:
-        """Return a variant of another tenant that requests the same package, or a nested package."""
+        """Return a variant of another tenant that requests the same package or a nested package.
+
+        Return None if there is no such variant.
+        """
         names = (variant.target.package, *self._paths.find_nested(variant.target.package))
         rivals = (rival for name in names for rival in self._by_package.get(name, ()))
         return next((rival for rival in rivals if rival.tenant != variant.tenant), None)
@@ -455,7 +458,8 @@ def find_missing_target(
 ) -> Finding | None:
     """Return the error for a target whose known branch was deleted, or whose location in the config has changed.
 
-    A new URL is not an error if the branch at this URL contains the recorded head.
+    Return None if there is no such error. A new URL is not an error if the branch at this URL contains the recorded
+    head.
 
     Args:
         last_known_head: The cached head of the branch at the previous URL. If the branch at the new URL does not

@@ -292,7 +292,10 @@ class _TemplateRound:
         return FileTree()
 
     def _get_next_tree(self, package: str, undrafted: Mapping[str, PackageOutcome]) -> TreeId | None:
-        """Return the tree of a package after this pass: its new render, else the draft, else the published tree."""
+        """Return the tree of a package after this pass: its new render, else the draft, else the published tree.
+
+        Return None if there is no such tree.
+        """
         if package in undrafted:
             return _get_unchanged_tree(self.snapshot.observe_package(package), undrafted[package])
         return self.renders[package].files.id if self._is_usable(package) else self._get_current_tree(package)
@@ -301,7 +304,7 @@ class _TemplateRound:
         return package in self.renders and not select_errors(self.renders[package].findings)
 
     def _get_current_tree(self, package: str) -> TreeId | None:
-        """Return the tree of a package that is not rendered: the draft, or the published tree if there is no draft."""
+        """Return the tree of a package that is not rendered: the draft, else the published tree, else None."""
         observed = self.snapshot.observe_package(package)
         if package in self.first_outcomes:
             return _get_unchanged_tree(observed, self.first_outcomes[package])
@@ -318,7 +321,7 @@ class _TemplateRound:
 
 
 def _get_unchanged_tree(observed: ObservedPackage, outcome: PackageOutcome) -> TreeId | None:
-    """Return the tree of a package that this pass does not change: the draft, or the published tree without a draft."""
+    """Return the tree of a package that this pass does not change: the draft, else the published tree, else None."""
     if isinstance(outcome, Unchanged) and outcome.reason in _OUTCOMES_WITHOUT_DRAFT:
         return observed.published
     return observed.drafted or observed.published

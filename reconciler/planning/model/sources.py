@@ -614,9 +614,10 @@ def _read_branch_package(
 def _read_base(
     files: FileTree, upstream: UpstreamPackage, source_files: FileTree, contents: PackageContentStore
 ) -> FileTree | None:
-    """Return the upstream files that a package was created from. A package without an upstream has no merge base.
+    """Return the merge base: the upstream files that a package was created from. Return None if they cannot be found.
 
-    A package without a Kptfile is adopted. Its differences from the upstream files are local changes.
+    Return `source_files` for a package without an upstream, and for an adopted package without a Kptfile. The
+    differences between an adopted package and these files are local changes.
     """
     if is_without_upstream(files) or (KPTFILE not in files and not upstream.is_kpt_package):
         return source_files

@@ -390,7 +390,7 @@ class TargetSnapshot:
         return self.objects.find_tree_at(commit, path), self.objects.find_blob_at(commit, status)
 
     def find_obstacle(self, package: str) -> str | None:
-        """Return an existing entry at the path of a package's folder or status file, as `<branch>:<path>`.
+        """Return an existing entry at the path of a package's folder or status file, as `<branch>:<path>`, or None.
 
         A new package would replace this entry. Examples are a file instead of a folder, a symbolic link or a submodule.
         The target branch and the draft branch are searched.
