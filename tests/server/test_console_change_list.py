@@ -134,6 +134,9 @@ NORTH = Permissions(
         pytest.param(f"since={VISIT}", {"new"}, id="new-drafts"),
         pytest.param(f"since={VISIT - 1}", {"new", "old"}, id="drafts-of-the-same-second"),
         pytest.param(f"only=conflicts&since={VISIT}", set(), id="both"),
+        pytest.param("on=north", {"north"}, id="one-target"),
+        pytest.param("on=north&on=high", {"north", "high"}, id="several-targets"),
+        pytest.param("on=north,high,nowhere", {"north", "high"}, id="names-with-commas"),
         pytest.param("only=none&since=soon", {"own-config", "conflict", "north", "high", "new", "old"}, id="unknown"),
     ],
 )
@@ -162,3 +165,22 @@ def test_without_a_mail_address_no_commit_is_of_the_person(console: ConsoleClien
     console.context = replace(console.context, config=pages)
 
     assert list_changes(console, "only=mine") == set()
+
+
+def test_links_keep_the_selected_targets(console: ConsoleClient) -> None:
+    add_changes(console)
+    text = console.get("/changes?on=north&on=high").text
+    (link,) = re.findall(r'href="([^"]*)"[^>]*>high risk</a>', text)
+
+    assert "Changes on high, north." in text
+    assert list_changes(console, unescape(link).removeprefix("?")) == {"high"}
+
+
+def test_selected_targets_lead_to_their_changes(console: ConsoleClient) -> None:
+    add_changes(console)
+    text = console.get("/targets?q=north").text
+    (link,) = re.findall(r'href="(/changes\?on=[^"]*)">1 change</a>', text)
+
+    assert '<input type="checkbox" name="on" value="north">' in text
+    assert '<form method="get" action="/changes">' in text
+    assert "1 to 1 of 1 change" in console.get(unescape(link)).text

@@ -66,7 +66,8 @@ def build_query(query: QueryParams, **changes: object) -> str:
 
     A link to another filter leads to the first page without selected rows, because the list has other items then.
     """
-    parameters = {name: value for name, value in query.items() if name not in ("page", "select")}
+    # A form sends a parameter several times if several of its boxes are checked.
+    parameters = {name: ",".join(query.getlist(name)) for name in query if name not in ("page", "select")}
     parameters |= {name: str(value) for name, value in changes.items()}
     return "?" + urlencode({name: value for name, value in parameters.items() if value})
 
@@ -80,6 +81,11 @@ def read_choice(query: QueryParams, name: str, choices: Sequence[str], default: 
 def read_text(query: QueryParams, name: str, max_characters: int = _MAX_TEXT_CHARACTERS) -> str:
     """Return the text of a parameter, shortened to a maximal length."""
     return query.get(name, "").strip()[:max_characters]
+
+
+def read_names(query: QueryParams, name: str) -> frozenset[str]:
+    """Return the names in a parameter. The parameter can occur several times, each with names separated by commas."""
+    return frozenset(filter(None, ",".join(query.getlist(name)).split(",")))
 
 
 def count_filters(query: QueryParams, names: Iterable[str]) -> int:

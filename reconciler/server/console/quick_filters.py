@@ -8,7 +8,7 @@ from reconciler.git.errors import GitError
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.review.permissions import PackageScope
-from reconciler.server.console.listing import is_time, read_choice
+from reconciler.server.console.listing import is_time, read_choice, read_names
 from reconciler.server.console.page import PageRequest
 
 
@@ -52,16 +52,19 @@ QUICK_FILTERS: Mapping[str, tuple[str, Callable[[PageRequest, ReviewChange], boo
 
 
 def apply_quick_filters(page: PageRequest, changes: Iterable[ReviewChange]) -> Sequence[ReviewChange]:
-    """Return the changes that match the query parameters `only` and `since`.
+    """Return the changes that match the query parameters `only`, `since` and `on`.
 
-    A change matches `since` if one of its drafts was created at or after this time, in seconds since 1970.
+    A change matches `since` if one of its drafts was created at or after this time, in seconds since 1970. A change
+    matches `on` if one of its drafts is on a target with one of these names.
     """
     query = page.request.query_params
     only, since = read_choice(query, "only", tuple(QUICK_FILTERS)), query.get("since", "")
     first = int(since) if is_time(since) else 0
+    targets = read_names(query, "on")
     return [
         change
         for change in changes
         if (not only or QUICK_FILTERS[only][1](page, change))
+        and (not targets or any(member.target in targets for member in change.members))
         and (not first or any((member.since or 0) >= first for member in change.members))
     ]

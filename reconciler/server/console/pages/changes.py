@@ -8,7 +8,14 @@ from collections.abc import Callable, Mapping
 from reconciler.output.fleet.model import CHANGE_STATES, ReviewChange
 from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.server.console.filters import filter_changes
-from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
+from reconciler.server.console.listing import (
+    check_selector,
+    count_filters,
+    list_page,
+    read_choice,
+    read_names,
+    read_text,
+)
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.change import describe_difference
 from reconciler.server.console.quick_filters import QUICK_FILTERS, apply_quick_filters
@@ -40,7 +47,8 @@ def build_page(page: PageRequest) -> PageContent:
             "sorts": tuple(SORT_KEYS),
             "sort": sort,
             "selector_error": error,
-            "filter_count": count_filters(query, ("state", "risk", "target", "q", "only", "since")),
+            "filter_count": count_filters(query, ("state", "risk", "target", "q", "only", "since", "on")),
+            "target_names": sorted(read_names(query, "on")),
             "quick_filters": QUICK_FILTERS,
             "describe_difference": describe_difference,
             "max_variants": _MAX_VARIANTS,

@@ -16,7 +16,7 @@ let hiddenSince = 0;
 function isBusy() {
   const active = document.activeElement;
   return (active && main().contains(active) && active.matches("input, textarea, select")) || main().querySelector("form.confirm") ||
-    main().querySelector("input[data-changed], input[name=row]:checked") || document.querySelector("dialog[open]") || String(getSelection()) !== "";
+    main().querySelector("input[data-changed], input[name=row]:checked, input[name=on]:checked") || document.querySelector("dialog[open]") || String(getSelection()) !== "";
 }
 
 function request(target, selectOOB) {
