@@ -26,7 +26,7 @@ from reconciler.krm.names import validate_dns_subdomain
 from reconciler.lazy_dataclasses import dataclass
 
 MAX_CHOICES = 20
-"""The number of values up to which an expression lists the clusters of each value."""
+"""The maximum number of different values in an expression that lists the clusters of each value."""
 
 Labels = Mapping[str, Mapping[str, str]]
 ValuesPath = tuple[str, ...]
@@ -48,7 +48,7 @@ class ChartOptions:
 
     @property
     def shape(self) -> str:
-        """A text that is equal for options that one template can have, apart from values."""
+        """A text that is equal for options that can share one template. Chart values are not part of the text."""
         texts = [self.request.release_name, self.request.namespace, *self.request.values_files]
         return encode_canonical_json([[*map(self.generalize, texts)], dict(self.request.flags)]).decode()
 
@@ -59,7 +59,7 @@ class ChartOptions:
 
 @dataclass(frozen=True)
 class SharedOptions:
-    """The field `helm` of a template, the ConfigMaps with values per label or cluster, and the choices."""
+    """The field `helm` of a template, ConfigMaps with values per label or cluster, and choices for --explain."""
 
     helm: Mapping[str, Any]
     config_maps: Documents
@@ -177,13 +177,16 @@ def _build_values(prefix: str, requests: Sequence[PackageRequest], labels: Label
 
 
 def _find_label(values: Mapping[str, str | None], labels: Labels) -> str:
-    """Return the label that determines a value, with at least two clusters per value of the label. Else return ""."""
+    """Return the key of a label that determines a value. Return "" if there is no such label.
+
+    Each value of the label must have at least two clusters.
+    """
     for key in sorted({key for cluster in values for key in labels[cluster]}):
         groups: dict[str, list[str | None]] = {}
         for cluster, value in values.items():
             groups.setdefault(labels[cluster].get(key, ""), []).append(value)
         is_function = all(len(set(found)) == 1 for found in groups.values())
-        # The values of the label become parts of the names of ConfigMaps.
+        # Require valid names, because the values of the label become parts of the names of ConfigMaps.
         is_named = all(validate_dns_subdomain(name) is None for name in groups)
         if is_function and is_named and all(len(found) >= MIN_CLUSTERS_PER_LABEL for found in groups.values()):
             return key

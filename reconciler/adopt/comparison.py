@@ -56,7 +56,8 @@ class _Package(NamedTuple):
     """A package without the parts that are not compared.
 
     Attributes:
-        others: Documents without a name as canonical JSON, with their number and the file of the last one.
+        others: Documents without a name. The key is the document as canonical JSON. The value is the number of equal
+            documents, and the file of the last one.
     """
 
     resources: Mapping[ResourceId, _Resource]
@@ -102,7 +103,7 @@ def _iterate_documents(content: UnitContent) -> Iterator[tuple[ResourceId | None
 
 
 def _remove_field(data: Any, pointer: Pointer) -> Any:
-    """Return data without a field, and without mappings that are empty after that."""
+    """Return data without a field, and without mappings that become empty."""
     if not pointer:
         return data
     step, *rest = pointer

@@ -45,7 +45,7 @@ class SourceDocument:
         return get_mapping(self.data, "spec")
 
     def report(self, path: DataPath, reason: str, suggestion: str) -> NotImported:
-        """Return the entry for a field that has no equivalent."""
+        """Return the `NotImported` entry for a field that has no equivalent."""
         full_path = (*self.path, *path)
         field = format_path_text(full_path) if full_path else ""
         return NotImported(self.file, reason, suggestion, self.document.find_line(full_path), field)
@@ -68,7 +68,7 @@ def _is_chart_template(files: FileTree, path: str) -> bool:
 def parse_objects(files: FileTree, paths: Iterable[str]) -> tuple[list[SourceDocument], list[NotImported]]:
     """Return the objects in files, and the files that cannot be parsed. Documents without a kind are ignored.
 
-    The items of a list are objects.
+    For a list of objects, its items are returned instead of the list.
     """
     documents: list[SourceDocument] = []
     unreadable: list[NotImported] = []
@@ -93,26 +93,26 @@ def has_kind(document: SourceDocument, group: str, kinds: Iterable[str]) -> bool
 
 
 def get_mapping(data: Any, *path: str) -> Mapping[str, Any]:
-    """Return a nested mapping. Return an empty mapping if a step does not exist or is not a mapping."""
+    """Return the mapping at `path`. Return an empty mapping if a step of `path` does not exist or is not a mapping."""
     for step in path:
         data = data.get(step) if isinstance(data, Mapping) else None
     return data if isinstance(data, Mapping) else {}
 
 
 def get_list(data: Any, name: str) -> list[Any]:
-    """Return a list of a mapping. Return an empty list if it does not exist or is not a list."""
+    """Return the list in the field `name`. Return an empty list if the field does not exist or is not a list."""
     value = data.get(name) if isinstance(data, Mapping) else None
     return value if isinstance(value, list) else []
 
 
 def get_text(data: Any, name: str) -> str:
-    """Return a text of a mapping. Return "" if it does not exist. Numbers are converted to text."""
+    """Return the text in the field `name`. Numbers are converted to text. Return "" if there is no text or number."""
     value = data.get(name) if isinstance(data, Mapping) else None
     return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 def find_wrong_type(data: Mapping[str, Any], types: Mapping[str, type]) -> tuple[str, str] | None:
-    """Return the name of the first field with a value of another type, and the reason. Empty values are ignored."""
+    """Return the name of the first field with a value of a wrong type, and the reason. Empty values are ignored."""
     for name, expected in types.items():
         value = data.get(name)
         if value and not isinstance(value, expected):

@@ -15,9 +15,11 @@ _SHORT_ESCAPES = {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"
 
 
 def generalize(text: str, cluster: str, labels: Mapping[str, str]) -> list[str]:
-    """Return the parts of a text. A part such as `repository.name` is a CEL expression, others are literals.
+    """Divide a text into literals and CEL expressions for the name and the labels of the cluster.
 
-    Expressions have the odd indexes.
+    An expression is, for example, `repository.name`.
+
+    Expressions have odd indexes in the result, and literals have even indexes.
     """
     variables = {cluster: CLUSTER_NAME}
     for key, value in sorted(labels.items()):
@@ -46,7 +48,10 @@ def _escape(character: str) -> str:
 
 
 def format_literal(value: Any) -> str:
-    """Return the CEL expression for a JSON value. Its type is dynamic, so that values can have several types."""
+    """Return the CEL expression for a JSON value.
+
+    The expression has a dynamic type, because CEL otherwise requires the same type for all results of a choice.
+    """
     return f"dyn({_format(value)})"
 
 

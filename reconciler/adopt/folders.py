@@ -1,4 +1,4 @@
-"""Import of folders: the text of the majority becomes a package, and differences become override policies."""
+"""Import of folders: packages contain the most frequent text of each file, and override policies the differences."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class _Group:
 
 @dataclass(frozen=True)
 class ReadUnits:
-    """The units that can be imported, without plaintext Secrets, and the others."""
+    """The units that can be imported, without their plaintext Secrets, and the parts that cannot be imported."""
 
     units: tuple[Unit, ...]
     not_imported: tuple[NotImported, ...]
@@ -125,7 +125,7 @@ def _divide(members: Sequence[_Member]) -> tuple[_Group, ...]:
         while remaining:
             group = _create_group(remaining)
             if not group.members:
-                # All units differ from the majority of each file, so that the first unit gets its own package.
+                # No unit is similar to the majority text. Put the first unit into a package of its own.
                 group = _create_group(remaining[:1])
             groups.append(group)
             remaining = [member for member in remaining if member not in group.members]
@@ -133,7 +133,7 @@ def _divide(members: Sequence[_Member]) -> tuple[_Group, ...]:
 
 
 def _create_group(members: Sequence[_Member]) -> _Group:
-    """Return the majority text of each file, with the units that have few differences from it."""
+    """Return a group with the majority text of each file, and the units that differ from this text in few leaves."""
     files = FileTree({path: _choose_text(path, members) for path in sorted({*members[0].unit.files})})
     content = read_content(files)
     assert isinstance(content, UnitContent)
@@ -146,7 +146,7 @@ def _create_group(members: Sequence[_Member]) -> _Group:
 
 
 def _choose_text(path: str, members: Sequence[_Member]) -> File:
-    """Return the most frequent text among the units with the most frequent content of a file."""
+    """Return the most frequent text among the units in which a file has its most frequent content."""
     files = [member.unit.files.get(path) for member in members]
     present = [file for file in files if file is not None]
     by_content: dict[bytes, list[File]] = {}
@@ -214,7 +214,7 @@ def _generate_package(
 def _list_leaf_rules(
     resource: Resource, group: _Group, clusters: Sequence[Cluster]
 ) -> Iterator[tuple[LeafPath, tuple[ValueRule, ...]]]:
-    """Yield the different leaves of a resource with the rules for their values."""
+    """Yield each leaf of a resource that differs between clusters, with the rules for its values."""
     differences = {member.unit.cluster: _compare(resource, member) for member in group.members}
     labels = {cluster.name: cluster.labels for cluster in clusters}
     defaults = {path: pair[0] for found in differences.values() for path, pair in found.items()}
@@ -255,7 +255,7 @@ def _describe_rule(rule: ValueRule) -> str:
 
 
 def _find_other_clusters(resource: ResourceId, group: _Group, groups: Sequence[_Group]) -> tuple[str, ...]:
-    """Return the clusters that have this resource in a different package. Rules with a label exclude them."""
+    """Return the clusters that have this resource in a different package. Rules with a label exclude these clusters."""
     return tuple(
         sorted(
             name for other in groups if other is not group and resource in other.resources for name in other.clusters
@@ -294,7 +294,7 @@ def _build_policy(
 
 
 def _to_object_name(text: str) -> str:
-    """Return a name for an object. Names of some resources, such as ClusterRoles, contain other characters."""
+    """Convert a text to a valid object name. Names of ClusterRoles, for example, can contain other characters."""
     return "".join(char if char.isalnum() or char in "-." else "-" for char in text.lower()).strip("-.")
 
 

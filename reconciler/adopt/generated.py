@@ -74,10 +74,10 @@ class GeneratedConfig:
 def build_targets(
     names: Sequence[str], fleet: Iterable[Cluster], template: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], str]:
-    """Return `spec.targets` for some clusters, and the reason for the kind of the selection.
+    """Return `spec.targets` for the clusters in `names`, and the reason for the choice between a label and names.
 
-    All clusters, or all clusters with a label, are selected by this label, so that new clusters are included. Other
-    clusters are listed by name.
+    If `names` contains all clusters of the fleet, or all clusters with a label, the clusters are selected by a label,
+    so that new clusters are included. Otherwise, the clusters are listed by name.
     """
     clusters = {cluster.name: cluster.labels for cluster in fleet}
     selected = set(names)

@@ -47,7 +47,7 @@ class _Group:
 
 
 def generate_from_requests(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
-    """Return the config objects for the requests of another tool. Requests with the same source become one set."""
+    """Return the config objects for the requests of another tool. Similar requests of one object become one set."""
     ordered = sorted(requests, key=lambda request: (request.set_name, request.package, request.cluster))
     names = _name_repositories(ordered)
     by_set: dict[str, list[_Group]] = {}
@@ -131,7 +131,7 @@ def _divide(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> 
 
 
 def _build_shape(request: PackageRequest, labels: Mapping[str, str]) -> str:
-    """Return a text. Requests with the same text can share one template."""
+    """Return a text that is equal for requests that can share one template."""
     if request.helm:
         return ChartOptions.from_request(request, labels).shape
     if request.kustomize:

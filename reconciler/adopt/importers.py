@@ -99,7 +99,10 @@ def select_rendered(read: ReadRequests, rendered: FileTree) -> Mapping[tuple[str
 
 
 def _select_with_namespace(request: PackageRequest, rendered: FileTree) -> FileTree | str:
-    """Return the expected content with the Namespace that the tool creates, which the rendered manifests lack."""
+    """Return the expected content, or the reason why there is none.
+
+    The Namespace that the tool creates on the cluster is added, because rendered manifests do not contain it.
+    """
     files = _select(request, rendered)
     if isinstance(files, str) or not (request.helm and request.helm.flags.get("createNamespace")):
         return files

@@ -75,7 +75,7 @@ def read_fleet(files: FileTree, layout: Layout, labels: Mapping[str, Mapping[str
     """Divide the files of a source into units.
 
     Args:
-        labels: More labels of clusters, by name. Fields of the layout take precedence.
+        labels: Additional labels of clusters, by cluster name. Fields of the layout take precedence.
     """
     folders: dict[tuple[str, ...], dict[str, File]] = {}
     not_imported: list[NotImported] = []

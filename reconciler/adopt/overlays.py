@@ -46,7 +46,7 @@ def find_build_root(files: FileTree, folder: str, components: Iterable[str] = ()
     """Return the smallest folder that contains an overlay and all files that it reads. "" is the repository root.
 
     Args:
-        components: Paths of more components, relative to the folder.
+        components: Paths of additional components, relative to `folder`.
     """
     folders = (folder, *(_join(folder, component) for component in components))
     visited: set[str] = set()
@@ -80,7 +80,7 @@ def _list_texts(value: Any) -> Iterator[str]:
         for item in value:
             yield from _list_texts(item)
     elif isinstance(value, str) and "\n" not in value and "://" not in value:
-        # A generator names its files as key=path.
+        # A generator can name a file as `key=path`.
         yield value.rpartition("=")[2]
 
 
@@ -98,7 +98,7 @@ class OverlaySource:
     options: Mapping[str, Any]
 
     def convert(self) -> ConvertedOverlay:
-        """Return the package that contains the overlay and its bases, and its options.
+        """Return the package that contains the overlay and its bases, and the options of the overlay.
 
         Raises:
             OverlayError: An option has no equivalent.
@@ -133,7 +133,7 @@ class OverlaySource:
         return fields
 
     def _read_component(self, component: Any) -> str:
-        """Return the path of a component, or "" if it does not exist and this is allowed."""
+        """Return the path of a component. Return "" for a missing component if `ignoreMissingComponents` is set."""
         path = str(component)
         if "://" in path or path.startswith("/"):
             raise OverlayError("components", f"the component {path!r} is not a relative path")
@@ -167,7 +167,7 @@ class OverlaySource:
         return self.files
 
     def _write_options(self, fields: Mapping[str, Any]) -> FileTree:
-        """Return the files with the options in the overlay itself, where Argo CD and Flux write them."""
+        """Return the files. The kustomization file of the overlay contains the options, as in Argo CD and Flux."""
         assert self.files is not None
         path = find_kustomization(self.files, self.folder)
         data = read_kustomization(self.files, path) if path else {}

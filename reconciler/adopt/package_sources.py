@@ -21,7 +21,7 @@ Names = Mapping[RepositoryReference, str]
 def build_source(request: PackageRequest, names: Names) -> dict[str, Any]:
     """Return the field `upstream`, or the fields for several sources.
 
-    Like Argo CD, a package with several sources uses the last one of several resources with the same name.
+    If several sources contain the same resource, the package uses the resource of the last source, as Argo CD does.
 
     Args:
         names: The names of the Repositories.

@@ -45,7 +45,7 @@ class HelmRequest:
     """The options of a chart render.
 
     Attributes:
-        values: The values above `values_files`, with parameters.
+        values: The values that override `values_files`, with parameters.
         flags: Other fields of `spec.helm`, such as `includeCRDs`.
     """
 
@@ -96,7 +96,8 @@ class PackageRequest:
     """A package that another tool installs on a cluster.
 
     Attributes:
-        set_name: The object that creates the requests of several clusters, or the name of the object itself.
+        set_name: The name of the object that creates the requests of several clusters, e.g. an ApplicationSet. Without
+            such an object, the same as `name`.
         upstream: The upstream, or the upstream of the first source with resources.
         helm: The options of the only chart.
         sources: All sources of a package with several sources. Empty for a package with one upstream.
@@ -133,13 +134,13 @@ class RepositoryReader(Protocol):
     """Reads repositories that the source names."""
 
     def __call__(self, url: str, revision: str) -> FileTree | str:
-        """Return the files of a Git repository at a branch, or the reason why they cannot be read."""
+        """Return the files of a Git repository at a revision, or the reason why they cannot be read."""
         ...
 
 
 @dataclass(frozen=True)
 class ReadRequests:
-    """The requests of a source, the labels of clusters, and everything without an equivalent."""
+    """The requests of a source, the labels of clusters, and the parts that cannot be imported."""
 
     requests: tuple[PackageRequest, ...]
     labels: Mapping[str, Mapping[str, str]]

@@ -57,7 +57,7 @@ class UnitContent:
     """The resources of a unit, and its other documents.
 
     Attributes:
-        others: Documents without a name, and lists, as pairs of their file and data.
+        others: Documents without a name, and lists, as pairs of file and data.
     """
 
     resources: Mapping[ResourceId, Resource]

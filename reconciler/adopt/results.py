@@ -1,4 +1,4 @@
-"""The entries of the result: compares each unit with its render."""
+"""Builds the entries of the result, and compares each unit with its render."""
 
 from __future__ import annotations
 

@@ -29,13 +29,13 @@ class GitRevision:
 
     @property
     def ref(self) -> str:
-        """The name for a reader of repositories."""
+        """The name of the revision for a `RepositoryReader`."""
         return f"{_PREFIXES[self.kind]}{self.name}" if self.name and self.kind in ("branch", "tag") else self.name
 
 
 @dataclass(frozen=True)
 class UnusableRevision:
-    """A revision that a package cannot have."""
+    """The reason why a revision of a repository cannot be a revision of a package, and a suggestion."""
 
     reason: str
     suggestion: str
@@ -60,12 +60,12 @@ def read_git_revision(url: str, text: str, read_repository: RepositoryReader) ->
             return candidate
     if _COMMIT.fullmatch(text):
         return GitRevision("commit", text)
-    # Guess the kind from the text, because the repository cannot be read, or has no such revision.
+    # Derive the kind from the form of the text, because the repository cannot be read, or has no such revision.
     return candidates[_VERSION.fullmatch(text) is not None]
 
 
 def parse_full_ref(text: str) -> GitRevision:
-    """Return the revision of a ref such as `refs/heads/main`. Refs besides branches and tags are like commits."""
+    """Return the revision of a ref such as `refs/heads/main`. A ref that is no branch or tag is read as a commit."""
     kind = next((kind for kind, prefix in _PREFIXES.items() if text.startswith(prefix)), None)
     return GitRevision(kind, text.removeprefix(_PREFIXES[kind])) if kind else GitRevision("commit", text)
 
@@ -96,7 +96,7 @@ def build_git_upstream(
 
 
 def _can_be_revision(suffix: str) -> bool:
-    # The revision 1 is the tag v1.
+    # A number cannot be used, because the revision `1` means the tag `v1`.
     return validate_workspace_name(suffix) is None and not suffix.isdecimal()
 
 

@@ -1,4 +1,4 @@
-"""Rules that give each cluster its value of a leaf: by label if the value is a function of a label, or by name."""
+"""Rules that set the value of a leaf for each cluster: by label if a label determines the value, or by cluster name."""
 
 from __future__ import annotations
 

@@ -41,7 +41,10 @@ class _Explainer(Protocol):
     """An object that renders one package, either for the current config or for an earlier commit."""
 
     def render(self, removed_layer: RemovableLayer | None = None) -> ReRenderedPackage:
-        """Render the package, and keep the stages of the render. If `removed_layer` is not None, omit this layer."""
+        """Render the package, and keep the result of each stage of the render.
+
+        If `removed_layer` is not None, the render omits this layer.
+        """
         ...
 
 
@@ -128,7 +131,8 @@ def command(
         click.echo(result.to_json())
     else:
         click.echo(formats.format_explanation(result), nl=False)
-    # Return a failure also if an earlier commit could not be re-rendered, although this is not a finding of the config.
+    # If an earlier commit could not be re-rendered, the exit status is a failure, although the config has no finding
+    # for it.
     is_missing = bool(at) and explanation.package.rendered is None
     return exit_status_of(explanation.package.findings) or (ERROR_FINDING if is_missing else SUCCESS)
 

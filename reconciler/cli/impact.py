@@ -30,7 +30,7 @@ class RangeType(click.ParamType["CommitRange"]):
     def convert(
         self, value: str | CommitRange, param: click.Parameter | None, ctx: click.Context | None
     ) -> CommitRange:
-        """Parse BASE and HEAD. Fail with a usage error if the text has another form."""
+        """Parse BASE and HEAD. Fail with a usage error if the text has a different form."""
         if isinstance(value, impact.CommitRange):
             return value
         dots = "..." if "..." in value else ".."

@@ -96,7 +96,7 @@ def read_settings(
     cache: str | None = None,
     shard: str | None = None,
 ) -> Settings:
-    """Load the settings. Each option of the command line that is not None replaces the setting with this meaning.
+    """Load the settings. An argument that is not None comes from the command line, and overrides a setting.
 
     Raises:
         SettingsError: The settings are invalid, or a URL contains credentials.

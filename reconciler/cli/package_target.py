@@ -111,7 +111,8 @@ def parse_upstream(text: str, directory: str | None, ref: str | None) -> GitUpst
     """Parse the upstream of a new package. The ref of the result is "" if no ref is given.
 
     Raises:
-        CannotRunError: The end of the repository is ambiguous, or the directory is outside of the repository.
+        CannotRunError: The text does not show where the repository URL ends, or the directory is outside of the
+            repository.
         GitError: The URL is invalid.
     """
     repo, text_directory, text_ref = _split_upstream(text, is_repository_only=directory is not None)
@@ -119,7 +120,7 @@ def parse_upstream(text: str, directory: str | None, ref: str | None) -> GitUpst
     if ".." in package.split("/"):
         raise CannotRunError(f'the directory of a package must be inside its repository, not "{package}"')
     url = git_url.parse_url(repo)
-    # Write an absolute path to the Kptfile, because a relative path has another meaning in another working directory.
+    # Write an absolute path to the Kptfile, because a relative path depends on the working directory.
     repo_url = url.text if url.is_local and "://" not in repo else repo.rstrip("/")
     selected_ref = _select_value("a ref", text_ref, "--ref", ref)
     return kpt.GitUpstream(repo=repo_url, directory=f"/{package.strip('/')}", ref=selected_ref)

@@ -78,7 +78,7 @@ def command(
 
 @dataclass(frozen=True)
 class PlanWithEffects:
-    """A plan, and the effects of the HelmReleases that it changes, by the location of the package."""
+    """A plan, and the effects of the HelmReleases that the plan changes. The keys are the locations of packages."""
 
     plan: FleetPlan
     effects: Mapping[PackageTarget, tuple[ReleaseEffect, ...]]

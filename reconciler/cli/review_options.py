@@ -81,7 +81,7 @@ class TargetType(click.ParamType["TargetReference"]):
     def convert(
         self, value: str | TargetReference, param: click.Parameter | None, ctx: click.Context | None
     ) -> TargetReference:
-        """Parse the argument. Fail with a usage error if the text has another form."""
+        """Parse the argument. Fail with a usage error if the text has a different form."""
         if isinstance(value, remotes_targets.TargetReference):
             return value
         cluster, slash, package = value.partition("/")
@@ -98,7 +98,7 @@ class PersonType(click.ParamType[tuple[str, str]]):
     def convert(
         self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, str]:
-        """Parse the name and the mail address. Fail with a usage error if the text has another form."""
+        """Parse the name and the mail address. Fail with a usage error if the text has a different form."""
         identity = local_repository.parse_identity(value) if isinstance(value, str) else value
         if identity is None or (isinstance(value, str) and not value.endswith(">")):
             self.fail(f'must be a name and an address, for example "Ada <ada@example.com>", not {value!r}', param, ctx)
@@ -271,10 +271,12 @@ class ServerOptions:
     token_file: Path | None
 
     def check(self, setup: CommandSetup, **others: object) -> bool:
-        """Return whether the command uses a service. Options that have no effect then are a usage error.
+        """Return whether the command uses a service.
+
+        If it uses a service, an option that has no effect with a service is a usage error.
 
         Args:
-            others: The values of other options that have no effect then, by name.
+            others: The values of other options that have no effect with a service, by name.
         """
         if self.url is None:
             if self.token_file:
@@ -290,7 +292,9 @@ class ServerOptions:
 
 
 def run_remote_action(server: ServerOptions, selection: DraftSelection, review: RemoteReview) -> int:
-    """Let a service apply a review action, and print the results. Return exit status 1 if it failed for a draft, or 0.
+    """Let a service apply a review action, and print the results.
+
+    Return exit status 1 if the action failed for a draft. Otherwise return 0.
 
     Raises:
         CannotRunError: The service has refused the request, or does not respond.

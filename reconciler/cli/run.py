@@ -163,7 +163,7 @@ def _reload(load_settings: Callable[[], Settings], parts: _Parts) -> ServiceWork
 
 
 def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
-    """Build the work, and then apply the settings to all parts. If the work cannot be built, no part changes."""
+    """Build the work, and then apply the settings to all parts of the service. No part changes if the build fails."""
     state, wakeups, reporter = parts.state, parts.wakeups, parts.reporter
 
     def report_progress(stage: str, _done: int, _total: int) -> None:
@@ -218,8 +218,8 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
 
     def run(reasons: frozenset[Wakeup]) -> bool:
         if console:
-            # Do not start its threads earlier: the server can refuse the settings, and the previous console can still
-            # apply review actions until the loop has closed it.
+            # Start the threads of the console here and not earlier. The server can refuse the settings, and the
+            # previous console can apply review actions until the loop has closed it.
             console.start()
         is_done = recorder.run(lambda: notifications.run_pass(passes, lambda: reporter.run(passes, reasons)), reasons)
         parts.notifier.report_pass(state.view)

@@ -21,7 +21,7 @@ def open_client(url: str, token_file: Path | None) -> Iterator[ApiClient]:
 
     Raises:
         CannotRunError: The URL or the file cannot be used, or the service has refused a request, does not respond, or
-            returns another result than expected.
+            returns an unexpected result.
     """
     try:
         token = credential_files.read_secrets(token_file)[0].decode() if token_file else ""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from reconciler.reconcile.remotes.targets import TargetReference
 
 
-# The text of a draft can have megabytes.
+# Request few drafts per page, because the text of one draft can have megabytes.
 _PAGE_SIZE = "20"
 
 

@@ -106,7 +106,7 @@ def _show_fleet(url: str, token_file: Path, output: str) -> int:
 
 
 def request_last_pass(url: str) -> LastPass | None:
-    """Return the last pass of the service with this URL. Return None if it has not completed a pass.
+    """Return the last pass of the service with this URL. Return None if the service has not completed a pass.
 
     Raises:
         CannotRunError: The URL is not valid, or the service does not report its last pass.

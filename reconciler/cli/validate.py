@@ -93,7 +93,7 @@ def validate_config(
     options: ConformanceOptions | None = None,
     tenant: str | None = None,
 ) -> tuple[ValidatedConfig, Sequence[LocatedFinding]]:
-    """Validate the config of the settings. Return it with its findings and their lines in the repository.
+    """Validate the config of the settings. Return the config, and its findings with their lines in the repository.
 
     Args:
         options: The options for the check of rendered packages. If the value is None, no package is rendered.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from reconciler.reconcile.remotes.targets import TargetReference
 
 _DEFAULT_DIFF_LINES = 40
-# The message if there is no package to verify, with and without the option --draft.
+# The messages if there is no package to verify. The key is True if the option --draft is set.
 _NO_PACKAGES_MESSAGES = {
     False: "the reconciler has published no package; --draft verifies the drafts",
     True: "the reconciler has drafted no package",

@@ -12,7 +12,10 @@ from reconciler.catalog.files import FileTree
 from reconciler.lazy_dataclasses import dataclass, field
 
 UPSTREAM_NOT_FOUND = "UpstreamNotFound"
-"""The finding code for a chart, package, version or tag that does not exist. Package variants define the code."""
+"""The finding code for a chart, package, version or tag that does not exist.
+
+The controller for PackageVariants defines this code.
+"""
 CHART_LAYER = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 """The media type of the layer with the archive of a chart."""
 
@@ -81,7 +84,8 @@ class ArtifactVersion:
     """One version of a chart, or one tag of an OCI artifact.
 
     Attributes:
-        version: The version in the index of the chart repository, or the tag. In a version, "_" of a tag is "+" again.
+        version: The version in the index of the chart repository, or the tag. If the tag is a version, "_" is replaced
+            with "+".
         digest: The digest of the archive for a chart repository, and of the manifest for an OCI registry. "" if it is
             unknown: for a chart in an index without digests, and for a tag in a list of tags.
         url: The URL of the archive. "" for an OCI registry.
@@ -159,7 +163,8 @@ class ChartDependencySource:
 
     Attributes:
         folder: The folder of the source that receives the files of the chart.
-        other_digest: The digest that the repository has for the version now, if it is not the digest of `version`.
+        other_digest: The current digest of the version in the repository, if it differs from `version.digest`.
+            Otherwise "".
     """
 
     name: str

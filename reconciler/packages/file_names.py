@@ -81,7 +81,8 @@ def _format_with_group(key: ObjectKey) -> str:
 
 
 def _format_unambiguous(key: ObjectKey) -> str:
-    # Separate the names by the escape sequence of "/", because they can contain "-", but not this sequence.
+    # Separate the names by the escape sequence of "/", because a namespace or a name can contain "-", but not this
+    # sequence.
     return f"{_format_kind_and_group(key)}-{_format_namespaced_name(key, _escape('/'))}"
 
 

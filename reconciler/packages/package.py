@@ -89,8 +89,8 @@ class PackageTree:
 
     @cached_property
     def _ignores(self) -> dict[str, list[tuple[str, GitIgnoreSpec]]]:
-        # Sort by depth, because patterns of outer folders must come first. The sorted paths have another order: "a-b/x"
-        # < "a/x".
+        # Sort by depth, because patterns of outer folders must come first. The sorted paths have a different order:
+        # "a-b/x" < "a/x".
         ignores: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}
         for path, content in sorted(self.ignores, key=lambda entry: entry[0].count("/")):
             ignores.setdefault(self.find_owning_package(path), []).append((dirname(path), parse_ignore_file(content)))
@@ -167,7 +167,7 @@ class PackageResource(KrmResource):
         return SourceLocation(self.file, self.document.line, str(self.key))
 
     def locate(self, path: DataPath, object_key: str) -> SourceLocation:
-        """Return the location of a field of the document, which belongs to an object."""
+        """Return the location of the field `path`. `object_key` is the object that the location names."""
         # Use line 0 for JSON files, because the JSON parser does not return line numbers.
         line = 0 if self.file.endswith(".json") else self.document.find_line(path)
         return SourceLocation(self.file, line, object_key, format_pointer(path))

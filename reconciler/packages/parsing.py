@@ -37,7 +37,8 @@ class ParseFailure:
 
 
 _NO_MASK = NameMask(())
-# The placeholders for names do not change a result. They only decide which texts share a cache entry.
+# The names that `masked_names` replaces by placeholders. They do not change a result. They only determine which texts
+# share a cache entry.
 _MASK: ContextVar[NameMask] = ContextVar("name_mask", default=_NO_MASK)
 
 

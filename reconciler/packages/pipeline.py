@@ -399,7 +399,7 @@ class _RenderRun:
             is_kptfile = item.path.endswith(KPTFILE) and basename(item.path) == KPTFILE
             if is_kptfile and (item.index or item.kind != "Kptfile"):
                 return f'the Kptfile "{item.file}" must not contain any other resource'
-            # Check only the paths of other files, because a file from which resources were read has a valid path.
+            # Check only the paths of new files, because each file from which resources were read has a valid path.
             if item.file not in self._read_files and (error := self._find_path_error(item)):
                 return error
             locations.add((item.file, item.index))

@@ -1,4 +1,4 @@
-"""The values of a Secret that everyone with read access to a branch could read."""
+"""Search for the unencrypted values of a Secret. Everyone with read access to a branch could read them."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _RULES = (
     "unencrypted_comment_regex",
     "encrypted_comment_regex",
 )
-# SOPS: a document without a rule has this rule.
+# SOPS uses this rule for a document that contains no rule.
 _DEFAULT_RULE = ("unencrypted_suffix", "_unencrypted")
 _Leaf = tuple[DataPath, Any]
 
@@ -93,7 +93,7 @@ class SopsScope:
                 yield path
 
     def list_protected(self, leaves: list[_Leaf]) -> list[_Leaf]:
-        """Return the leaves that must stay unchanged, in their order, if the MAC covers only encrypted values."""
+        """If the MAC covers only encrypted values, return the leaves that must stay unchanged, in the given order."""
         return [
             (path, value)
             for path, value in leaves
@@ -170,7 +170,10 @@ class SopsScope:
 
     @cached_property
     def _is_known(self) -> bool:
-        """Whether the encrypted fields are known. SOPS rejects several rules, and this program some patterns."""
+        """Whether the encrypted fields are known.
+
+        They are unknown if the document has several rules, or if its pattern is not supported.
+        """
         if self._rule[0].endswith("regex") and not _is_pattern(self._rule[1]):
             return False
         return len(self._rules) <= 1

@@ -1,7 +1,7 @@
 """Detection of the kind of a package source: kpt package, Helm chart, Kustomize overlay, or plain manifests.
 
-The kind determines how the files of a source become the files of a package. Only file names and contents decide; where
-the files come from does not matter.
+The kind determines how the files of a source become the files of a package. The kind depends only on the names and
+contents of the files, and not on their origin.
 """
 
 from __future__ import annotations

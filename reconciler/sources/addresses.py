@@ -13,7 +13,7 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import has_credentials, redact_url
 from reconciler.sources.errors import SourceError
 
-# `docker.io` is the name in the URLs of artifacts. The API of Docker Hub is on the other host.
+# The URLs of artifacts contain `docker.io`, but the API of Docker Hub is on the host `registry-1.docker.io`.
 DOCKER_HUB_NAME, DOCKER_HUB_HOST = "docker.io", "registry-1.docker.io"
 _PORTS = {"https": 443, "http": 80}
 # Services at these addresses return the credentials of the machine to each process. The last network contains the
@@ -28,7 +28,7 @@ _EMBEDDING_NETWORKS = tuple(map(ipaddress.IPv6Network, ("::/96", "::ffff:0:0/96"
 
 @dataclass(frozen=True)
 class AddressPolicy:
-    """The addresses that sources can have.
+    """The addresses from which sources can be downloaded.
 
     Attributes:
         allowed_urls: Patterns of allowed URLs. If there are none, all https URLs are allowed.
@@ -75,7 +75,7 @@ class AddressPolicy:
             raise _create_error(f"the URL {shown!r} must match a pattern of the setting `sources.allowed_urls`")
 
     def allows_plain_http(self, host: str, port: int | None) -> bool:
-        """Return whether a host can be contacted without TLS. Loopback addresses always can."""
+        """Return whether a host can be contacted without TLS. The result is always True for a loopback address."""
         return is_loopback(host) or host in self.insecure_hosts or f"{host}:{port or 80}" in self.insecure_hosts
 
 
@@ -116,8 +116,8 @@ def format_authority(host: str, port: int | None, scheme: str) -> str:
 def has_same_origin(first: str, second: str) -> bool:
     """Return whether two URLs have the same scheme, host and port. The result for a malformed URL is False.
 
-    The case of letters has no effect, and a missing port is the default port of the scheme. Send credentials only to
-    the origin for which they are.
+    The case of letters has no effect, and a missing port is the default port of the scheme. Credentials must be sent
+    only to the origin to which they belong.
     """
     origin = _find_origin(first)
     return origin is not None and origin == _find_origin(second)
@@ -156,7 +156,9 @@ def is_loopback(host: str) -> bool:
 
 
 def resolve_host(host: str, port: int) -> tuple[str, ...]:
-    """Return the addresses of a host. Connect to these addresses, because a name can change its addresses.
+    """Return the IP addresses of a host.
+
+    The caller must connect to these addresses, because a second lookup of the name can return different addresses.
 
     Raises:
         SourceError: `SourceAddressRefused` if an address is a link-local address or that of a metadata service.

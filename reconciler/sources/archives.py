@@ -22,7 +22,8 @@ from reconciler.sources.limits import SourceLimits
 _BLOCK = 512
 _CHUNK = 16 * 1024
 _GZIP = 31
-# A compressor may start a new member for each block of 64 KiB. More members only cost time.
+# Some compressors write a gzip member per block of 64 KiB. An archive with more members than this limit only costs
+# time.
 _MAX_MEMBERS = 10_000
 # Short archives have high ratios, because tar pads each file and the end of the archive with zeros.
 _MIN_BYTES_FOR_RATIO = 4 * 1024 * 1024
@@ -41,7 +42,7 @@ _EXECUTABLE = 0o100
 
 @dataclass(frozen=True)
 class ArchiveContent:
-    """The regular files of an archive, and the paths of the links, which are left out."""
+    """The regular files of an archive, and the paths of its links. The links themselves are left out."""
 
     files: FileTree
     skipped: tuple[str, ...] = ()
@@ -59,8 +60,8 @@ def read_archive(data: bytes, limits: SourceLimits, *, has_top_folder: bool = Fa
     """Return the files of an archive.
 
     Args:
-        has_top_folder: Whether the archive must have exactly one top folder, such as the archive of a chart. Its name
-            is removed from all paths.
+        has_top_folder: Whether the archive must have exactly one top folder, as required for a chart. The name of this
+            folder is removed from all paths.
 
     Raises:
         SourceError: `ArchiveInvalid` if the archive is damaged or contains an entry that is not allowed,
@@ -113,7 +114,7 @@ class _Stream:
         return content
 
     def read_to_end(self) -> None:
-        """Read and discard the rest, so that its checksum is verified."""
+        """Read and discard the rest of the archive, so that the checksum of the archive is verified."""
         self._buffer.clear()
         for _ in self._chunks:
             pass
@@ -134,7 +135,7 @@ class _Stream:
                     if members > _MAX_MEMBERS:
                         _fail(f"the archive must have at most {_MAX_MEMBERS:,} gzip members")
         while not decompressor.eof:
-            # The decompressor can contain more output, although it has read all input.
+            # The decompressor can still return output after it has read all input.
             chunk = self._inflate(decompressor, b"")
             if not chunk and not decompressor.eof:
                 _fail("the archive is truncated")
@@ -312,7 +313,7 @@ def _normalize_path(name: str) -> str:
 
 
 class _Paths:
-    """The paths of an archive. It rejects paths that some file systems cannot distinguish."""
+    """Collects the paths of an archive, and rejects paths that some file systems cannot distinguish."""
 
     def __init__(self, limits: SourceLimits) -> None:
         self._limits = limits

@@ -25,7 +25,7 @@ from reconciler.sources.cache_files import create_temporary_file, list_files, wr
 from reconciler.sources.errors import SourceError
 
 _DIGEST_PREFIX = "sha256:"
-# A record that is still in use is written again after each poll interval, or can be requested again.
+# A record in use is rewritten after each poll interval. A deleted record can be requested again.
 _MAX_RECORD_SECONDS = 180 * 24 * 3600
 
 
@@ -85,14 +85,15 @@ class ArtifactCache:
         return content
 
     def store(self, chunks: Iterable[bytes], expected_digest: str, create_error: Callable[[str], SourceError]) -> str:
-        """Store a content, and return its digest.
+        """Store content, and return its digest.
 
         Args:
-            expected_digest: The digest that the content must have. "" for any content.
-            create_error: Returns the error for a content with another digest, which is its argument.
+            expected_digest: The digest that the content must have. "" if any digest is accepted.
+            create_error: Returns the error for content with a different digest. The argument is the digest of the
+                content.
 
         Raises:
-            SourceError: The content has another digest. Nothing is stored.
+            SourceError: The digest of the content differs from `expected_digest`. Nothing is stored.
         """
         hasher = hashlib.sha256()
         with create_temporary_file(self._archives) as (stream, temporary):
@@ -115,7 +116,7 @@ class ArtifactCache:
         return record if record and record.get("key") == key else {}
 
     def store_record(self, key: str, record: Mapping[str, Any]) -> None:
-        """Store a record. `key` identifies the record, and its text is a part of the file."""
+        """Store a record. `key` identifies the record, and is also stored in the file."""
         content = json.dumps({**record, "key": key}, separators=(",", ":"))
         write_file(self._get_record_file(key), content.encode())
 
@@ -125,8 +126,8 @@ class ArtifactCache:
         Records of lists that no pass has requested for half a year are deleted too.
 
         Args:
-            used_digests: The digests that published or drafted packages name. Their files are not deleted, and neither
-                are the files that used manifests name.
+            used_digests: The digests that published or drafted packages name. The files with these digests are not
+                deleted. If such a file is a manifest, the files that the manifest names are not deleted either.
         """
         self._delete_old_records()
         files = list_files(self._archives)

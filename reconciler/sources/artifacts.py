@@ -63,7 +63,7 @@ class ArtifactOptions:
         poll_seconds: The time after which a list of versions is requested again.
         timeout_seconds: The time limit of one list of versions, and of one download.
         cache_bytes: The size limit of the cache.
-        mirrors: The first mirror that matches the URL of a repository replaces it.
+        mirrors: Mirrors of repositories. The first mirror that matches the URL of a repository replaces this URL.
         proxy: The URL of an HTTP proxy. "" for no proxy.
         is_offline: Whether only the cache is used.
     """
@@ -83,7 +83,7 @@ class Artifacts:
 
     Args:
         folder: The folder of the cache.
-        backoff: The waits after failures. The keys are hosts, and identifiers of lists of versions.
+        backoff: The wait times after failures, by host and by identifier of a list of versions.
         provenance_verifier: Verifies provenance files of charts.
         keyless_verifier: Verifies keyless signatures of artifacts.
         clock: Returns the seconds since 1970.
@@ -120,7 +120,7 @@ class Artifacts:
         self._http.close()
 
     def evict(self, used_digests: Iterable[str]) -> None:
-        """Delete old files of the cache above its size limit. Keep those with digests that packages name."""
+        """If the cache exceeds its size limit, delete the least recently used files. Keep files with a used digest."""
         self._cache.evict(used_digests)
 
     def list_versions(self, repository: ArtifactRepository, name: str) -> VersionList | SourceProblem:
@@ -140,7 +140,7 @@ class Artifacts:
             return _describe(error, repository, name)
 
     def find_tag(self, repository: ArtifactRepository, name: str, tag: str) -> ResolvedTag | SourceProblem:
-        """Return the artifact to which a tag points. `tag` can be a version with "+", for which the tag has "_"."""
+        """Return the artifact to which a tag points. If `tag` is a version with "+", the tag with "_" is read."""
         try:
             repository = self._prepare(repository)
             location = locate_artifact(repository, name)
@@ -168,7 +168,8 @@ class Artifacts:
                 return self._read_chart(repository, name, version)
         except SourceError as error:
             problem = _describe(error, repository, name, version.version)
-            # The repository named the version before. Therefore, its content can appear again.
+            # Try again in the next pass. The repository listed this version before, so that its content can appear
+            # again.
             is_missing = problem.code == UPSTREAM_NOT_FOUND
             return SourceProblem(SourceCodes.DIGEST_UNAVAILABLE.name, problem.message, True) if is_missing else problem
 
@@ -272,7 +273,7 @@ class Artifacts:
         return replace(artifact, created_seconds=version.created_seconds)
 
     def _find_archive(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> str:
-        """Return the digest of an archive. Use the cache only if the Repository has given access before."""
+        """Return the digest of an archive. Use the cache only if this Repository gave access to the archive before."""
         digest = version.digest or self._download(repository, name, version)
         is_downloaded = not version.digest
         key = self._get_key("archive", repository, f"{repository.url} {digest}")
@@ -293,13 +294,17 @@ class Artifacts:
         else:
             digest = self._charts.download(repository, version)
         if not version.digest:
-            # Add the digest to an index without digests, so that the next pass downloads nothing.
+            # The index contains no digests. Add this digest to its record, so that the next pass does not download the
+            # archive.
             key = self._get_key("index", repository, repository.url)
             self._records.update(key, lambda old: {**old, "digests": {**old.get("digests", {}), version.url: digest}})
         return digest
 
     def _download_from_registry(self, repository: ArtifactRepository, version: ArtifactVersion) -> str:
-        """Store the archive at a URL such as `oci://registry.example.com/charts/web:1.0.0` in an index."""
+        """Store the archive to which an `oci://` URL of an index refers in the cache. Return the digest of the archive.
+
+        The URL contains the tag, e.g. `oci://registry.example.com/charts/web:1.0.0`.
+        """
         url, _, tag = version.url.rpartition(":")
         secret = repository.secret_name if repository.pass_credentials else ""
         registry = rewrite_repository(
@@ -337,7 +342,7 @@ class Artifacts:
         return self._credentials.list_notes(url)
 
     def _get_key(self, kind: str, repository: ArtifactRepository, url: str) -> str:
-        # Repositories with different credentials do not share records, because the second one may have no access.
+        # Repositories with different credentials do not share records, because only one of them may have access.
         secret = f"{repository.namespace}/{repository.secret_name}" if repository.secret_name else ""
         return f"{kind} {_RECORD_FORMAT} {url} {compute_hash([secret, repository.insecure])}"
 

@@ -12,7 +12,7 @@ from typing import IO, NamedTuple
 
 _PRIVATE = 0o700
 _TEMPORARY_SUFFIX = ".part"
-# A process that was killed leaves a temporary file. No download takes this long.
+# The age after which a temporary file is deleted. A killed process leaves such a file. No download takes this long.
 _MAX_TEMPORARY_SECONDS = 24 * 3600
 
 

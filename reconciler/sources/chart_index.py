@@ -18,12 +18,12 @@ from reconciler.sources.limits import SourceLimits
 
 _HEX_DIGEST = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 _GZIP = 31
-# Longer texts are not versions. The limits keep the stored index small.
+# Entries with longer texts are not valid. The limits keep the stored index small.
 _MAX_VERSION_CHARACTERS = 128
 _MAX_URL_CHARACTERS = 2_048
 _MAX_NOTES = 5
 MAX_ENTRIES = 100_000
-"""The largest number of versions in an index. The largest public repositories have a quarter of it."""
+"""The largest number of versions in an index. The largest public repositories have a quarter of this number."""
 
 
 @dataclass(frozen=True, slots=True)

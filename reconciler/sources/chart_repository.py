@@ -104,7 +104,10 @@ class ChartRepositoryClient:
 
 
 def _check_access(response: HttpResponse | HttpStream, repository: ArtifactRepository, url: str) -> None:
-    """Raise SourceError if the credentials of the settings were not sent, because the URL is not below the index."""
+    """Raise SourceError if a server refused a request to which the credentials of the settings were not added.
+
+    These credentials are not added if the URL is not below the URL of the repository.
+    """
     is_outside = not repository.pass_credentials and not is_below(url, repository.url)
     if response.status in {401, 403} and is_outside and not repository.secret_name:
         raise SourceError(

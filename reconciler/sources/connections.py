@@ -41,7 +41,7 @@ _deadline = _Deadline()
 
 @contextmanager
 def limit_duration(seconds: float) -> Iterator[None]:
-    """Limit the time of all reads and writes of this thread. An inner limit does not extend an outer one."""
+    """Limit the time of all reads and writes of this thread. A nested limit does not extend the outer limit."""
     before = _deadline.seconds
     end = time.monotonic() + seconds
     _deadline.seconds = end if before is None else min(before, end)

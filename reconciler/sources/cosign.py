@@ -1,7 +1,8 @@
 """Signatures of cosign with a tag: the format, and the verification with keys. This module reads no files.
 
-cosign stores the signatures of a manifest in another manifest with the tag `sha256-<digest>.sig`. Each layer of it is a
-signed text, which names the digest of the first manifest, and an annotation of the layer contains the signature.
+cosign stores the signatures of a manifest in a second manifest with the tag `sha256-<digest>.sig`. Each layer of the
+second manifest is a signed text that contains the digest of the first manifest. An annotation of the layer contains the
+signature.
 """
 
 from __future__ import annotations
@@ -125,7 +126,7 @@ def _is_signed_by(signature: bytes, payload: bytes, key: PublicKey) -> bool:
 
 
 def read_signed_digest(payload: bytes) -> str:
-    """Return the digest that a signed text names. Return "" if the text is not one of cosign."""
+    """Return the digest that a signed text names. Return "" if the text does not have the format of cosign."""
     try:
         critical = parse_strict_json(payload)["critical"]
         return str(critical["image"]["docker-manifest-digest"]) if critical["type"] == _SIGNED_TYPE else ""

@@ -75,14 +75,15 @@ class CosignSignatures:
         raise cosign.create_invalid_error(f"the signature of {location.oci_url}@{digest} is not valid: {problem}")
 
     def _check_tag(self, location: RegistryLocation, digest: str, signers: CosignSigners) -> Iterator[str]:
-        """Yield the problem of each signature with the tag of cosign, or "" for a valid one."""
+        """For each signature with the tag of cosign, yield the problem, or "" if the signature is valid."""
         try:
             manifest_digest = self._registry.find_digest(location, cosign.get_signature_tag(digest))
         except SourceError as error:
             if error.code != UPSTREAM_NOT_FOUND:
                 raise
             return
-        # Yield a problem for each manifest, because a manifest without signatures is an invalid signature.
+        # Yield a problem first. A manifest without signatures is then reported as an invalid, and not as a missing,
+        # signature.
         yield _WRONG_KEY
         manifest = _try_read(self._registry.read_manifest, location, manifest_digest)
         if isinstance(manifest, str):
@@ -106,7 +107,7 @@ class CosignSignatures:
         return _WRONG_KEY
 
     def _check_bundles(self, location: RegistryLocation, digest: str, signers: CosignSigners) -> Iterator[str]:
-        """Yield the problem of each Sigstore bundle, or "" for a valid one."""
+        """For each Sigstore bundle, yield the problem, or "" if the bundle is valid."""
         descriptors = self._registry.list_referrers(location, digest, sigstore_bundle.BUNDLE_TYPE)
         for manifest_digest in islice(sigstore_bundle.select_bundle_manifests(descriptors), _MAX_BUNDLES):
             content = _try_read(self._read_bundle, location, manifest_digest)

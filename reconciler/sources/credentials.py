@@ -33,7 +33,7 @@ from reconciler.stored_credentials import find_credential
 _DOCKER_CONFIG_KEY = ".dockerconfigjson"
 # Docker stores the credentials of Docker Hub under this key.
 _DOCKER_HUB_KEY = "index.docker.io"
-# Docker uses this user name if the password is an identity token, which the token service of a registry exchanges.
+# Docker uses this user name if the password is an identity token. The token service of a registry exchanges this token.
 _IDENTITY_TOKEN_USER = "<token>"  # noqa: S105  no secret
 _TLS_KEYS = ("ca.crt", "tls.crt", "tls.key")
 
@@ -83,8 +83,8 @@ class SourceCredentials:
 
         The Secret of the repository is used for the host of the repository, and with `pass_credentials` for all hosts.
         The files of the settings are used for the hosts and paths that they contain. If an index names a URL outside of
-        its folder, they are used only with `pass_credentials`. Otherwise, the author of an index could read all
-        repositories for which the settings contain credentials.
+        the folder of the index, these files are used only with `pass_credentials`. Otherwise, the author of an index
+        could read all repositories for which the settings contain credentials.
 
         Args:
             index_url: The URL of the chart repository whose index names the URL. "" for a URL from the config.
@@ -126,7 +126,10 @@ class SourceCredentials:
         return folder
 
     def list_notes(self, url: str) -> tuple[SourceProblem, ...]:
-        """Return a note if the setting `docker_config` names a credential helper for a URL, which has no effect."""
+        """Return a note if the file `docker_config` names a credential helper for a URL.
+
+        Credential helpers have no effect.
+        """
         if not self._docker_config:
             return ()
         file = Path(self._docker_config).expanduser()
@@ -211,7 +214,7 @@ def _decode_auth(text: str) -> tuple[str, str]:
         username, _, password = base64.b64decode(text, validate=True).decode().partition(":")
     except (binascii.Error, ValueError):
         raise _create_error("a field `auth` of Docker's config.json must be user:password in base64") from None
-    # Docker adds zero bytes to the password.
+    # Remove the zero bytes that Docker adds to the password.
     return username, password.strip("\0")
 
 
@@ -223,7 +226,7 @@ def _create_login(username: str, password: str, place: object) -> Login:
 
 
 def _is_on_host(repository: ArtifactRepository, url: str) -> bool:
-    """Return whether a URL is on the host of a repository, for which the Secret of the repository is."""
+    """Return whether a URL is on the host of a repository. The Secret of the repository is for this host."""
     first = repository.url
     if repository.is_registry:
         first = build_registry_origin(urlsplit(first).netloc, is_insecure=repository.insecure)

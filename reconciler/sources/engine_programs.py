@@ -37,7 +37,7 @@ class ProgramKind:
 
     @property
     def next_step(self) -> str:
-        """What the user can do if the program is missing."""
+        """The next step of the user if the program is missing, as a part of a message."""
         return f"install it with `{self.install_command}` or a package manager, or set `sources.{self.engine}.program`"
 
 
@@ -126,7 +126,9 @@ class EngineProgram:
         return EngineProblem(SourceCodes.ENGINE_UNSUPPORTED, text)
 
     def _get_version(self, program: Program) -> str:
-        """Return the version, or "" if the program does not print it. A failed request has a back-off.
+        """Return the version, or "" if the program does not print it.
+
+        After a failed request, the next request is made only after a wait time. Until then, the result is "".
 
         Raises:
             SandboxUnavailableError: The settings require a sandbox that this machine does not support.

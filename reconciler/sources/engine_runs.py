@@ -32,7 +32,7 @@ class EngineRuns:
     def run(
         self, engine: EngineVersion, arguments: Sequence[str], inputs: Mapping[str, FileTree | bytes], label: str
     ) -> ProcessResult:
-        """Return the result of a program that ended within its limits. Its exit code can be positive.
+        """Return the result of a program that ended within its limits. The exit code can be greater than 0.
 
         Args:
             label: The source for messages, e.g. the name and version of a chart.

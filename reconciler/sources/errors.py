@@ -24,7 +24,7 @@ class SourceError(ExpectedError):
 
     @classmethod
     def from_problem(cls, problem: SourceProblem) -> Self:
-        """Create a new error. Do not raise one error object twice, because it keeps the frames of all its raises."""
+        """Create a new error. Do not raise one error object twice, because it keeps the stack frames of each raise."""
         return cls(problem.code, problem.message, should_retry=problem.should_retry)
 
     @property

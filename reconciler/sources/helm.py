@@ -92,7 +92,7 @@ class HelmEngine:
         return self._renders.render(key, lambda: self._render(job))
 
     def _render(self, job: _Job) -> RenderedSource:
-        """Render a chart, also with the variants that show whether the output is deterministic.
+        """Render a chart, and check with variants of the chart whether the output is deterministic.
 
         Raises:
             RenderFailedError: The chart cannot be rendered.
@@ -113,7 +113,7 @@ class HelmEngine:
         return build_rendered_source(package)
 
     def _run_all(self, job: _Job, inputs: Sequence[tuple[FileTree, str]]) -> list[str]:
-        # The first render of a chart is the only one for most charts, so that it needs no threads.
+        # Start no threads for a single render. Most charts need only one render.
         if len(inputs) == 1:
             return [self._run(job, *inputs[0])]
         return call_in_threads(lambda entry: self._run(job, *entry), inputs)

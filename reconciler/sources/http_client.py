@@ -35,7 +35,7 @@ _MAX_REDIRECTS = 5
 _TEMPORARY_STATUSES = frozenset({408, 425, 429})
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 30.0
-# A host must not stop the updates of its packages for days.
+# Limit the header Retry-After, because a host must not stop the updates of its packages for days.
 _MAX_RETRY_SECONDS = 3600.0
 _CHUNK_BYTES = 64 * 1024
 _MAX_ERROR_CHARACTERS = 200
@@ -58,11 +58,11 @@ class TlsFiles:
     version: str = ""
 
     def without_certificate(self) -> TlsFiles:
-        """Return the files without those of the client."""
+        """Return the files without the certificate and the private key of the client."""
         return TlsFiles(self.authority, version=self.version) if self.authority else TlsFiles()
 
     def replaces(self, other: TlsFiles) -> bool:
-        """Return whether the two objects have the same file names, but other contents of the files."""
+        """Return whether both objects have the same file names, but different contents of the files."""
         return self != other and replace(self, version=other.version) == other
 
 
@@ -180,7 +180,8 @@ class HttpClient:
             host = httpx.URL(url).raw_host.decode()
         except httpx.InvalidURL:
             host = ""
-        # Compare the hosts that the parsers of the policy and of the connection find, because they must be equal.
+        # Refuse a URL in which two parsers find different hosts: one parser belongs to the policy, one to the
+        # connection.
         if host != urlsplit(url).hostname:
             raise SourceError(SourceCodes.SOURCE_ADDRESS_REFUSED.name, f"the URL {redact_url(url)!r} is malformed")
         # Do not let a server start requests to services of this machine.
@@ -198,7 +199,7 @@ class HttpClient:
         headers = {"User-Agent": f"reconciler/{__version__}", "Accept-Encoding": "identity", **request.headers}
         if authorization:
             headers["Authorization"] = authorization
-        # The body can contain a credential too.
+        # Do not send the body to the target of a redirect, because the body can contain a credential too.
         body = request.body if url == request.url else b""
         if body:
             headers["Content-Type"] = "application/x-www-form-urlencoded"
@@ -217,13 +218,16 @@ class HttpClient:
                     raise self._record_failure(host, _create_unreachable_error(host, reason), _read_wait(response))
                 yield response
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            # The last two types are about the URL of a redirect, or about a host name.
-            # Do not chain the original exception, because it can contain the URL with a signature.
+            # InvalidURL and UnicodeError are raised for an invalid URL of a redirect, or for an invalid host name. Do
+            # not chain the original exception, because it can contain the URL with a signature.
             raise self._record_failure(host, _create_unreachable_error(host, _describe(error))) from None
         self._failures.remove(host)
 
     def _record_failure(self, host: str, error: SourceError, min_seconds: float = 0.0) -> SourceError:
-        """Return the error, which is also raised for the next requests, until the wait of the host has ended."""
+        """Record an error of a host, and return it.
+
+        Until the wait time of the host has ended, each request to this host raises the same error.
+        """
         self._failures.add(host, error.problem, min_seconds)
         return error
 
@@ -284,13 +288,13 @@ def _create_tls_context(tls: TlsFiles) -> ssl.SSLContext:
 
 
 def _find_redirect(response: httpx.Response) -> str | None:
-    # Use the next request of httpx, which httpx creates although it does not follow redirects here.
+    # httpx creates the request to the target of a redirect even if it does not follow redirects.
     return str(response.next_request.url) if response.next_request else None
 
 
 def _read(request: HttpRequest, response: httpx.Response) -> Iterator[bytes]:
     size = 0
-    # Do not decode the header Content-Encoding, because a small body can have any size after that.
+    # Do not decompress the body, because a small compressed body can become very large.
     for chunk in response.iter_raw(_CHUNK_BYTES):
         size += len(chunk)
         if size > request.max_bytes:

@@ -35,7 +35,7 @@ RULES_VERSION: Final = 2
 
 _GENERATED_FILE = "kustomization.yaml"
 _OUTPUT = "built resources"
-# The first version with options for the capabilities of the cluster.
+# The first version of Kustomize with options for the capabilities of the cluster.
 _CHARTS_SINCE = "5.4"
 
 
@@ -124,7 +124,7 @@ class KustomizeEngine:
     def _build_with_charts(
         self, programs: _Programs, files: FileTree, request: KustomizeRequest, charts: ChartRequest
     ) -> RenderedPackage:
-        """Build an overlay also with variants of its charts that show whether the output is deterministic."""
+        """Build an overlay, and check with variants of its charts whether the output is deterministic."""
 
         def run_all(inputs: Sequence[tuple[FileTree, str]]) -> list[str]:
             return self._run_all(programs, request, [variant for variant, _ in inputs])

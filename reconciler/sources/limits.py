@@ -16,7 +16,7 @@ class SourceLimits:
         unpacked_bytes: The size limit of all files of one archive.
         files: The largest number of files and folders in one archive.
         file_bytes: The size limit of one file.
-        compression_ratio: The largest ratio of the unpacked size and the size of an archive.
+        compression_ratio: The largest ratio of the unpacked size of an archive to its compressed size.
         index_bytes: The size limit of the index file of a chart repository.
         tags: The largest number of tags of one artifact.
     """

@@ -35,7 +35,7 @@ class ArtifactManifest:
 
 
 def find_manifest_in_index(data: Mapping[str, Any], repository: ArtifactRepository) -> str:
-    """Return the digest of the manifest that an image index contains. Return "" for the fields of a manifest.
+    """Return the digest of the manifest that an image index contains. Return "" if `data` is a manifest.
 
     Raises:
         SourceError: The index belongs to a chart, or has no entry without a platform.

@@ -175,7 +175,7 @@ class PackageSources:
             return self._render_chart(upstream, upstream.chart, files, shared)
         if upstream.overlay:
             return self._build_overlay(upstream, upstream.overlay, files)
-        # A Secret of a kpt package in Git is only a warning, because its values are already in a package.
+        # A Secret in a kpt package in Git is only a warning, because Git already contains the values of the Secret.
         is_checked = upstream.type != "git" or upstream.kind != "kpt"
         if is_checked and (secrets := find_plaintext_secrets(files, upstream.allowed_secrets)):
             raise SourceFailedError(secrets)
@@ -228,7 +228,7 @@ class PackageSources:
             self.kustomize.render_all(overlays)
 
     def preview_charts(self, previews: Sequence[tuple[UpstreamPackage, ChartRequest]]) -> tuple[RenderedSource, ...]:
-        """Render previews of charts at the same time. An upstream that cannot be read has the findings of the error."""
+        """Render previews of charts at the same time. For an upstream that cannot be read, return the findings."""
         charts = [self._try_to_read_chart(upstream) for upstream, _ in previews]
         jobs = zip(charts, (request for _, request in previews), strict=True)
         rendered = iter(
@@ -290,7 +290,7 @@ def _resolve_values(upstream: UpstreamPackage, chart: FileTree, shared: Mapping[
 
 
 def _build_request(upstream: UpstreamPackage, request: ChartRequest, values: ResolvedValues) -> ChartRequest:
-    """Return the request with all values. Only previews of a chart are rendered if the package is a HelmRelease."""
+    """Return the request with all values. If the package is a HelmRelease, return the request for a preview."""
     complete = replace(request, values=values.text)
     return complete if upstream.release is None else complete.as_preview()
 

@@ -115,7 +115,8 @@ class ProgramRunner:
             spec = ProcessSpec(command, work, _build_environment(home, limits, has_network=not prefix))
             result = run_process(spec, b"", limits)
         if result.exit_code and result.stderr.startswith(("unshare: ", f"{program} cannot be started: ")):
-            # The program was not started. The exit code is that of the program that should have started it.
+            # The program was not started. The exit code is that of the wrapper command that should have started the
+            # program.
             raise OSError(result.stderr.strip())
         return result
 

@@ -11,7 +11,7 @@ Key = tuple[str, ...]
 
 
 class RecentArtifacts:
-    """The least recently used artifacts are dropped if the files have more than `max_bytes`. Thread-safe."""
+    """A thread-safe cache. It deletes the least recently used artifacts if the files exceed `max_bytes`."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

@@ -112,7 +112,7 @@ def locate_artifact(repository: ArtifactRepository, name: str) -> RegistryLocati
 
 
 def convert_to_tag(version: str) -> str:
-    """Return the tag of a version. A tag cannot contain "+", so that Helm and Flux write "_".
+    """Return the tag of a version. A tag cannot contain "+". Therefore, Helm and Flux write "_" instead.
 
     Raises:
         SourceError: `SourceInvalid` if the version is not a valid tag.
@@ -124,7 +124,7 @@ def convert_to_tag(version: str) -> str:
 
 
 def convert_to_version(tag: str) -> str:
-    """Return the version of a tag. Only a tag that starts like a version contains "_" instead of "+"."""
+    """Return the version of a tag. If the tag starts like a version, "_" is replaced by "+"."""
     return tag.replace("_", "+") if _VERSION_START.match(tag) else tag
 
 
@@ -155,7 +155,7 @@ class RegistryClient:
             if len(tags) > self._limits.tags:
                 raise self._limits.create_error("tags", f"the number of tags of {location.oci_url}")
             next_url = _find_next_page(response, url)
-            # A page without new tags is the end, because some registries link the last page to itself.
+            # Stop at a page without new tags, because some registries link the last page to itself.
             if not next_url or len(tags) == count:
                 return tuple(tags)
             if not has_same_origin(next_url, first_url):
@@ -191,8 +191,8 @@ class RegistryClient:
     def list_referrers(self, location: RegistryLocation, digest: str, artifact_type: str) -> Sequence[object]:
         """Return the descriptors of the manifests that refer to the manifest with a digest. Raises SourceError.
 
-        The result can contain other types, because registries can ignore the type. Registries without the API for
-        referrers have an index with the tag `sha256-<digest>`.
+        The result can contain descriptors of other types, because registries can ignore `artifact_type`. Registries
+        without the API for referrers have an index with the tag `sha256-<digest>`.
         """
         try:
             descriptors = self._request_referrers(location, digest, artifact_type)
@@ -243,9 +243,10 @@ class RegistryClient:
         return content
 
     def check_blob(self, location: RegistryLocation, digest: str) -> None:
-        """Check that the registry serves a blob to this location, and store the blob in the cache. Raises SourceError.
+        """Check that the registry serves a blob at this location, and store the blob in the cache. Raises SourceError.
 
-        A manifest can name any digest. Without this check, it could name the archive of another repository.
+        A manifest can name any digest. Without this check, a manifest could name an archive of a repository to which
+        the user has no access.
         """
         if self._cache.read(digest) is None:
             self.read_blob(location, digest)
@@ -281,9 +282,9 @@ class RegistryClient:
 
     @contextmanager
     def _open(self, location: RegistryLocation, request: HttpRequest) -> Iterator[HttpStream]:
-        """Yield the response to a request. If the registry requires it, authenticate first."""
+        """Yield the response to a request. If the registry requires authentication, authenticate first."""
         with self._http.open(self._authorizations.get(location).add_to(request)) as stream:
-            # Ignore the challenge of another host, because it must not receive the credentials.
+            # Ignore a challenge after a redirect, because the target of a redirect must not receive the credentials.
             challenge = stream.headers.get("www-authenticate", "") if stream.url == request.url else ""
             if stream.status != 401 or not challenge:
                 yield stream

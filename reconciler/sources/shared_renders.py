@@ -16,7 +16,7 @@ class SharedRenders:
     """The renders of one engine. The object is thread-safe.
 
     Args:
-        backoff: The time after which a render is repeated that exceeded a limit of the machine.
+        backoff: The wait time before a render that exceeded a limit of the machine is repeated.
     """
 
     def __init__(self, cache: RenderCache, backoff: CallBackoff) -> None:
@@ -36,7 +36,7 @@ class SharedRenders:
         if running:
             return running.result()
         try:
-            # Read the cache again, because another thread can have ended the same render since the last read.
+            # Read the cache again, because another thread can have completed the same render since the last read.
             result = self._cache.read(key) or self._render(key, render)
             future.set_result(result)
         except BaseException as error:

@@ -1,7 +1,7 @@
 """Signatures of cosign 3: Sigstore bundles. This module contains the format, and reads no files.
 
-A manifest with the type of bundles refers to the signed manifest, and its only layer is the bundle. A bundle contains
-one of these signatures:
+A second manifest, with the artifact type of bundles, refers to the signed manifest. The only layer of the second
+manifest is the bundle. A bundle contains one of these signatures:
 
 - An envelope (DSSE) with a statement (in-toto), which names the digest of the signed manifest. `cosign sign` writes it.
 - A signature of the content of the manifest itself.
@@ -21,7 +21,7 @@ MAX_BUNDLE_BYTES = 1024 * 1024
 _ENVELOPE_TYPE = "application/vnd.in-toto+json"
 _STATEMENT_TYPES = ("https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1")
 _PREDICATE_ANNOTATION = "dev.sigstore.bundle.predicateType"
-# A person can also sign the result of a failed check. Only this type approves the manifest.
+# Only a statement of this type approves a manifest. Other types of statements can contain the result of a failed check.
 PREDICATE_TYPE = "https://sigstore.dev/cosign/sign/v1"
 _KEYLESS_FIELDS = ("certificate", "x509CertificateChain")
 
@@ -43,7 +43,7 @@ class SigstoreBundle:
 
 
 def select_bundle_manifests(descriptors: Sequence[object]) -> Iterator[str]:
-    """Yield the digests of the manifests with bundles. Bundles with another purpose than a signature are skipped."""
+    """Yield the digests of the manifests with bundles. Bundles that are not signatures are skipped."""
     for descriptor in descriptors:
         if not isinstance(descriptor, dict) or descriptor.get("artifactType") != BUNDLE_TYPE:
             continue
@@ -64,7 +64,7 @@ def find_bundle_blob(manifest: bytes) -> str:
 
 
 def parse_bundle(content: bytes) -> SigstoreBundle | None:
-    """Return the signature in a bundle. Return None if the bundle is not valid, or has another purpose."""
+    """Return the signature in a bundle. Return None if the bundle is not valid, or is not a signature."""
     if len(content) > MAX_BUNDLE_BYTES:
         return None
     try:

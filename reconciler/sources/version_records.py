@@ -58,7 +58,7 @@ class VersionRecords:
         self._failures: RecordedFailures[SourceProblem] = RecordedFailures(backoff)
 
     def read(self, key: str, request: Callable[[Record], Record], *, is_permanent: bool = False) -> CurrentRecord:
-        """Return a record. If its time has come, request it again first.
+        """Return a record. If its poll interval has passed, request the record again first.
 
         Args:
             key: Identifies the record: the URL and the credentials of its repository.

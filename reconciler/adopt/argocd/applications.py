@@ -24,11 +24,11 @@ _SYNC_WAVE = "argocd.argoproj.io/sync-wave"
 
 @dataclass(frozen=True)
 class _Application:
-    """An Application, or one that an ApplicationSet creates.
+    """An Application in a file, or an Application that an ApplicationSet creates.
 
     Attributes:
         set_name: The name of the ApplicationSet, or of the Application.
-        path: The path of the Application in its document.
+        path: The YAML path of the Application in its document.
     """
 
     document: SourceDocument
@@ -153,7 +153,10 @@ def _convert(
     folders: ValuesFolders,
     not_imported: list[NotImported],
 ) -> PackageRequest | None:
-    """Return the request of an Application. Return None, and add the reason, if it cannot be imported."""
+    """Return the package request of an Application.
+
+    If the Application cannot be imported, add the reason to `not_imported`, and return None.
+    """
     document, spec = application.document, get_mapping(application.data, "spec")
     not_imported += _list_ignored_fields(application)
     destination = get_mapping(spec, "destination")
@@ -192,7 +195,10 @@ def _convert(
 def _add_created_namespace(
     request: PackageRequest, application: _Application, not_imported: list[NotImported]
 ) -> PackageRequest:
-    """Return the request with the Namespace that Argo CD creates. Add an entry if the package cannot contain it."""
+    """Return the request with the Namespace that Argo CD creates.
+
+    If the package cannot contain the Namespace, add the reason to `not_imported`.
+    """
     options = get_list(get_mapping(application.data, "spec", "syncPolicy"), "syncOptions")
     if _CREATE_NAMESPACE not in options:
         return request

@@ -65,7 +65,7 @@ def convert_chart(content: SourceContent, sources: ValuesSources) -> ConvertedCh
 
 
 def _read_values(helm: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values above the values files: `valuesObject`, or else `values`, with the parameters."""
+    """Return the values that override the values files: `valuesObject`, or else `values`, with the parameters."""
     text = parse_cached(get_text(helm, "values").encode())
     if isinstance(text, ParseFailure):
         raise ParameterError(f"helm.values cannot be parsed: {text.message}")

@@ -1,4 +1,4 @@
-"""Clusters of Argo CD: cluster Secrets are read for the name, the server and the labels only."""
+"""Clusters of Argo CD. Only the name, the server and the labels are read from a cluster Secret."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ArgoCluster:
 
     @property
     def own_labels(self) -> Mapping[str, str]:
-        """The labels without those of Argo CD, and without values that are invalid for a Repository."""
+        """The labels, except for labels of Argo CD and labels whose value is invalid for a Repository."""
         return {
             key: value
             for key, value in sorted(self.labels.items())

@@ -29,7 +29,7 @@ _URL_SCHEMES = ("https://", "http://", "oci://")
 
 @dataclass(frozen=True)
 class ApplicationSource:
-    """The source of one Application, with its place in the document.
+    """The spec of one Application, from which its sources are read.
 
     Attributes:
         folders: The folders of the config for values files of all Applications.
@@ -43,7 +43,7 @@ class ApplicationSource:
     folders: ValuesFolders
 
     def report(self, path: Sequence[str | int], reason: str, suggestion: str) -> NotImported:
-        """Return the entry for a field below `spec`."""
+        """Return the `NotImported` entry for a field below `spec`."""
         return self.document.report(
             (*self.path, "spec", *path), f"Application {self.application}: {reason}", suggestion
         )
@@ -54,7 +54,7 @@ class SourceContent:
     """One source of an Application that has resources.
 
     Attributes:
-        place: The path of the source below `spec`.
+        place: The YAML path of the source below `spec`.
     """
 
     application: ApplicationSource
@@ -86,7 +86,7 @@ class SourceContent:
 
     @cached_property
     def files(self) -> FileTree:
-        """The files of a Git repository. There are none if it cannot be read, or for another type."""
+        """The files of a Git repository. Empty if the repository cannot be read, or has a different type."""
         if self.type != "git":
             return FileTree()
         files = self.read_repository(self.url, self.revision.ref)
@@ -94,18 +94,18 @@ class SourceContent:
 
     @cached_property
     def files_below_path(self) -> FileTree:
-        """The files of the folder, with paths relative to it."""
+        """The files of the folder `path`, with paths relative to this folder."""
         return self.files.subtree(self.path)
 
     def report(self, path: Sequence[str | int], reason: str, suggestion: str) -> NotImported:
-        """Return the entry for a field of the source."""
+        """Return the `NotImported` entry for a field of the source."""
         return self.application.report((*self.place, *path), reason, suggestion)
 
     def build_upstream(self, package: str) -> UpstreamReference | NotImported:
-        """Return the upstream.
+        """Return the upstream, or the reason why it cannot be imported.
 
         Args:
-            package: The folder of a Git repository that contains the package.
+            package: The folder of the package in a Git repository.
         """
         version, url = get_text(self.data, "targetRevision"), self.url.rstrip("/")
         if self.type == "helm":

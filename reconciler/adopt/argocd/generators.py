@@ -1,4 +1,4 @@
-"""Generators of ApplicationSets: list, clusters, git directories and files, and matrix and merge of them."""
+"""Generators of ApplicationSets: list, clusters, git (directories and files), matrix and merge."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def read_selector(data: Mapping[str, Any]) -> LabelSelector:
 
 
 def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return nested parameters as flat parameters with texts, such as `metadata.labels.region`."""
+    """Return nested parameters as a flat mapping from names such as `metadata.labels.region` to texts."""
     flat: dict[str, str] = {}
     for key, item in value.items():
         name = f"{prefix}{key}"

@@ -124,7 +124,7 @@ def _convert_content(content: SourceContent, values: ValuesSources) -> Converted
 
 
 def _find_problem(content: SourceContent) -> NotImported | None:
-    """Return the reason if a source has no equivalent, independent of its files."""
+    """Return the reason if a field of a source has no equivalent. The files of the source are not checked."""
     for path, (reason, suggestion) in _UNSUPPORTED.items():
         if get_mapping(content.data, *path[:-1]).get(path[-1]):
             return content.report(path, reason, suggestion)
@@ -142,7 +142,10 @@ def _find_problem(content: SourceContent) -> NotImported | None:
 
 
 def _find_folder_problem(content: SourceContent) -> NotImported | None:
-    """Return the reason if Argo CD does not use exactly the YAML files of a folder, or if they are Applications."""
+    """Return the reason if a folder of plain manifests cannot be a package.
+
+    Argo CD may ignore a part of its files, and its files may be Applications, which are imported themselves.
+    """
     files = content.files_below_path
     is_recursive = bool(get_mapping(content.data, "directory").get("recurse"))
     if not is_recursive and any("/" in path and path.endswith(YAML_SUFFIXES) for path in files):

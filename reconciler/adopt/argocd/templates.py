@@ -35,7 +35,7 @@ _FUNCTIONS: Mapping[str, Callable[[str], str]] = {
 
 
 def render_template(value: Any, parameters: Mapping[str, Any], *, is_go_template: bool) -> Any:
-    """Return data in which all texts, also keys of mappings, are rendered.
+    """Render all texts in `value`, including the keys of mappings. Return the rendered data.
 
     Args:
         parameters: Nested parameters with `goTemplate: true`, or flat parameters with texts.

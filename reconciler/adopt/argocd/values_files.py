@@ -35,7 +35,7 @@ class ValuesFile:
 
     @property
     def config_files(self) -> Mapping[str, bytes]:
-        """The file of the config, by its path."""
+        """The copied file by its path in the config. Empty if no file is copied."""
         return {} if self.data is None else {self.path.removeprefix(f"${CONFIG_SOURCE}/"): self.data}
 
 
@@ -44,9 +44,9 @@ class ValuesSources:
     """The sources of an Application that have values files.
 
     Attributes:
-        entries: The sources by their name in the field `ref`.
+        entries: All of these sources, by their name in the field `ref`.
         is_copied: Whether the files are copied into the config, because the Application has only one other source.
-        used: The sources of the package, by their name in the field `ref`.
+        used: The sources that have become sources of the package, by their name in the field `ref`.
     """
 
     entries: Mapping[str, Mapping[str, Any]]
@@ -82,7 +82,10 @@ class ValuesSources:
         return ValuesFile(f"${source.name}/{path}") if copied and source else copied
 
     def _add_source(self, reference: str, url: str, revision: GitRevision) -> SourceRequest | None:
-        """Return the source of the package for a source with values files. Return None if the revision is unusable."""
+        """Add the source with the `ref` `reference` to the sources of the package, and return it.
+
+        Return None if its URL or revision cannot be used for an upstream.
+        """
         if reference in self.used:
             return self.used[reference]
         repository = RepositoryReference("git", url, revision.name if revision.kind == "branch" else "")

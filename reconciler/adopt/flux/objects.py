@@ -31,7 +31,7 @@ def get_namespace(document: SourceDocument) -> str:
 
 
 def report_verification(document: SourceDocument, path: DataPath) -> NotImported:
-    """Return the entry for a field that requires signatures."""
+    """Return the `NotImported` entry for a field that requires signatures."""
     title = f"{document.data['kind']} {document.name}"
     reason = f"{title}: the verification of signatures is not imported, because its keys are in a Secret"
     return document.report(path, reason, "Set verify in the Repository, and store the keys as files.")
@@ -74,7 +74,10 @@ class ClusterObjects:
         return self.sources.get(key)
 
     def list_unused(self) -> Iterator[NotImported]:
-        """Yield an entry for each object that becomes no package and no part of one, except for Flux itself."""
+        """Yield an entry for each object that is not imported, not even as a part of a package.
+
+        The objects of the Flux installation are skipped.
+        """
         maps = (document for key, document in self.sources.items() if key[0] == "ConfigMap" and key not in self.used)
         for document in (*self.others, *maps):
             if FLUX_SYSTEM in document.file.split("/") or self._is_in_package(document.file):
@@ -108,7 +111,7 @@ class FolderContent:
     """The objects below a folder.
 
     Attributes:
-        overlay: The kustomization file that changes its resources, or "" if all objects are used as they are.
+        overlay: The kustomization file that changes the resources, or "" if all objects are used as they are.
         has_kustomization: Whether the folder has a kustomization file.
     """
 
@@ -121,8 +124,8 @@ class FolderContent:
 def read_folder(files: FileTree, folder: str) -> FolderContent:
     """Return the objects that Flux applies for a folder.
 
-    A kustomization file that only lists resources is followed. Without such a file, all files below the folder are
-    used, as Flux does.
+    If a kustomization file only lists resources, the listed files are read. Without a kustomization file, all files
+    below the folder are read, as Flux does.
     """
     overlays: list[str] = []
     documents, unreadable = parse_objects(files, _list_paths(files, folder, overlays, set()))

@@ -119,7 +119,7 @@ class _ClusterReader:
         for folder in folders:
             start = f"{folder}/"
             cluster_files = FileTree({path: file for path, file in self.files.items() if path.startswith(start)})
-            # Read all files, because Flux applies them with a Kustomization that it creates at its installation.
+            # Read all files, because the Kustomization that the Flux installation creates applies all files.
             paths = [path for path in cluster_files if not is_kustomization_file(path)]
             content = read_folder(FileTree({path: cluster_files[path] for path in paths}), folder)
             self.not_imported.extend(content.unreadable)
@@ -168,7 +168,10 @@ class _ClusterReader:
         self._add(document, self._read_package(document, spec))
 
     def _read_package(self, document: SourceDocument, spec: Mapping[str, Any]) -> PackageRequest | NotImported | None:
-        """Return the request for the folder of a Kustomization. Return None for a folder of Flux objects."""
+        """Return the request for the folder of a Kustomization, or the reason why the folder cannot be imported.
+
+        Return None for a folder that contains only Flux objects.
+        """
         reference = get_mapping(spec, "sourceRef")
         source = self.objects.find(reference, get_namespace(document))
         if source is None:

@@ -136,7 +136,10 @@ def _read_values_files(
 
 
 def _read_values(document: SourceDocument, objects: ClusterObjects, namespace: str) -> Mapping[str, Any] | NotImported:
-    """Return the merged values. In Flux, `values` has precedence over `valuesFrom`."""
+    """Return the merged values, or the reason why they cannot be read.
+
+    In Flux, `values` has precedence over `valuesFrom`.
+    """
     if wrong := find_wrong_type(document.spec, {"valuesFrom": list, "values": dict}):
         return document.report(("spec", wrong[0]), wrong[1], "Correct the HelmRelease.")
     layers: list[ValuesLayer] = []

@@ -19,7 +19,7 @@ _CHANGED_FILES = {
     "ignore": "Move the other files to another folder.",
     "layerSelector": "Adopt the output of flux build, or write the Repository by hand.",
 }
-"""The fields of sources that change their files, with suggestions."""
+"""The fields with which a source object changes the files of the source, with a suggestion for each field."""
 FLUX_BRANCH = "master"
 """The branch of a GitRepository without a reference."""
 
@@ -38,7 +38,7 @@ class GitSource:
     field: str
 
     def build_upstream(self, package: str, read_repository: RepositoryReader) -> UpstreamReference | NotImported:
-        """Return the upstream for a folder."""
+        """Return the upstream for the folder `package`, or the reason why the folder cannot be imported."""
         if reason := validate_package_path(package):
             text = f"the folder {package!r} cannot be a package: {reason}"
             return self.document.report(("spec", "url"), text, "Rename the folder.")
@@ -134,7 +134,10 @@ def build_chart_upstream(
 
 
 def _build_registry_upstream(source: SourceDocument) -> UpstreamReference:
-    """Return the upstream for the chart of an OCIRepository. A chart with a tag or digest is an artifact."""
+    """Return the upstream for the chart of an OCIRepository.
+
+    If the reference of the OCIRepository is not a version, the chart is read as an artifact.
+    """
     upstream = build_artifact_upstream(source)
     fields = dict(upstream.fields)
     version = str(fields.get("version") or fields.get("tag", ""))

@@ -35,7 +35,7 @@ class RequiredChart:
         repository: The URL of the repository: https://, oci:// or file://.
         folder: The folder of the source that receives the files of the chart.
         requester: The object that requires the chart, for messages.
-        place: The place that can contain the chart, for messages.
+        place: The name of the folder or package that should contain the chart, for messages.
     """
 
     name: str
@@ -68,9 +68,10 @@ class RequiredChart:
 
 
 def add_local_charts(chart: FileTree, manifest: ChartManifest) -> FileTree:
-    """Return a chart with copies of the subcharts that are in its other folders (`file://`) in its folder `charts`.
+    """Copy the dependencies with a `file://` repository to the folder `charts` of a chart. Return the changed chart.
 
-    A folder outside of the chart, or with another name or version, is not copied.
+    A dependency is not copied if its folder is outside of the chart, or contains a chart with a different name or
+    version.
     """
     present = _read_subchart_names(chart)
     copies: dict[str, File] = {}
@@ -120,7 +121,7 @@ def _list_missing(chart: FileTree, manifest: ChartManifest) -> Iterator[tuple[Ch
     for dependency in _read_dependencies(chart, manifest):
         key = dependency.name, occurrences[dependency.name]
         occurrences[dependency.name] += 1
-        # As in helm, the name decides, and not the version.
+        # As in helm, compare only the name of the dependency, and not its version.
         if dependency.name not in present:
             yield dependency, key
 

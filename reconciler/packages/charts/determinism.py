@@ -1,7 +1,8 @@
 """Checks whether the output of a chart depends on a clock, on randomness or on the order of maps.
 
-The chart is rendered as it is, and then twice with placeholders for the functions that have such results. A field that
-differs depends on these functions. If two renders of the unchanged chart were compared instead, dates would be missed.
+The chart is rendered unchanged, and then twice with different placeholders for the functions with such results. A field
+that differs between these renders depends on the functions. A comparison of two renders of the unchanged chart would
+not detect dates, because both renders have the same date.
 """
 
 from __future__ import annotations
@@ -160,7 +161,7 @@ def _explain_differences(
     for entry in repeated.differences:
         is_secret = contains_secret(entry.resource.data)
         field = _get_field(entry)
-        # A field with a marker depends on a call that has a placeholder.
+        # Keep the problem of a field with a marker, because the marker identifies the calls on which the field depends.
         if field not in problems or not find_markers(problems[field].difference.text):
             problems[field] = _Problem(entry, tuple(calls.other_places), is_secret, has_placeholder=False)
     return tuple(problems[field] for field in sorted(problems))
@@ -221,7 +222,7 @@ def _create_trial_finding(
 
 
 def _copy_rewritten_texts(fixed: Iterable[OutputText], compared: Iterable[OutputText]) -> Iterable[OutputText]:
-    """Yield the documents with fixed values. A document that was written again keeps that text."""
+    """Yield the documents with fixed values. If the comparison rewrote a document, yield the rewritten text instead."""
     rewritten = {(text.template, text.index): text for text in compared if text.rewrite_reason}
     for text in fixed:
         yield rewritten.get((text.template, text.index), text)

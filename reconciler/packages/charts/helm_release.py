@@ -173,7 +173,10 @@ def check_reference(secret: SecretValues) -> Iterator[tuple[str, str, str]]:
 
 
 def find_overlaps(secrets: Sequence[SecretValues]) -> Iterator[tuple[SecretValues, str]]:
-    """Yield each Secret whose path continues below the value of another Secret, which Flux rejects, with the reason."""
+    """Yield each Secret whose target path is below the target path of another Secret, and the reason.
+
+    Flux rejects such target paths.
+    """
     tree = ValuesTree()
     for secret in secrets:
         if secret.target_path:

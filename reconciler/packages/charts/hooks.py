@@ -32,8 +32,8 @@ def read_hooks(resource: KrmResource) -> tuple[str, ...]:
 def is_left_out(hooks: tuple[str, ...], policy: HookPolicy, *, skip_tests: bool) -> bool:
     """Return whether a resource with these hooks is not part of the package.
 
-    A resource with several hooks is part of the package if one of the hooks is. A test that is also another hook is a
-    test, as in Helm.
+    A resource with several hooks is part of the package if the policy includes one of these hooks. A test that is also
+    another hook is a test, as in Helm.
     """
     if not hooks or not _ORDINARY_HOOKS.isdisjoint(hooks):
         return False

@@ -46,10 +46,11 @@ _WORD_IN_BYTES = re.compile(_WORD.pattern.encode())
 # Files that helm reads as data. The other files can contain templates that the function `tpl` evaluates.
 _DATA_FILES = frozenset({CHART_FILE, "Chart.lock", "requirements.yaml", "requirements.lock", "values.schema.json"})
 _DATES: dict[Variant, str] = {"a": "2001-02-03", "b": "2011-12-13", "fixed": "2000-01-01"}
-# Placeholders without a marker have a form that other text does not have, because their text can be part of the output.
+# Placeholders without a marker have an unusual form, e.g. two spaces around "|", so that `restore` does not replace
+# other text.
 _SORT, _REVERSE, _ENCODE, _TO_INTEGER = "  |  sortAlpha", "  |  reverse", "  |  b64enc", "  |  int  |  int"
 _LOWEST, _HIGHEST = "min 9007199254740993", "max -9007199254740993"
-# The text of fixed random values. Longer random values are cut to this number of characters.
+# The number of characters in the text from which fixed random values are cut. A fixed value cannot be longer.
 _FIXED_CHARACTERS = 1_024
 _MARKER = re.compile(r"[ab]qz([0-9]{4,})zq", re.IGNORECASE)
 _VALUE = r"print `[^`]*`|printf `[^`]*` `[^`]*`|dict `Cert` `[^`]*` `Key` `[^`]*`|\(toDate `[^`]*` `[^`]*`\)"

@@ -32,7 +32,7 @@ class OutputRules:
     Attributes:
         max_resources: Maximum number of resources.
         is_strict: Whether a key that a mapping contains twice is an error.
-        engine: The engine that writes the output, which is the name of its settings group.
+        engine: The engine that writes the output. The settings group of the engine has the same name.
     """
 
     max_resources: int
@@ -57,7 +57,7 @@ class RenderedPackage:
 
     Attributes:
         label: Name and version of the chart, or path of the overlay, for messages.
-        request: The request to render a chart, or to build an overlay, whose resources stay unchanged.
+        request: The request to render a chart or to build an overlay. The resources of an overlay stay unchanged.
     """
 
     label: str
@@ -173,7 +173,7 @@ def _check_identity(resource: RenderedResource, chart: str) -> Finding | None:
 
 def _check_file_name(resource: RenderedResource, chart: str) -> Finding | None:
     name = assign_rendered_file_names([resource.key])[resource.key].rpartition("/")[2]
-    # Compute the longest possible name: with the namespace and the API group, which other resources can make necessary.
+    # Check the longest possible name. Other resources can make the namespace and the API group necessary in the name.
     length = len(name) + len(resource.namespace) + len(resource.group) + len("-.")
     if length <= MAX_FILE_NAME_LENGTH:
         return None

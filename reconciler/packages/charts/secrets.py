@@ -45,7 +45,7 @@ def check_secret(resource: RenderedResource, label: str, allowed: tuple[str, ...
 
 
 def mask_secret(resource: RenderedResource) -> RenderedResource:
-    """Return a resource with masked values if it is a Secret. Comments are removed, because they can have values."""
+    """Return a resource with masked values if it is a Secret. Comments are removed, because they can contain values."""
     paths = find_plaintext_values(resource.data, is_encrypted=resource.is_sops)
     if not paths:
         return resource
@@ -56,7 +56,7 @@ def mask_secret(resource: RenderedResource) -> RenderedResource:
 
 
 def collect_secret_values(texts: Iterable[OutputText]) -> frozenset[str]:
-    """Return the values of the Secrets in an output, encoded and decoded, except values of a few characters."""
+    """Return the values of the Secrets in an output, encoded and decoded, except very short values."""
     values: set[str] = set()
     for text in texts:
         if "Secret" in text.text:

@@ -13,7 +13,8 @@ from reconciler.lazy_dataclasses import dataclass, replace
 
 _ACTION_START = re.compile(r"\{\{(?:-(?=\s))?\s*")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-# The first alternative that matches is the token. A string in a values file with double quotes has escaped quotes.
+# The first alternative that matches is the token. An action inside a double-quoted string of a values file contains
+# strings of the form `\"…\"`.
 _TOKEN = re.compile(
     r"""
       (?P<space>\s+)
@@ -44,7 +45,7 @@ class TemplateCall:
         start: Offset of the name of the function.
         command_end: Offset after the last argument of the call.
         is_argument: Whether the call is an argument of another function, without parentheses.
-        is_quoted: Whether the call is in a string of an action. It is evaluated only if a function evaluates this
+        is_quoted: Whether the call is in a string of an action. The call is evaluated only if a function evaluates this
             string as a template.
     """
 

@@ -17,8 +17,8 @@ class ValueStep:
     """One layer that sets, replaces or removes a value.
 
     Attributes:
-        path: The path that the layer sets. It is a parent of the value if the layer replaces or removes the parent. It
-            is below the value if a parameter changes an item of a list.
+        path: The path that the layer sets. It is the path of a parent of the value if the layer replaces or removes the
+            parent. It is a path below the value if a parameter changes an item of a list.
         inner_path: The same path in the values of the layer.
         before: The value before the merge of the layer, or ABSENT.
         after: The value after the merge of the layer, or ABSENT.
@@ -47,8 +47,8 @@ class ValueHistory:
 def trace_values(layers: Sequence[ValuesLayer]) -> tuple[ValueHistory, ...]:
     """Return the history of each value that at least one layer sets, sorted by path.
 
-    A null removes the value of a lower layer, so that the last step of this value has no value after it. Values of
-    layers that cannot be merged are omitted.
+    A null removes the value of a lower layer. The field `after` of the last step is then ABSENT. Values of layers that
+    cannot be merged are omitted.
     """
     stages = [merge_layers(layers[:count]).values for count in range(len(layers) + 1)]
     paths = {path: None for stage in stages for path in _iterate_values(stage)}
@@ -88,7 +88,7 @@ def _list_steps(path: DataPath, layers: Sequence[ValuesLayer], stages: Sequence[
 
 
 def _find_set_path(layer: ValuesLayer, path: DataPath) -> DataPath | None:
-    """Return the path at which a layer sets or replaces the value at `path`. Return None if it does not affect it."""
+    """Return the path at which a layer sets or replaces the value at `path`. Return None if the layer does neither."""
     target: DataPath = layer.target
     if len(target) > len(path):
         return target if target[: len(path)] == path else None

@@ -163,7 +163,7 @@ class Item(KrmResource):
         return replace(self, data=document.data, base=document)
 
     def with_location(self, path: str, index: int) -> Item:
-        """Return the item with another file path and another position in the file."""
+        """Return the item with a new file path and a new position in the file."""
         return self if (path, index) == (self.path, self.index) else replace(self, path=path, index=index)
 
     def create_result(
@@ -200,7 +200,7 @@ class FunctionContext:
     package: str = ""
     """The path of the package whose pipeline runs, relative to the root package."""
     budget: FunctionBudget = field(default_factory=FunctionBudget, compare=False, repr=False)
-    """The remaining budget of this render. A function must also subtract the cost of results from its cache."""
+    """The remaining budget of this render. A function must also subtract the cost of cached results."""
     files: FileTree = field(default_factory=FileTree, compare=False, repr=False)
     """The files of the root package before the render, including files without resources, such as charts."""
     charts: FileTree = field(default_factory=FileTree, compare=False, repr=False)

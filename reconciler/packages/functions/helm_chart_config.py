@@ -1,6 +1,6 @@
-"""The configuration of the function `render-helm-chart`, and the charts of repositories that it names.
+"""The configuration of the function `render-helm-chart`, and the repository charts that the configuration names.
 
-This module does not import the engine for charts, because the charts are searched before a render.
+This module is used before a render. Therefore, it does not import the engine for charts.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _iterate_unsupported(settings: RenderHelmChart) -> Iterator[tuple[str, objec
 
 
 def read_repository_chart(entry: HelmChartEntry, index: int) -> RequiredChart | None:
-    """Return the chart of a repository that an entry names. Return None for a chart of the package.
+    """Return the chart that an entry names in a repository or registry. Return None if the chart is in the package.
 
     Raises:
         FieldError: A field of the entry is invalid.
@@ -99,12 +99,12 @@ def read_repository_chart(entry: HelmChartEntry, index: int) -> RequiredChart | 
 
 
 def find_required_charts(files: FileTree, functions: Iterable[FunctionSpec]) -> tuple[RequiredChart, ...]:
-    """Return the charts of repositories that the functions `render-helm-chart` of a package name.
+    """Return the repository charts that the `render-helm-chart` entries in the pipelines of a package name.
 
     Errors in configurations are not reported here, because the function reports them.
 
     Args:
-        functions: Further entries of the pipeline of the root package.
+        functions: Additional pipeline entries, which belong to the root package.
     """
     charts = (
         chart

@@ -149,7 +149,7 @@ def _find_chart(settings: RenderHelmChart, index: int, context: FunctionContext)
 
 
 def _check_version(entry: HelmChartEntry, index: int, chart: FileTree, folder: str) -> None:
-    """Raise FieldError if a chart of the package has another version than its entry."""
+    """Raise FieldError if the version of a chart in the package differs from the version in its entry."""
     version, manifest = entry.chart_args.version, read_chart_manifest(chart)
     if version and not isinstance(manifest, Finding) and manifest.version != version:
         raise FieldError(
@@ -158,7 +158,7 @@ def _check_version(entry: HelmChartEntry, index: int, chart: FileTree, folder: s
 
 
 def _merge_values(options: ChartTemplateOptions, index: int, chart: FileTree, context: FunctionContext) -> Any:
-    """Return the values above the defaults of the chart. Raises FieldError."""
+    """Return the values that helm merges over the defaults of the chart. Raises FieldError."""
     inline = options.values.values_inline
     if options.values.values_merge == "replace":
         return inline
@@ -169,7 +169,7 @@ def _merge_values(options: ChartTemplateOptions, index: int, chart: FileTree, co
     if options.values.values_merge == "override":
         return merge_maps(files, inline)
     if not options.values.values_files and "values.yaml" in chart:
-        # kpt: the defaults of the chart are the values file if no file is set.
+        # As in kpt, use the default values of the chart if no values file is set.
         files = _read_values(chart, "values.yaml", field)
     return merge_maps(inline, files)
 
@@ -184,7 +184,7 @@ def _read_values(files: FileTree, path: str, field: str) -> dict[str, Any]:
 
 
 def _resolve(path: str, field: str, context: FunctionContext) -> str:
-    """Return a path from the root package. Raises FieldError for a URL and for a path outside of the package."""
+    """Return a path relative to the root package. Raises FieldError for a URL and for a path outside of the package."""
     normalized = normpath(path)
     if "://" in path or path.startswith("/") or normalized.split("/")[0] == "..":
         raise FieldError(f'{field} must be a path in the package, not "{path}": {INSTEAD}')

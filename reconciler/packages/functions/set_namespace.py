@@ -54,7 +54,7 @@ class _Behavior:
     subjects: str = "accounts"
     """The rule that selects the subjects of role bindings to change (see `_matches_subject`)."""
     creates_service: bool = False
-    """Whether to create the namespace of the service in a CRD or APIService if it is missing."""
+    """Whether to create a missing namespace field of the service in a CRD or APIService."""
     one_namespace: bool = False
     """Whether only one namespace can be replaced. Several different namespaces are then an error."""
     origins: bool = False

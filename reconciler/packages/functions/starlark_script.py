@@ -167,7 +167,8 @@ def _run_script(
     try:
         selected = interpreter.eval_with(_create_options(), module, selection, _get_globals()).value
     except (interpreter.StarlarkError, TypeError, ValueError):
-        # Convert all items, so that the error is about the value of the script, and not about the selection.
+        # Return all items. Their conversion then reports the invalid value of the script, instead of an error in
+        # `_SELECTION`.
         return module["_resource_list"], None
     return selected[0], selected[1]
 

@@ -91,7 +91,7 @@ class _EntryReader:
             reason = f'must be an exact version, such as "1.2.3", and not {version or "empty"}'
             yield self._create_problem("version", reason, SourceCodes.CHART_NOT_LOCKED)
             return
-        # Kustomize uses such a folder if both fields are set.
+        # Kustomize uses the folder `<name>-<version>` if the fields `repo` and `version` are set.
         home = posixpath.join(self.home, f"{name}-{version}") if repository and version else self.home
         folder = resolve_path(self.folder, posixpath.join(home, name))
         if folder is None:

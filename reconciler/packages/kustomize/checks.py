@@ -24,7 +24,8 @@ from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import redact_urls
 
-# A missing file with such a name was meant as a URL. Old versions of Kustomize accept such names without a scheme.
+# If a file with such a name does not exist, the name is probably a URL. Old versions of Kustomize accept URLs without a
+# scheme.
 _LIKE_REMOTE = re.compile(r"\?|\.git(?:$|/)|//|^[\w-]+(?:\.[\w-]+)+/.*/")
 _RESOURCE_FIELDS: Final = ("resources", "bases", "components")
 _FUNCTION_FIELDS: Final = ("generators", "transformers", "validators")
@@ -86,7 +87,7 @@ class _Folder:
 class _OverlayChecks:
     """The state of the checks: the folders that are not checked yet, the findings, and the charts of repositories.
 
-    `has_charts` is True if charts of overlays are rendered.
+    `has_charts` is True if the overlay may contain charts.
     """
 
     files: FileTree
@@ -102,7 +103,7 @@ class _OverlayChecks:
         return tuple(path for path in paths if path in self.files)
 
     def add_folder(self, folder: _Folder) -> None:
-        """Add a folder that the build reads. A cycle of folders is read once."""
+        """Add a folder that the build reads. Skip a folder that was added before, because folders can form a cycle."""
         if folder not in self.visited:
             self.visited.add(folder)
             self.pending.append(folder)
@@ -200,7 +201,7 @@ class _OverlayChecks:
 
 @dataclass(frozen=True)
 class _Place:
-    """A file for messages. `document` is its kustomization."""
+    """The file that a message names. `document` is its content if the file is a kustomization. Otherwise None."""
 
     file: str
     document: Document | None = None

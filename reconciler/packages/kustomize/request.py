@@ -22,8 +22,9 @@ class KustomizeRequest:
         options: The fields of the generated kustomization.yaml, as canonical JSON text. "{}" if no file is generated.
         components: The normalized paths of components, relative to the upstream package.
         allowed_secrets: Secrets with values that are allowed in the output, as "Kind/name".
-        charts: The capabilities of the cluster and the rules for the output of charts in overlays. The other fields of
-            this request are in the overlay. None refuses overlays with charts.
+        charts: The chart request for charts in the overlay. It contains the capabilities of the cluster and the rules
+            for the output. The overlay contains the other inputs. If `charts` is None, an overlay with charts is
+            refused.
     """
 
     path: str = ""
