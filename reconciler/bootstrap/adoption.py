@@ -140,12 +140,12 @@ class SourceRepositories:
         return "" if branch == DEFAULT_BRANCH else branch
 
     def _open_upstreams(self) -> UpstreamPackages:
-        # Give the URL of the source, so that a remote source cannot name repositories on this machine.
+        # Pass the URL of the source, so that a remote source cannot name repositories on this machine.
         root = self._source.url if self._source.branch else ""
         return build_package_services(self._settings, Path.cwd(), root).upstreams
 
     def replace_urls(self, generated: GeneratedConfig, folder: Path) -> GeneratedConfig:
-        """Return the config with a local repository instead of each Repository that names the source."""
+        """Return the config, in which the Repositories with the URL of the source use a local repository instead."""
         documents = []
         for document in generated.repositories:
             location = document["spec"].get("git")
@@ -258,7 +258,7 @@ def check_output_folder(folder: Path) -> None:
 
 
 def write_output(folder: Path, files: FileTree, packages: Mapping[str, FileTree]) -> None:
-    """Write the output folder as a whole: first to a folder next to it, which is then renamed.
+    """Write the output folder as a whole: write a temporary folder next to it, and then rename this folder.
 
     Raises:
         GitError: The folder has content, or the catalog cannot be written.

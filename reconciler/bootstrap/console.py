@@ -49,10 +49,11 @@ if TYPE_CHECKING:
     from reconciler.settings import Settings
 
 
-# The settings that decide about the targets of the index, their tenants and their refs. After a change, pages wait for
-# a new index, because roles could not be checked with the old one.
+# Settings that determine the targets of the index, and the tenants and refs of these targets. After a change of such a
+# setting, pages wait for a new index, because roles cannot be checked with the old index.
 _SETTINGS_OF_THE_FLEET = frozenset({"config", "fleet", "cache", "state_ref", "shard", "drafts", "tenancy"})
-# The settings without an effect on the index. After a change of another setting, all targets are read again.
+# Settings without an effect on the index. After a change of any setting that is not listed here, the index reads all
+# targets again.
 _SETTINGS_WITHOUT_EFFECT = frozenset({
     "console", "health", "log", "max_backoff_seconds", "metrics", "notifications", "poll_jitter_percent",
     "poll_seconds", "server", "tracing", "webhooks",

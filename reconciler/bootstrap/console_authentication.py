@@ -37,7 +37,7 @@ _SIGN_INS_PER_MINUTE = 60
 
 
 class SignInState:
-    """The sessions of people, their sign-ins that are not complete, the number of sign-ins, and the tokens of forms.
+    """The sessions of people, incomplete sign-ins, the number of sign-ins, and the tokens of forms.
 
     It is independent of the settings, so that people stay signed in after a reload.
 
@@ -194,7 +194,7 @@ def _build_sign_in(settings: Settings, state: SignInState) -> SignIn:
 
 
 def _check_external_url(settings: Settings) -> str:
-    """Return the URL of the console. It uses TLS, unless only people on this machine use the console."""
+    """Return the URL of the console. It must use TLS, unless only this machine can use the console."""
     url = settings.server.external_url
     parts = urlsplit(url)
     is_local = parts.hostname in LOOPBACK_NAMES and is_loopback(settings.listen_address)

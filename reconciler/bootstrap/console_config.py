@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from reconciler.settings import Settings
 
 
-# A fleet has few config commits with open drafts.
+# Maximum number of config commits whose authors are cached. Few config commits have open drafts.
 _MAX_COMMITS = 1_000
 
 

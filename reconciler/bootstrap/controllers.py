@@ -292,7 +292,10 @@ class CatalogServices:
         return tuple(findings)
 
     def _lint_variants_of_tenant(self, tenant: str, inputs: _PassInputs) -> Iterator[Finding]:
-        """Yield the findings about the own objects of a tenant, from the objects that the tenant can see."""
+        """Yield the findings about the objects of a tenant.
+
+        The linters receive only the objects that the tenant may use.
+        """
         catalog, find_owner = inputs.catalog, inputs.catalog.tenants.find_owner
         explain = self._build_upstream_rules(catalog, inputs.fleet).get_check(tenant)
         limits = self._get_limits(catalog, tenant)

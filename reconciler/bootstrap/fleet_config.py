@@ -119,7 +119,7 @@ def build_fleet_config(
 
 
 def list_fleet_objects(catalog: Catalog) -> tuple[object, ...]:
-    """Return the objects that determine the fleet config. If they are identical, the fleet config is equal."""
+    """Return the objects that determine the fleet config. Catalogs with identical objects have equal fleet configs."""
     if catalog.unreadable or catalog.findings or catalog.duplicates:
         # Return the catalog itself, because its findings affect the result too. Two catalogs are then never equal.
         return (catalog,)
@@ -137,7 +137,7 @@ def build_repository_target(repository: Repository, url: str, normalized_url: st
 def _create_source_finder(catalog: Catalog) -> Callable[[Target], ConfigSources]:
     """Return a function that finds the source files of a target.
 
-    The source files contain the object that defines the target, and all objects of its cluster.
+    The source files contain the object that defines the target, and all objects of the cluster of the target.
     """
     objects_by_cluster: dict[str, list[ConfigObject]] = {}
     for kind in CLUSTER_KINDS:

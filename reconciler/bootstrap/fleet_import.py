@@ -94,7 +94,7 @@ def import_fleet(settings: Settings, options: ImportOptions, report_progress: Pr
 
 @dataclass(frozen=True)
 class _Locations:
-    """The places of the packages of all clusters.
+    """The locations of the packages of all clusters.
 
     Attributes:
         fleet_url: The value of the setting `fleet.url`.
@@ -172,7 +172,10 @@ class _Runner:
         return import_requests(source_format, requests, clusters, expected, is_rendered=is_rendered)
 
     def import_units(self, found: Import) -> _Imported:
-        """Import the units. With --only-equal, repeat the import without the other units until all units are equal."""
+        """Import the units.
+
+        With --only-equal, repeat the import without the units that differ, until all remaining units are equal.
+        """
         units = found.fleet.units
         imported = self._import_once(found, units)
         left_out: list[AdoptedUnit] = []

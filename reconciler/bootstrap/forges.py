@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from reconciler.reconcile.commits import PushOptionsAnnouncer
     from reconciler.settings.forge import ForgeHost
 
-# A pull request of this branch does not exist. The search for it shows whether the API can be used.
+# No pull request of this branch exists. A search for pull requests of the branch shows whether the API can be used.
 _PROBE_BRANCH = "reconciler/probe"
 
 

@@ -17,6 +17,6 @@ def build_heartbeat(settings: Settings, inputs: SettingsInputs, *, is_read_only:
     """Build the heartbeat. A read-only service pushes nothing."""
     if is_read_only or not settings.status.heartbeat_minutes:
         return NoHeartbeat()
-    # Use another folder than passes, because a mirror has only one user at a time.
+    # Use a different folder than passes, because a mirror can have only one user at a time.
     open_mirror = partial(inputs.open_mirror, get_status_url(settings), _FOLDER)
     return GitHeartbeat(open_mirror, parse_shard(settings.shard), settings.status.heartbeat_minutes * 60)

@@ -232,7 +232,7 @@ class SettingsInputs:
         return self.forges.build_commit_url(url, commit)
 
     def list_watched_folders(self) -> tuple[Path, ...]:
-        """Return the folder of a local config, whose changes start a pass. Return () for a remote config."""
+        """Return the folder of a local config. A change in this folder starts a pass. Return () for a remote config."""
         return (Path(self.source.url.text),) if self.source.url.is_local else ()
 
     def repeat_artifact_requests(self, requests: Iterable[str]) -> None:

@@ -72,7 +72,10 @@ def build_allowed_signers(settings: Settings) -> signature_checks.AllowedSigners
 
 
 def find_gnupg_home(settings: Settings) -> str | None:
-    """Return the folder of gpg if the settings need gpg. Pass it to git, because git runs with another home folder."""
+    """Return the folder of gpg. Return None if the settings do not require gpg.
+
+    The caller must pass the folder to git, because git runs with a different home folder.
+    """
     if settings.signing.format != "openpgp" and not settings.signing.gnupg_home:
         return None
     folder = settings.signing.gnupg_home or os.environ.get("GNUPGHOME") or "~/.gnupg"

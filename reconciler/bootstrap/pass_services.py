@@ -101,7 +101,7 @@ def build_pass_services(
 
 
 def _build_commit_reader(inputs: SettingsInputs) -> Callable[[CommitId], Commit]:
-    """Return a function that reads commits of the config. It opens the history at the first call."""
+    """Return a function that reads commits of the config. The function opens the history at the first call."""
     open_history = lru_cache(1)(inputs.open_history)
     return lru_cache(_MAX_CONFIG_COMMITS)(lambda commit: open_history().read_commit(commit))
 

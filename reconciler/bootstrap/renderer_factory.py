@@ -47,7 +47,7 @@ def build_executor(settings: Settings, search_path: str) -> Executor | None:
     """Build the executor that the settings configure. Return None if this process renders all packages.
 
     Args:
-        search_path: More folders for programs, separated by ":".
+        search_path: Additional folders for programs, separated by ":".
     """
     options = settings.rendering
     factory = SettingsRendererFactory(_select_render_settings(settings).model_dump_json(), search_path)

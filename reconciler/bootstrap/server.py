@@ -62,7 +62,7 @@ class ServiceServer:
             raise SettingsError(str(error)) from error
 
     def apply(self, settings: Settings, console: ConsoleContext | None = None) -> None:
-        """Start the server, move it to another address, or stop it, as the settings require.
+        """Start the server, move it to a different address, or stop it, as the settings require.
 
         Args:
             console: The data of the console. If it is None, the console is disabled.

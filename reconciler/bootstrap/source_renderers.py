@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from reconciler.sources.render_cache import RenderCache
 
 _RENDER_MEMORY_BYTES: Final = 64 * 1024 * 1024
-"""The size of the rendered sources that stay in memory."""
+"""The maximum size of the rendered sources that stay in memory."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def build_source_renderers(settings: Settings, artifacts: ArtifactInputs, search
     """Build the renderer of sources. Programs are searched when a source needs them.
 
     Args:
-        search_path: More folders for programs, separated by ":".
+        search_path: Additional folders for programs, separated by ":".
     """
     packages = PackageSources(
         partial(build_helm_engine, settings, search_path),
@@ -103,7 +103,7 @@ def build_kustomize_engine(
 
 
 def _build_backoff(settings: Settings, options: ProgramSettings) -> Backoff:
-    # Wait at least as long as a render takes, so that one pass does not repeat it for each cluster.
+    # Wait at least as long as a render takes, so that one pass does not repeat the render for each cluster.
     first_wait = max(INITIAL_BACKOFF_SECONDS, options.timeout_seconds)
     return Backoff(first_wait, max(first_wait, settings.max_backoff_seconds), time.monotonic)
 

@@ -36,7 +36,7 @@ class TraceExport:
 
 
 def check_libraries(settings: Settings) -> None:
-    """Raise SettingsError if the settings require the export of traces, and its libraries are not installed."""
+    """Raise SettingsError if the settings require the export of traces, and the libraries for it are not installed."""
     if _is_enabled(settings) and not all(map(_is_installed, _LIBRARIES)):
         raise SettingsError("tracing.endpoint: traces need the libraries of the extra otel: install reconciler[otel]")
 

@@ -45,7 +45,8 @@ class ApiCredentials:
 class Host:
     """A forge of the settings. It contains the repositories below `path` on `host`. The host "" is this machine.
 
-    If `api` is "", the default URL of the API is used. If `credentials` is None, each repository has its own.
+    If `api` is "", the default URL of the API is used. If `credentials` is None, each repository has its own
+    credentials.
     """
 
     kind: ForgeKind

@@ -121,7 +121,7 @@ class Gitea:
         commits keep their messages.
 
         Raises:
-            HeadMovedError: The head is another commit.
+            HeadMovedError: The head of the branch is not `request.commit` any more.
             ForgeRefusedError: Gitea rejected the merge, or has not yet finished its check for conflicts after a push.
         """
         if not request.commit:

@@ -128,7 +128,7 @@ class GitHub:
         commits keep their messages.
 
         Raises:
-            HeadMovedError: The head is another commit.
+            HeadMovedError: The head of the branch is not `request.commit` any more.
             ForgeRefusedError: GitHub rejected the merge.
         """
         title, _, description = message.partition("\n")

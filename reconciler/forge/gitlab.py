@@ -121,7 +121,7 @@ class GitLab:
         A setting of the project determines whether GitLab creates a merge commit. The method "rebase" is not supported.
 
         Raises:
-            HeadMovedError: The head is another commit.
+            HeadMovedError: The head of the branch is not `request.commit` any more.
             ForgeRefusedError: GitLab rejected the merge, or the method is "rebase".
         """
         if method == "rebase":

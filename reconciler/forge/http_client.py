@@ -1,6 +1,6 @@
 """The HTTP client that all forge clients use. In `forge`, only this module and `github_app.py` import httpx.
 
-Channels of notifications have their own client (`notifications/http.py`), with other rules for hosts and addresses.
+Channels of notifications have their own client (`notifications/http.py`), with different rules for hosts and addresses.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class ForgeClient:
     """Sends and receives JSON with the credentials of one account of a forge. The object is thread-safe.
 
     `api` is the URL of the API, and `clock` returns seconds since 1970. Read requests are conditional: they contain the
-    ETag of the cached response. The client does not retry and does not wait. It does not follow redirects to another
-    origin, because the redirected request would contain the credentials. All methods raise ForgeError. The error
-    message contains no credentials.
+    ETag of the cached response. The client does not retry and does not wait. It does not follow redirects to a
+    different origin, because the redirected request would contain the credentials. All methods raise ForgeError. The
+    error message contains no credentials.
     """
 
     def __init__(
@@ -281,8 +281,7 @@ def _parse_root(api: str) -> str:
 
 
 def _create_empty_cookie_jar() -> CookieJar:
-    # Reject all cookies, because with a session cookie, a request could run as another account than the account of the
-    # token.
+    # Reject all cookies, because a session cookie could belong to a different account than the token.
     return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 

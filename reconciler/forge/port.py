@@ -121,7 +121,7 @@ class Forge(Protocol):
         """Merge a pull request if its head is still `request.commit`.
 
         Raises:
-            HeadMovedError: The head is another commit.
+            HeadMovedError: The head of the branch is not `request.commit` any more.
             ForgeRefusedError: The forge rejected the merge.
         """
         ...

@@ -16,12 +16,12 @@ from reconciler.lazy_dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ForgeQuota:
-    """The number of requests that a forge allows, as its last response reported. None means that it is unknown.
+    """The number of requests that a forge allows, as its last response reported. None means that a value is unknown.
 
     Attributes:
         resets_at: The end of the current period, in seconds since 1970.
         clock_difference: The clock of the forge minus the local clock, in seconds.
-        token_expires_at: The expiry of the token, in seconds since 1970. Only GitHub reports it.
+        token_expires_at: The expiry of the token, in seconds since 1970. Only GitHub reports this time.
     """
 
     limit: int | None = None

@@ -1,7 +1,7 @@
-"""Notifications of people about the fleet: drafts to review, conflicts, blocked packages, and failing passes.
+"""Notifications for people about the fleet: drafts to review, conflicts, blocked packages, and failing passes.
 
-Each pass gives an observation of the fleet. A thread compares the observations, and sends messages to channels such as
-Slack. This package does not decide about packages, and writes nothing to a Git repository.
+Each pass produces an observation of the fleet. A thread compares the observations, and sends messages to channels such
+as Slack. This package does not decide about packages, and writes nothing to a Git repository.
 """
 
 from typing import TYPE_CHECKING

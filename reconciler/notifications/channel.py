@@ -15,7 +15,7 @@ class ChannelError(ExpectedError):
 
     Attributes:
         retry_seconds: The time that the service asks to wait. None if the service gives no time.
-        finding: The finding about the settings that caused the error. None if the error can be temporary.
+        finding: The finding about the setting that is the cause of the error. None if the error can be temporary.
     """
 
     def __init__(self, message: str, retry_seconds: float | None = None, finding: Finding | None = None) -> None:

@@ -45,7 +45,7 @@ class Delivery:
         self._finish = finish
         self._findings = findings
         self._queue: list[_Pending] = []
-        # The time until which a service receives no message, because it has requested a pause. By service.
+        # The end of the pause that a service has requested, by service. Until then, the service receives no message.
         self._paused_until: dict[str, float] = {}
 
     def __len__(self) -> int:

@@ -41,8 +41,9 @@ class HostPolicy:
             )
 
     def resolve(self, host: str, port: int) -> str:
-        """Return an address of a host. The connection must use this address, because the next look-up can return
-        another address.
+        """Return an address of a host.
+
+        The connection must use this address, because the next look-up can return a different address.
 
         Raises:
             ChannelError: The host is not allowed, has a private address, or is unknown.

@@ -38,7 +38,8 @@ class TrackedGroup:
 
     Attributes:
         condition: The last observed condition of the group. Its items are in `items`.
-        sent: The IDs of the items that each route has sent. A route without items in it has sent an earlier item.
+        sent: The IDs of the items that each route has sent. A route with an empty set has sent only items that are not
+            in the group any more.
         posted: The data that the channel of each route stored about the first message.
         is_action: Whether the group reports actions, which happen once, instead of conditions, which begin and end.
         only_routes: The routes that can send the group. None if the filters of the routes decide.

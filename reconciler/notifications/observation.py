@@ -20,8 +20,9 @@ class Item:
     """One member of a condition, for example one draft. People are notified once about each item.
 
     Attributes:
-        id: Identifies the item with its content, without times. An item with changed content has another ID.
-        scope: The target, or the part of a pass, whose observation proves that the item exists or has ended.
+        id: Identifies the item with its content, without times. An item with changed content has a different ID.
+        scope: The target, or the part of a pass, in which the item is observed. If a pass observes this scope without
+            the item, the item has ended.
         target: The name of the target. "" if the item is about the whole fleet.
         package: The path of the package. "" if the item is about a whole target.
         message: The description of the item.

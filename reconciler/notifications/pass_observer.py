@@ -49,7 +49,7 @@ class _Conditions:
     by_group: dict[tuple[Event, str], tuple[Condition, dict[str, Item]]] = field(default_factory=dict)
 
     def add(self, condition: Condition) -> None:
-        """Add the items of a condition to its group. The group has the data of its first most severe condition."""
+        """Add the items of a condition to its group. The group gets all other data from its most severe condition."""
         key = (condition.event, condition.group)
         first, items = self.by_group.get(key, (condition, {}))
         items.update((item.id, item) for item in condition.items)

@@ -44,7 +44,7 @@ def parse_quiet_hours(text: str) -> QuietHours | None:
     """Parse quiet hours such as `22:00-06:00 Europe/Berlin`. The default zone is UTC. Return None for "".
 
     Raises:
-        ValueError: The text has another form, or the time zone is unknown.
+        ValueError: The text has a different form, or the time zone is unknown.
     """
     if not text:
         return None
@@ -111,15 +111,15 @@ class Route:
         return SEVERITIES.index(severity) >= SEVERITIES.index(self.severity)
 
     def matches_target(self, target: str, labels: Mapping[str, str]) -> bool:
-        """Return whether the route selects a target. With `targets`, it selects no items without a target."""
+        """Return whether the route selects a target. A route with `targets` selects no items without a target."""
         return not self.targets or bool(target and matches_label_query(self.targets, labels))
 
     def matches_tenant(self, tenant: str) -> bool:
-        """Return whether the route selects a tenant. With `tenants`, it selects no items of the platform team."""
+        """Return whether the route selects a tenant. A route with `tenants` selects no items of the platform team."""
         return not self.tenants or tenant in self.tenants
 
     def matches_package(self, package: str) -> bool:
-        """Return whether the route selects a package. With `packages`, it selects no items without a package."""
+        """Return whether the route selects a package. A route with `packages` selects no items without a package."""
         return not self.packages or bool(package and any(fnmatchcase(package, glob) for glob in self.packages))
 
     def matches_condition(self, condition: Condition) -> bool:

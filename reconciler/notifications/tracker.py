@@ -104,7 +104,7 @@ class Tracker:
 
     def _add(self, condition: Condition, now: float, *, is_action: bool = False) -> TrackedGroup:
         key = (condition.event, condition.group)
-        # Move the group to the end of the ledger, so that the ledger drops groups that are not observed any more first.
+        # Move the group to the end of the ledger. If the ledger is full, it drops the groups at its start first.
         group = self._ledger.groups.pop(key, None) or TrackedGroup(condition, is_action=is_action)
         self._ledger.groups[key] = group
         group.condition = replace(condition, items=())
@@ -120,7 +120,7 @@ class Tracker:
         return group
 
     def _count_duplicates(self, group: TrackedGroup, item: str) -> None:
-        """Count an item that began again before its end was sent."""
+        """Count an item that began again before a message about its end was sent."""
         for route in self._routes:
             if item in group.sent.get(route.id, ()):
                 metrics.NOTIFICATIONS.add(route.channel, group.condition.event, "deduplicated")
@@ -201,7 +201,7 @@ class Tracker:
     def _add_recovery(self, group: TrackedGroup, now: float) -> None:
         event = RECOVERIES[group.condition.event]
         item = Item(f"{group.condition.group} {int(now)}", "")
-        # Do not wait for the gather time again, because the condition has already ended for this time.
+        # Do not wait for the gather time again, because this time has already passed since the end of the condition.
         first_seen = now - self._options.gather_seconds
         condition = replace(group.condition, event=event, severity=Severity.INFO)
         self._ledger.groups[event, condition.group] = TrackedGroup(

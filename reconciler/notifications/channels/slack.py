@@ -95,7 +95,7 @@ def build_slack_message(message: Message, texts: TextWriter) -> dict[str, Any]:
         {"type": "context", "elements": [{"type": "mrkdwn", "text": context, "verbatim": True}]},
     ]
     if not section["text"]:
-        # Slack refuses an empty text.
+        # Remove the block with the text, because Slack refuses an empty text.
         del blocks[1]
     return {
         "text": escape_slack(message.title)[:_MAX_TEXT], "blocks": blocks, "parse": "none", "link_names": False,
