@@ -17,9 +17,7 @@ _SHORT_ESCAPES = {"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r", "\t": r"\t"
 def generalize(text: str, cluster: str, labels: Mapping[str, str]) -> list[str]:
     """Divide a text into literals and CEL expressions for the name and the labels of the cluster.
 
-    An expression is, for example, `repository.name`.
-
-    Expressions have odd indexes in the result, and literals have even indexes.
+    Expressions, such as `repository.name`, have odd indexes in the result. Literals have even indexes.
     """
     variables = {cluster: CLUSTER_NAME}
     for key, value in sorted(labels.items()):

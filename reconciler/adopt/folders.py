@@ -1,4 +1,4 @@
-"""Import of folders: packages contain the most frequent text of each file, and override policies the differences."""
+"""Import of folders: a package gets the most frequent text of each file. Override policies contain the differences."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ class OverlaySource:
         return self.files
 
     def _write_options(self, fields: Mapping[str, Any]) -> FileTree:
-        """Return the files. The kustomization file of the overlay contains the options, as in Argo CD and Flux."""
+        """Write the options to the kustomization file of the overlay, as Argo CD and Flux do. Return all files."""
         assert self.files is not None
         path = find_kustomization(self.files, self.folder)
         data = read_kustomization(self.files, path) if path else {}

@@ -1,4 +1,4 @@
-"""Builds the entries of the result, and compares each unit with its render."""
+"""Compares each unit with its render, and builds the entries of the result."""
 
 from __future__ import annotations
 

@@ -65,7 +65,10 @@ def read_git_revision(url: str, text: str, read_repository: RepositoryReader) ->
 
 
 def parse_full_ref(text: str) -> GitRevision:
-    """Return the revision of a ref such as `refs/heads/main`. Other refs than branches and tags are read as commits."""
+    """Return the revision of a ref such as `refs/heads/main`.
+
+    A ref that is neither a branch nor a tag is read as a commit.
+    """
     kind = next((kind for kind, prefix in _PREFIXES.items() if text.startswith(prefix)), None)
     return GitRevision(kind, text.removeprefix(_PREFIXES[kind])) if kind else GitRevision("commit", text)
 

@@ -19,7 +19,7 @@ _SECRET_NAME = re.compile(
 )
 _NOT_IN_NAME = re.compile(r"[^a-z0-9]")
 _EXISTING = "existing"
-"""The start of names such as `existingSecret`. Their value is the name of a Secret, or of a key in a Secret."""
+"""The start of names such as `existingSecret`. The value of such a name is the name of a Secret or of a key."""
 _PRIVATE_KEY = "PRIVATE KEY-----"
 _REFERENCE = re.compile(r"vault[:+]|ref\+|<path:|ENC\[|\{\{|\$[{(]")
 _SUGGESTION = "Keep the value in a Secret that the chart reads, or in a Secret of valuesFrom with output: helmRelease."

@@ -22,8 +22,8 @@ from reconciler.sources.limits import SourceLimits
 _BLOCK = 512
 _CHUNK = 16 * 1024
 _GZIP = 31
-# Some compressors write a gzip member per block of 64 KiB. An archive with more members than this limit only costs
-# time.
+# Some compressors write a gzip member per block of 64 KiB. An archive with more members is refused, because many small
+# members only cost time.
 _MAX_MEMBERS = 10_000
 # Short archives have high ratios, because tar pads each file and the end of the archive with zeros.
 _MIN_BYTES_FOR_RATIO = 4 * 1024 * 1024

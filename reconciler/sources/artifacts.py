@@ -168,7 +168,7 @@ class Artifacts:
                 return self._read_chart(repository, name, version)
         except SourceError as error:
             problem = _describe(error, repository, name, version.version)
-            # Try again in the next pass. The repository listed this version before, so that its content can appear
+            # Try again in the next pass. The repository listed this version before, so that the content can appear
             # again.
             is_missing = problem.code == UPSTREAM_NOT_FOUND
             return SourceProblem(SourceCodes.DIGEST_UNAVAILABLE.name, problem.message, True) if is_missing else problem
@@ -294,16 +294,16 @@ class Artifacts:
         else:
             digest = self._charts.download(repository, version)
         if not version.digest:
-            # The index contains no digests. Add this digest to its record, so that the next pass does not download the
-            # archive.
+            # The index contains no digest of this archive. Add the digest to the record of the index, so that the next
+            # pass does not download the archive.
             key = self._get_key("index", repository, repository.url)
             self._records.update(key, lambda old: {**old, "digests": {**old.get("digests", {}), version.url: digest}})
         return digest
 
     def _download_from_registry(self, repository: ArtifactRepository, version: ArtifactVersion) -> str:
-        """Store the archive to which an `oci://` URL of an index refers in the cache. Return the digest of the archive.
+        """Download an archive with an `oci://` URL from a registry to the cache. Return the digest of the archive.
 
-        The URL contains the tag, e.g. `oci://registry.example.com/charts/web:1.0.0`.
+        The index of the chart repository contains this URL, e.g. `oci://registry.example.com/charts/web:1.0.0`.
         """
         url, _, tag = version.url.rpartition(":")
         secret = repository.secret_name if repository.pass_credentials else ""

@@ -128,7 +128,7 @@ class SourceCredentials:
     def list_notes(self, url: str) -> tuple[SourceProblem, ...]:
         """Return a note if the file `docker_config` names a credential helper for a URL.
 
-        Credential helpers have no effect.
+        The note states that the credential helper has no effect.
         """
         if not self._docker_config:
             return ()

@@ -180,8 +180,8 @@ class HttpClient:
             host = httpx.URL(url).raw_host.decode()
         except httpx.InvalidURL:
             host = ""
-        # Refuse a URL in which two parsers find different hosts: one parser belongs to the policy, one to the
-        # connection.
+        # The address policy and the connection use different URL parsers. Refuse a URL in which they find different
+        # hosts.
         if host != urlsplit(url).hostname:
             raise SourceError(SourceCodes.SOURCE_ADDRESS_REFUSED.name, f"the URL {redact_url(url)!r} is malformed")
         # Do not let a server start requests to services of this machine.
@@ -288,7 +288,7 @@ def _create_tls_context(tls: TlsFiles) -> ssl.SSLContext:
 
 
 def _find_redirect(response: httpx.Response) -> str | None:
-    # httpx creates the request to the target of a redirect even if it does not follow redirects.
+    # httpx sets `next_request` for a redirect even if httpx does not follow redirects.
     return str(response.next_request.url) if response.next_request else None
 
 

@@ -144,7 +144,7 @@ def _find_problem(content: SourceContent) -> NotImported | None:
 def _find_folder_problem(content: SourceContent) -> NotImported | None:
     """Return the reason if a folder of plain manifests cannot be a package.
 
-    Argo CD may ignore a part of its files, and its files may be Applications, which are imported themselves.
+    Argo CD may ignore some files of the folder, or the folder may contain Applications, which are imported themselves.
     """
     files = content.files_below_path
     is_recursive = bool(get_mapping(content.data, "directory").get("recurse"))

@@ -82,9 +82,9 @@ class ValuesSources:
         return ValuesFile(f"${source.name}/{path}") if copied and source else copied
 
     def _add_source(self, reference: str, url: str, revision: GitRevision) -> SourceRequest | None:
-        """Add the source with the `ref` `reference` to the sources of the package, and return it.
+        """Return the package source for the source whose field `ref` is `reference`.
 
-        Return None if its URL or revision cannot be used for an upstream.
+        Return None if `url` or `revision` cannot be used for an upstream.
         """
         if reference in self.used:
             return self.used[reference]

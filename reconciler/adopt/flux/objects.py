@@ -74,7 +74,7 @@ class ClusterObjects:
         return self.sources.get(key)
 
     def list_unused(self) -> Iterator[NotImported]:
-        """Yield an entry for each object that is not imported, not even as a part of a package.
+        """Yield a `NotImported` entry for each object that is not imported, not even as a part of a package.
 
         The objects of the Flux installation are skipped.
         """

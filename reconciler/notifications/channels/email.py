@@ -28,7 +28,7 @@ _MAX_SUBJECT = 200
 class _MailServer(smtplib.SMTP):
     """A connection to one address of a host. TLS verifies the certificate against the name of the host.
 
-    smtplib itself would connect to the name of the host, and the name can get a different address after the check.
+    smtplib itself would resolve the host again. The result can differ from the address that was checked.
     """
 
     def __init__(self, host: str, port: int, address: str, tls: ssl.SSLContext | None) -> None:

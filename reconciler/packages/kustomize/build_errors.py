@@ -14,8 +14,8 @@ from reconciler.packages.kustomize.request import SOURCE_FOLDER
 from reconciler.packages.package import is_kustomization_file
 from reconciler.packages.source_codes import SourceCodes
 
-# Some programs write a log entry with a timestamp. The entry contains the message as a JSON text, or as lines between
-# "<" and ">".
+# Some programs write a log entry instead of the plain message. The entry contains the message as a JSON text, or as
+# lines between "<" and ">".
 _LOG_ENTRY = re.compile(
     r'^[EF]\d{4} [^\n]*? err=(?:(?P<json>"(?:[^"\\]|\\.)*")\s*$|<\n(?P<lines>.*?)\n >)', re.M | re.S
 )
