@@ -1,4 +1,4 @@
-"""The options of a chart on several clusters as one template, with values per label or cluster."""
+"""Combines the options of a chart on several clusters into one template, with values per label or cluster."""
 
 from __future__ import annotations
 

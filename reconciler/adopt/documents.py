@@ -19,7 +19,7 @@ class SourceDocument:
     """One object of the source.
 
     Attributes:
-        path: The path of the object in its document, which can be a list of objects.
+        path: The path of the object in its document. The document can be a list of objects.
     """
 
     file: str

@@ -1,4 +1,4 @@
-"""Package requests as PackageVariantSets and PackageVariants with their Repositories."""
+"""Conversion of package requests to PackageVariantSets and PackageVariants, with their Repositories."""
 
 from __future__ import annotations
 

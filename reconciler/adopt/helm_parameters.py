@@ -1,4 +1,4 @@
-"""Parameters of `helm template --set` as values."""
+"""Conversion of the parameters of `helm template --set` to chart values."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def _join(folder: str, path: str) -> str:
 
 
 def _list_folders(files: FileTree, folder: str, visited: set[str]) -> Iterator[str]:
-    """Yield the folders of all files that a kustomization reads, and of its bases."""
+    """Yield the folders of all files that a kustomization, or one of its bases, reads."""
     path = find_kustomization(files, folder)
     if folder in visited or path is None:
         return

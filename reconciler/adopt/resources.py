@@ -138,7 +138,7 @@ def is_plaintext_secret(data: Any) -> bool:
 
 
 def remove_secrets(unit: Unit) -> tuple[Unit, tuple[NotImported, ...]]:
-    """Return a unit without its plaintext Secrets, and an entry for each of them. No value is copied or reported."""
+    """Return a unit without its plaintext Secrets, and a `NotImported` entry for each Secret. No value is reported."""
     changed = dict(unit.files)
     found: list[NotImported] = []
     for path, parsed in _iterate_files(unit.files):

@@ -1,4 +1,4 @@
-"""Revisions of other tools as revisions of packages: branches, tags, commits and version ranges.
+"""Conversion of revisions of other tools to revisions of packages: branches, tags, commits and version ranges.
 
 The tools use a revision of the whole repository. A package of the reconciler has its own tags, such as `apps/web/v1`.
 """
@@ -76,7 +76,7 @@ def parse_full_ref(text: str) -> GitRevision:
 def build_git_upstream(
     url: str, revision: GitRevision, package: str, read_repository: RepositoryReader
 ) -> UpstreamReference | UnusableRevision:
-    """Return the upstream for a folder of a Git repository.
+    """Return the upstream for a folder of a Git repository, or the reason why the revision cannot be used.
 
     A tag of the whole repository can be used if the package has a tag of the same name with the same content.
     """

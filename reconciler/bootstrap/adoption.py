@@ -114,7 +114,7 @@ class SourceRepositories:
             return error.full_message
 
     def resolve_branches(self, read: ReadRequests) -> ReadRequests:
-        """Return the requests with the name of the default branch of each Git repository, unless it is `main`."""
+        """Return the requests with the name of the default branch of each Git repository, unless the name is `main`."""
         branches: dict[str, str] = {}
 
         def resolve(upstream: UpstreamReference) -> UpstreamReference:

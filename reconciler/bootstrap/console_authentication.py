@@ -39,7 +39,7 @@ _SIGN_INS_PER_MINUTE = 60
 class SignInState:
     """The sessions of people, incomplete sign-ins, the number of sign-ins, and the tokens of forms.
 
-    It is independent of the settings, so that people stay signed in after a reload.
+    This state is independent of the settings, so that people stay signed in after a reload.
 
     Args:
         clock: Returns seconds since 1970.

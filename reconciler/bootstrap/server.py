@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class ServiceServer:
-    """The HTTP server with all its routes. A `with` block closes the server at its end.
+    """The HTTP server with all its routes. A `with` block closes the server at the end of the block.
 
     Args:
         notify: Handles an accepted webhook, in a thread of the server.

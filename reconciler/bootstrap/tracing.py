@@ -14,7 +14,7 @@ _LIBRARIES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 
 class TraceExport:
-    """The export of traces by the service. A `with` block ends the export at its end."""
+    """The export of traces by the service. A `with` block ends the export at the end of the block."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()

@@ -68,7 +68,7 @@ def command(
     overview = _compute_overview(commit_range, CommandSetup(config, settings_file, fleet, cache))
     result, has_color = impact_result.build_impact_result(overview, diff_lines), should_color(color)
     click.echo(_format_result(result, output, has_color=has_color), nl=False, color=has_color)
-    # Ignore the errors that BASE has too, because this change is not their cause.
+    # `has_failed` ignores errors that BASE has too, because the change does not cause these errors.
     if result.has_failed:
         return ERROR_FINDING
     return DIFFERENCES if result.changes else SUCCESS

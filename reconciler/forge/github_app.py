@@ -34,7 +34,7 @@ class TokenRequest:
         app: The client ID or the number of the App.
         key_file: The file with the private key of the App in PEM format.
         repository: A repository of the installation, as "owner/name".
-        installation: The ID of the installation. 0 means that it is requested from GitHub for `repository`.
+        installation: The ID of the installation. 0 means that the ID is requested from GitHub for `repository`.
         permissions: The names and levels of the permissions of the token. () means all permissions of the App.
     """
 

@@ -38,7 +38,7 @@ _TIMEOUT = httpx.Timeout(30.0, connect=10.0)
 # The timeout of httpx limits the time for each chunk of a response. This limit is for the complete response.
 _MAX_RESPONSE_SECONDS = 120
 _NONE: Mapping[str, Any] = {}
-# GitHub: the first characters of the tokens of a GitHub App, which are valid for one hour.
+# GitHub: the tokens of a GitHub App start with these characters. Such a token is valid for one hour.
 _INSTALLATION_TOKEN = " ghs_"  # noqa: S105 - the prefix of all these tokens, not a token
 
 
@@ -161,7 +161,7 @@ class ForgeClient:
 
     def _find_redirect(self, method: str, url: httpx.URL, answer: _Answer) -> httpx.URL | None:
         # Follow redirects, because a forge redirects requests for a renamed repository. Repeat a write request only if
-        # the redirect status preserves its method and body.
+        # the redirect status preserves the method and the body of the request.
         followed = {301, 302, 303, 307, 308} if method == "GET" else {307, 308}
         location = answer.headers.get("location")
         if answer.status not in followed or not location:
@@ -183,7 +183,7 @@ class ForgeClient:
         metrics.FORGE_REQUESTS.add(host, operation, f"{answer.status // 100}xx")
         quota = read_quota(answer.headers, self.clock())
         if _INSTALLATION_TOKEN in request.headers.get("authorization", ""):
-            # The reconciler renews this token, so that its expiry must cause no alert.
+            # The reconciler renews this token. Therefore, the expiry of the token must cause no alert.
             quota = replace(quota, token_expires_at=None)
         self._rate_limiter.quota = quota
         _record_quota(host, answer.headers, quota)

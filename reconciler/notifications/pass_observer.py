@@ -112,7 +112,7 @@ class PassObserver:
             expiries: The expiry times by remote and use, in seconds since 1970.
         """
         conditions = []
-        # All shards use the same credentials. Only one shard reports them.
+        # All shards use the same credentials. Only one shard reports the expiry.
         for (remote, use), expiry in sorted(expiries.items()) if self._shard.is_leader else ():
             days = next((days for days in _EXPIRY_DAYS if expiry - now <= days * _DAY_SECONDS), None)
             if days is not None:
@@ -150,7 +150,7 @@ class PassObserver:
             frozenset(_list_rejected(plan)),
         )
         if not plan.has_new_drafts:
-            # Store no plan with new drafts, because it contains the files of the drafts.
+            # Store no plan with new drafts, because such a plan keeps the files of the drafts in memory.
             self._targets[plan.target.key] = (plan, observation)
         return observation
 
@@ -161,7 +161,7 @@ class PassObserver:
         for url, error in failures.items():
             if isinstance(error, RemoteBusyError):
                 continue
-            # Each shard reads the config and the upstreams. Only one shard reports them.
+            # Each shard reads the config and the upstreams. Only one shard reports errors of these remotes.
             if url in targets or self._shard.is_leader:
                 yield _build_remote_condition(url, error.full_message, targets.get(url, ()))
         if self._shard.is_leader:

@@ -82,7 +82,7 @@ class Notifications:
 
     Args:
         build: Reads the ledger, and builds the work of the thread. It is called when the first pass ends, because an
-            earlier object can use the same ledger until then.
+            earlier `Notifications` object can use the same ledger until then.
     """
 
     def __init__(

@@ -93,7 +93,7 @@ class SopsScope:
                 yield path
 
     def list_protected(self, leaves: list[_Leaf]) -> list[_Leaf]:
-        """If the MAC covers only encrypted values, return the leaves that must stay unchanged, in the given order."""
+        """Return the leaves that an edit must not change if the MAC covers only encrypted values. The order is kept."""
         return [
             (path, value)
             for path, value in leaves

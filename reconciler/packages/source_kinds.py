@@ -60,9 +60,10 @@ def detect_manifests(files: FileTree) -> SourceKind | UnknownSourceKind:
 
 
 def list_missing_markers(kind: SourceKind, files: Collection[str]) -> tuple[str, ...]:
-    """Return the files of which a source of this kind must contain one. Return () if it contains one of them.
+    """Return the marker files of this kind if the source contains none of them. Otherwise return ().
 
-    Overlays can be in subfolders.
+    A source must contain one marker file of its kind, e.g. `Chart.yaml`. For an overlay, the file can be in a
+    subfolder.
     """
     markers = {"kpt": (KPTFILE,), "helm": (CHART_FILE,), "kustomize": KUSTOMIZATION_FILES}.get(kind, ())
     names = {path.rpartition("/")[2] for path in files} if kind == "kustomize" else files

@@ -3,8 +3,8 @@
 - `<folder>/sha256/<hex digits>`: an archive or a manifest. Its digest is verified each time the file is read.
 - `<folder>/index/<hash>.json`: a list of versions, with the time of the last successful request.
 
-Files are written under another name and then renamed, so that a process never reads a part of a file. The folder can be
-deleted while no process uses it.
+Files are written under a temporary name and then renamed, so that a process never reads a part of a file. The folder
+can be deleted while no process uses it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Search for a valid signature of cosign: with the tag `sha256-<digest>.sig`, and in Sigstore bundles.
 
 One valid signature is sufficient. An invalid or unreadable signature has no effect on the other signatures, because
-each person who may push to the registry can add one.
+each person who may push to the registry can add such a signature.
 """
 
 from __future__ import annotations

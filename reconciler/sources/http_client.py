@@ -74,10 +74,11 @@ class HttpRequest:
         body: The body, in the format of HTML forms. It is not sent to the targets of redirects.
         other_forms: Other spellings of the URL for the list of allowed URLs.
         named_by: The URL of the server that named this URL. "" for a URL from the config.
-        authorization: The value of the header Authorization. It is not sent to other origins of redirects.
+        authorization: The value of the header Authorization. It is not sent to a redirect target with a different
+            origin.
         authorization_folder: The folder of the URLs to which the header is sent. "" for the whole origin.
-        max_bytes: The size limit of the body.
-        create_size_error: Returns the error for a larger body.
+        max_bytes: The size limit of the response body.
+        create_size_error: Returns the error for a larger response body.
     """
 
     url: str
@@ -238,7 +239,7 @@ class HttpClient:
             if client is None:
                 timeout = httpx.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS)
                 transport = CheckedTransport(_create_tls_context(tls), proxy)
-                # Store no cookies: they can be credentials, and Repositories with other credentials use the same
+                # Store no cookies: they can be credentials, and Repositories with different credentials use the same
                 # client.
                 cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
                 client = httpx.Client(transport=transport, timeout=timeout, trust_env=False, cookies=cookies)

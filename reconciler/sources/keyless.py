@@ -1,7 +1,7 @@
 """Keyless signatures of cosign: a certificate names the signer, and a public log contains the signature.
 
-The program cosign verifies them. It receives files and no network. The trusted root is a file, because the services of
-Sigstore are not contacted.
+The program cosign verifies the signatures. It receives only files, and has no network access. The trusted root is a
+file, because the services of Sigstore are not contacted.
 """
 
 from __future__ import annotations

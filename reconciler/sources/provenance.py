@@ -43,7 +43,7 @@ def _decode_block(lines: list[str]) -> bytes:
 
 
 class ProvenanceVerifier:
-    """Verifies provenance files with the program gpgv, which receives files and no network."""
+    """Verifies provenance files with the program gpgv, which receives only files, and has no network access."""
 
     def __init__(self, program: VerifierProgram) -> None:
         self._program = program

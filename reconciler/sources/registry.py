@@ -67,7 +67,7 @@ class RegistryLocation:
     Attributes:
         origin: The URL of the registry without a path, such as `https://registry.example.com`.
         path: The name of the artifact in the registry.
-        named_by: The URL of the chart repository whose index contains the location. "" for a location of the config.
+        named_by: The URL of the chart repository whose index contains the location. "" for a location from the config.
     """
 
     repository: ArtifactRepository
@@ -320,7 +320,7 @@ class _Authorizations:
         self._lock = Lock()
 
     def get(self, location: RegistryLocation) -> _Authorization:
-        """Return the last authorization of an artifact if it is still valid. Return an empty one if there is none."""
+        """Return the last authorization of an artifact. If none is valid any more, return an empty authorization."""
         with self._lock:
             authorization, end = self._known.get(_get_key(location), (_Authorization(), 0.0))
         return authorization if monotonic() < end else _Authorization()

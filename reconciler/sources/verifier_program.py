@@ -1,4 +1,4 @@
-"""A program that verifies signatures. It receives files and no network."""
+"""A program that verifies signatures. It receives only files, and has no network access."""
 
 from __future__ import annotations
 

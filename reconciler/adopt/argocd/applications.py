@@ -1,4 +1,4 @@
-"""Applications and ApplicationSets as package requests."""
+"""Conversion of Applications and ApplicationSets to package requests."""
 
 from __future__ import annotations
 

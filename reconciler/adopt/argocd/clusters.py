@@ -88,6 +88,6 @@ def find_cluster_name(destination: Mapping[str, object], clusters: Iterable[Argo
 
 
 def find_cluster_identity(destination: Mapping[str, object], clusters: Iterable[ArgoCluster]) -> str:
-    """Return the name of a cluster in Argo CD. The identity of an unknown server is its URL."""
+    """Return the Argo CD name of the cluster of a destination. Return the URL of the server if no cluster has it."""
     name, server = get_text(destination, "name"), get_text(destination, "server").rstrip("/")
     return name or next((cluster.name for cluster in clusters if cluster.server.rstrip("/") == server), server)

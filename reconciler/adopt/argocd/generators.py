@@ -22,7 +22,7 @@ MAX_PARAMETER_SETS = 50_000
 
 
 class GeneratorError(Exception):
-    """A generator that cannot be imported. `path` is its location, relative to the generator."""
+    """A generator that cannot be imported. `path` is the location of the error, relative to the generator."""
 
     def __init__(self, message: str, suggestion: str = "", path: tuple[str | int, ...] = ()) -> None:
         super().__init__(message)

@@ -1,4 +1,4 @@
-"""The fields `source` and `sources` of Applications as upstreams with render options."""
+"""Conversion of the fields `source` and `sources` of Applications to upstreams with render options."""
 
 from __future__ import annotations
 

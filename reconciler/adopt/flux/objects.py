@@ -1,4 +1,4 @@
-"""The objects of one cluster: its folder, and the folders of its Kustomizations."""
+"""The objects that Flux reads for one cluster: from the folder of the cluster, and from folders of Kustomizations."""
 
 from __future__ import annotations
 

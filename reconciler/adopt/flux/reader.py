@@ -1,4 +1,4 @@
-"""Kustomizations and HelmReleases of all clusters as package requests."""
+"""Conversion of the Kustomizations and HelmReleases of all clusters to package requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HelmReleases as package requests."""
+"""Conversion of HelmReleases to package requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source objects of Flux as upstreams."""
+"""Conversion of the source objects of Flux to upstreams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHANGED_FILES = {
 }
 """The fields with which a source object changes the files of the source, with a suggestion for each field."""
 FLUX_BRANCH = "master"
-"""The branch of a GitRepository without a reference."""
+"""The branch of a GitRepository without the field `spec.ref`."""
 
 
 @dataclass(frozen=True)

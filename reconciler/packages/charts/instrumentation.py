@@ -152,7 +152,7 @@ def find_chart_calls(chart: FileTree, values: str) -> ChartCalls:
 
 
 class _CallSearch:
-    """Collects the calls of a chart, with a limit for their number and for the size of the searched text."""
+    """Collects the calls of a chart, with limits for the number of calls and for the size of the searched text."""
 
     def __init__(self) -> None:
         self.calls = ChartCalls()

@@ -22,10 +22,10 @@ class ChartRequest:
         release_name: The value of `.Release.Name`.
         namespace: The value of `.Release.Namespace`.
         kube_version: The value of `.Capabilities.KubeVersion`, e.g. "1.34.0".
-        values: The merged values above the chart's own `values.yaml`, as canonical JSON text.
+        values: The merged values that override the chart's own `values.yaml`, as canonical JSON text.
         api_versions: Texts that are added to `.Capabilities.APIVersions`.
-        set_namespace: Whether namespaced resources without a namespace get `namespace` ("missing") or stay
-            unchanged ("none").
+        set_namespace: Whether namespaced resources without a namespace get `namespace` ("missing") or stay unchanged
+            ("none").
         create_namespace: Whether a Namespace resource is added.
         include_crds: Whether the resources in the folders `crds` of the chart are included.
         skip_tests: Whether resources with a test hook are left out.
@@ -72,7 +72,7 @@ class ChartRequest:
         return fields
 
     def as_preview(self) -> ChartRequest:
-        """Return the request for a preview. The rules for content in Git do not apply to it."""
+        """Return the request for a preview. The rules for content in Git do not apply to a preview."""
         return replace(
             self, is_preview=True, on_nondeterminism="refuse", identity="", allowed_secrets=(), create_namespace=False
         )

@@ -1,6 +1,7 @@
 """Finds calls of functions in the text of Go templates.
 
-The text is split into tokens, and is not parsed. A text that is not a valid template has no error: helm reports it.
+The text is split into tokens, and is not parsed. An invalid template causes no error here, because helm reports the
+error.
 """
 
 from __future__ import annotations

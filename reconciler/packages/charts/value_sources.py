@@ -87,7 +87,7 @@ class ValuesSource:
 
 @dataclass(frozen=True)
 class ResolvedValues:
-    """All layers of values above the defaults of the chart, their merged text, and findings about them."""
+    """All layers of values that override the defaults of the chart, the merged text, and findings about the layers."""
 
     layers: tuple[ValuesLayer, ...]
     text: str

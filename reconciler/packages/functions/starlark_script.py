@@ -150,8 +150,8 @@ def _run_script(
 ) -> tuple[Any, list[int | None] | None]:
     """Run the script on the resource list, and return the new resource list without unchanged items.
 
-    The second value contains the index of each unchanged item, and None for each other item. It is None if the resource
-    list contains all items.
+    The second value is a list with one entry per item: the index of an unchanged item in the request, or None for any
+    other item. The second value is None if the first value contains all items.
     """
     module = interpreter.Module()
     module["_resource_list"] = resources

@@ -1,4 +1,4 @@
-"""Checks of a Kustomize overlay before its build: it refers only to files of the package and starts no function.
+"""Checks before the build of an overlay: it must refer only to files of the package, and must start no function.
 
 Kustomize downloads URLs, reads bases outside of the package, and can start programs. The checks read each kustomization
 file that a build can reach.

@@ -15,7 +15,10 @@ def is_remote(text: str) -> bool:
 
 
 def resolve_path(folder: str, path: str) -> str | None:
-    """Return a path relative to the upstream package. Return None if the path leads out of the package."""
+    """Convert a path relative to `folder` to a path relative to the upstream package.
+
+    Return None if the path leads out of the package.
+    """
     normalized = posixpath.normpath(posixpath.join(folder, path))
     if normalized.startswith("/") or normalized.split("/")[0] == "..":
         return None

@@ -41,7 +41,7 @@ class MergeOptions:
     crds_of_all_sides: bool = True
     """D19: list keys are read from the CRDs of the updated, local and origin package, in this order."""
     vendored: bool = True
-    """Whether to update a subpackage that has its own upstream from its copy in the upstream package of its parent."""
+    """Whether to update a subpackage with its own upstream from the copy in the upstream package of the parent."""
     match_positions: bool = False
     """Whether to match a resource by its position in the file if its name or kind differs in origin and updated.
 
