@@ -47,7 +47,10 @@ class _Group:
 
 
 def generate_from_requests(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
-    """Return the config objects for the requests of another tool. Similar requests of one object become one set."""
+    """Return the config objects for the requests of another tool.
+
+    Similar requests with the same `set_name` become one PackageVariantSet.
+    """
     ordered = sorted(requests, key=lambda request: (request.set_name, request.package, request.cluster))
     names = _name_repositories(ordered)
     by_set: dict[str, list[_Group]] = {}

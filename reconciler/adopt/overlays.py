@@ -43,7 +43,7 @@ def find_kustomization(files: FileTree, folder: str) -> str | None:
 
 
 def find_build_root(files: FileTree, folder: str, components: Iterable[str] = ()) -> str:
-    """Return the smallest folder that contains an overlay and all files that it reads. "" is the repository root.
+    """Return the innermost folder with an overlay and all files that the overlay reads. "" is the repository root.
 
     Args:
         components: Paths of additional components, relative to `folder`.

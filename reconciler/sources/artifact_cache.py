@@ -143,7 +143,7 @@ class ArtifactCache:
                 size -= file.size
 
     def _find_used_names(self, digests: Iterable[str]) -> set[str]:
-        """Return the names of the files with these digests, and of the files that their manifests name."""
+        """Return the names of the files with these digests, and of all files that a manifest among them names."""
         used: set[str] = set()
         pending = list(filter(DIGEST_PATTERN.fullmatch, digests))
         while pending:
