@@ -298,7 +298,10 @@ class PackageHistory:
                 yield url, remote
 
     def find_upstream(self, repo: str) -> Remote | None:
-        """Return the repository with a recorded URL, or None if the current config has no such repository in Git."""
+        """Return the upstream repository with the URL `repo`.
+
+        Return None if the current config has no Git repository with this URL.
+        """
         remotes = self._list_upstream_remotes(repo, self.catalog)
         return next((remote for _, remote in remotes), None)
 

@@ -34,7 +34,7 @@ _CANDIDATE = re.compile(
     r"(?=[\s\]},:]|\Z)",
     re.MULTILINE,
 )
-# The lookbehind and the possessive quantifier avoid a search at each space of an indentation.
+# Without the lookbehind and the possessive quantifier, a search would start at each space of an indentation.
 _TRAILING_SPACES = re.compile(r"(?<![ \t])[ \t]++(?=\r?$)", re.MULTILINE)
 
 

@@ -368,7 +368,7 @@ def is_promoter_branch_idle(head: CommitId | None, published: CommitId | None, o
 
 
 def add_promoter_actions(plan: TargetPlan, template: str, content: bytes) -> tuple[BranchAction, ...]:
-    """Return the branch actions with the actions that GitOps Promoter requires.
+    """Return the branch actions of the plan, and the additional actions that GitOps Promoter requires.
 
     Each new draft commit contains the metadata file `content`. Without a draft, the branch is set to the head of the
     target branch. If only the metadata changes, for example because of a new config commit, nothing is pushed.

@@ -15,7 +15,8 @@ class ConfigCompleteness:
     """The parts of the config whose objects are all known.
 
     An unreadable file of a tenant can contain only objects of this tenant. Therefore, it has no effect on the deletion
-    of other packages. An unreadable file of the platform team, or of an unknown tenant, has an effect on all packages.
+    of packages of other tenants. An unreadable file of the platform team, or of an unknown tenant, has an effect on all
+    packages.
 
     Attributes:
         uncertain_tenants: The tenants with unknown objects. The name "" means that objects of any tenant are unknown.
