@@ -82,7 +82,8 @@ class ServedConsole:
         finding = self.client.get("/findings").text.partition('href="/findings/')[2].partition('"')[0]
         pages = {
             "fleet": "/", "changes": "/changes", "no-match": "/changes?q=nothing-like-this", "change": gateway,
-            "conflict": f"{gateway}?target=lisbon", "split": f"{gateway}?view=split&noise=show",
+            "conflict": f"{gateway}?target=lisbon", "split": f"{gateway}?view=split&noise=show", "list": f"{gateway}?view=list",
+            "tree": "/targets/berlin/packages/metrics?tree=Deployment%2Fmetrics", "set-values": "/targets/berlin/packages/metrics",
             "rejected": metrics, "change-targets": f"{gateway}/targets", "gone": "/changes/0123456789ab", "past": f"/changes/{self.replace_change()}",
             "targets": "/targets", "matrix": "/targets?view=matrix", "invalid-selector": "/targets?labels=a+in+(",
             "target": "/targets/berlin", "comparison": "/targets/berlin?compare=lisbon", "no-comparison": "/targets/berlin?compare=on",
