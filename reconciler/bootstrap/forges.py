@@ -131,10 +131,17 @@ def _build_hosts(settings: ForgeSettings, clock: Callable[[], float], app_tokens
     from reconciler.forge.drivers import Host, Hosts
 
     hosts = [
-        Host(host.kind, *split_host_and_path(parse_url(host.url)), host.api, _read_own_credentials(host))
-        for host in settings.hosts
+        Host(host.kind, *_split_prefix(host.url), host.api, _read_own_credentials(host)) for host in settings.hosts
     ]
     return Hosts(hosts, settings.writes_per_minute, settings.new_per_hour, clock, app_tokens)
+
+
+def _split_prefix(url: str) -> tuple[str, str]:
+    """Return the host and the path of the URL of a forge. The path is "" if the URL names a complete host."""
+    if "://" in url and not url.partition("://")[2].partition("/")[2].strip("/"):
+        # `parse_url` requires the path of a repository.
+        return split_host_and_path(parse_url(f"{url.rstrip('/')}/any"))[0], ""
+    return split_host_and_path(parse_url(url))
 
 
 def _read_own_credentials(host: ForgeHost) -> ApiCredentials | None:

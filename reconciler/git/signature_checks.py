@@ -14,7 +14,12 @@ from reconciler.lazy_dataclasses import dataclass
 # Patterns for the output of git and gpg about a signature. The first pattern that matches determines the message.
 _SSH_UNKNOWN = re.compile(r'^Good "git" signature with (?P<type>\S+) key (?P<key>\S+)', re.MULTILINE)
 _GPG_UNKNOWN = re.compile(r"^\[GNUPG:\] ERRSIG (?P<key>\S+)", re.MULTILINE)
-_GPG_REVOKED = re.compile(r"^\[GNUPG:\] (?:EXPKEYSIG|EXPSIG|REVKEYSIG) (?P<key>\S+)", re.MULTILINE)
+_GPG_INVALID = re.compile(r"^\[GNUPG:\] (?P<status>EXPKEYSIG|EXPSIG|REVKEYSIG) (?P<key>\S+)", re.MULTILINE)
+_GPG_INVALID_MESSAGES = {
+    "EXPKEYSIG": "is signed by the OpenPGP key {key}, which has expired",
+    "EXPSIG": "has a signature by the OpenPGP key {key}, but the signature has expired",
+    "REVKEYSIG": "is signed by the OpenPGP key {key}, which is revoked",
+}
 
 
 @dataclass(frozen=True)
@@ -101,8 +106,8 @@ def _describe_problem(output: str) -> str:
         return f"is signed by the {match['type']} key {match['key']}, which is not an allowed signer"
     if match := _GPG_UNKNOWN.search(output):
         return f"is signed by the OpenPGP key {match['key']}, which is not in the keyring"
-    if match := _GPG_REVOKED.search(output):
-        return f"is signed by the OpenPGP key {match['key']}, which has expired or is revoked"
+    if match := _GPG_INVALID.search(output):
+        return _GPG_INVALID_MESSAGES[match["status"]].format(key=match["key"])
     if not output.strip() or "no signature found" in output:
         return _UNSIGNED
     return "has an invalid signature"

@@ -50,7 +50,9 @@ class RecordedConfigs:
         if isinstance(variants, str):
             return variants
         found = variants.get((variant.owner, variant.target))
-        return found or f"config {shorten_id(config)} does not request a package that can be rendered now"
+        return found or (
+            f"config {shorten_id(config)} does not request the package, or the package cannot be rendered now"
+        )
 
     def _list_variants(self, config: str) -> _Variants | str:
         name = f"config {shorten_id(config)}"

@@ -34,8 +34,8 @@ BranchName = Annotated[str, AfterValidator(_check_branch_name)]
 def _check_no_credentials(value: str) -> str:
     if has_credentials(value):
         raise ValueError(
-            "must not contain a user name, password or token (CredentialInUrl): put them into a file, and name the file"
-            " in the settings, for example in `git.credentials`"
+            "must not contain a user name, password or token (removed here): put them into a file, and name the file in"
+            " the settings, for example in `git.credentials` (CredentialInUrl)"
         )
     return value
 

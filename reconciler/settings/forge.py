@@ -11,6 +11,8 @@ from reconciler.forge.port import ACCEPT_CONFLICTS, ForgeKind
 from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWithoutCredentials, declare
 
 _KINDS_WITHOUT_API = ("gitlab-push-options", "agit")
+# A URL can name a complete host. A path on this machine must name a folder.
+_REPOSITORY_PREFIX = re.compile(r"(?:(?:https?|ssh)://[^\s@/?#]+|(?:file://(?:localhost)?)?(?=/+[^\s/]))(?:/[^\s@?#]*)?")
 
 
 class ForgeHost(SettingsGroup):
@@ -35,7 +37,7 @@ class ForgeHost(SettingsGroup):
     @field_validator("url")
     @classmethod
     def _check_url(cls, value: str) -> str:
-        if not re.fullmatch(r"(https?://|file://|ssh://|/)[^\s@]+", value):
+        if not _REPOSITORY_PREFIX.fullmatch(value) or ".." in value.split("/"):
             raise ValueError("must be a URL without credentials, for example https://github.com/acme")
         return value
 

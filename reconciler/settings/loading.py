@@ -192,8 +192,14 @@ def _format_error(detail: ErrorDetails, locations: _SettingLocations) -> str:
             return f"{start}: unknown setting; allowed settings: {_list_settings(location[:-1])}"
         case "model_type":
             return f"{start}: must be a mapping of settings ({_list_settings(location)}), not {value!r}"
+        case "missing":
+            return f"{start}: the setting is required, but it is missing"
+        case "value_error":
+            message = detail["msg"].removeprefix("Value error, ")
+            # The message of a validator for a list may already contain the invalid item.
+            return f"{start}: {message}" if ", not " in message else f"{start}: {message}; found {value!r}"
         case _:
-            message = detail["msg"].removeprefix("Value error, ").replace("Input should", "must")
+            message = detail["msg"].replace("Input should", "must")
             return f"{start}: {_TYPE_MESSAGES.get(detail['type'], message)}, not {value!r}"
 
 

@@ -162,6 +162,17 @@ def test_first_matching_entry_with_api_applies(world: World, entries: list[dict[
         client.list_open_requests()
 
 
+@pytest.mark.parametrize("url", ["https://github.com", "https://github.com/"])
+def test_forge_without_a_path_contains_all_repositories_of_its_host(world: World, url: str) -> None:
+    host = {"url": url, "kind": "github", "api": world.url}
+    entries = [{"url": "github.com", "api": {"token_file": "t"}}]
+    settings = Settings.model_validate({"git": {"credentials": entries}, "forge": {"hosts": [host]}})
+    registry = ForgeRegistry(settings, world.clock)
+
+    assert registry.get_forge(FLEET) is not None
+    assert registry.get_forge("https://git.example.com/acme/fleet.git") is None
+
+
 def test_entry_with_only_an_api_has_no_effect_on_git(world: World) -> None:
     entries = [{"url": "*", "api": {"token_file": "t"}}, {"url": "github.com", "read": {"token_file": "lost"}}]
     credentials = build_credentials(world, Settings.model_validate({"git": {"credentials": entries}}))

@@ -158,6 +158,24 @@ def test_openpgp_keys_are_valid_only_in_the_given_folder(
         assert not check(None).is_valid
 
 
+@pytest.mark.parametrize(
+    ("status", "problem"),
+    [
+        ("EXPKEYSIG", "is signed by the OpenPGP key ABCD, which has expired"),
+        ("EXPSIG", "has a signature by the OpenPGP key ABCD, but the signature has expired"),
+        ("REVKEYSIG", "is signed by the OpenPGP key ABCD, which is revoked"),
+    ],
+)
+def test_openpgp_signatures_that_are_not_valid_any_more(
+    upstream: Upstream, monkeypatch: pytest.MonkeyPatch, status: str, problem: str
+) -> None:
+    output = f"[GNUPG:] NEWSIG\n[GNUPG:] {status} ABCD Ada <ada@example.com>\n"
+    monkeypatch.setattr(Mirror, "verify_signature", lambda *_: output)
+    commit = upstream.commit()
+
+    assert upstream.check(commit, commit, AllowedSigners("", "")).problem == problem
+
+
 def test_the_digest_changes_with_the_allowed_keys(signers: AllowedSigners) -> None:
     before = signers.digest()
     assert signers.digest() == before

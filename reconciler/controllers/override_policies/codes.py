@@ -63,10 +63,10 @@ class PolicyCodes(CodeTable):
     PATCH_PATH_INVALID = error("The path of a patch is not a JSON pointer, or refers to the whole document.")
     PATCH_TARGET_MISSING = error("A patch removes a field or item that does not exist.", PACKAGE)
     PATCH_VALUE_MISSING = error("A patch with add, replace or set has no value; null must be written explicitly.")
-    POD_SPEC_MALFORMED = error("The pod template of a resource has an invalid structure.", PACKAGE)
-    POD_SPEC_MISSING = error("A resource has no pod template, although its kind requires one.", PACKAGE)
+    POD_SPEC_MALFORMED = error("The pod spec of a resource has an invalid structure.", PACKAGE)
+    POD_SPEC_MISSING = error("A resource has no pod spec, although its kind requires one.", PACKAGE)
     POD_SPEC_UNKNOWN_KIND = error(
-        "A policy changes containers of a kind for which the location of the pod template is unknown.", PACKAGE
+        "A policy changes containers of a kind for which the location of the pod spec is unknown.", PACKAGE
     )
     POLICY_DUPLICATE = error(
         "A resource uses an override policy that is defined twice in the config. Neither definition applies.", PACKAGE

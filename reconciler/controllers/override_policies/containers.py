@@ -1,4 +1,4 @@
-"""Containers in pod templates, and the overriders `command`, `args` and `envs`, which change containers.
+"""Containers in pod specs, and the overriders `command`, `args` and `envs`, which change containers.
 
 The overriders `command` and `args` change items of a list of strings. The overrider `envs` changes complete entries of
 the environment.
@@ -47,8 +47,8 @@ def read_pod_spec_paths(more: Mapping[str, str]) -> dict[tuple[str, str], DataPa
 
 
 @dataclass(frozen=True)
-class PodTemplate:
-    """The location of the pod template in a resource.
+class PodSpecLocation:
+    """The location of the pod spec in a resource.
 
     `group` and `kind` identify the kind of the resource before override policies are applied. `paths` contains the
     path of the pod spec for each kind.
@@ -59,18 +59,22 @@ class PodTemplate:
     paths: Mapping[tuple[str, str], DataPath] = field(default_factory=lambda: POD_SPEC_PATHS)
 
     def find_containers(self, data: Any) -> tuple[Container, ...] | ResourceIssue:
-        """Return all containers, init containers first. Return an issue if the pod template is missing or invalid."""
+        """Return all containers, init containers first. Return an issue if the pod spec is missing or invalid."""
         path = self.paths.get((self.group, self.kind))
+        name = f"{self.group}/{self.kind}".lstrip("/")
         if path is None:
             known = ", ".join(sorted(f"{group}/{kind}".lstrip("/") for group, kind in self.paths))
-            name = f"{self.group}/{self.kind}".lstrip("/")
-            message = f"the location of the pod template is unknown for the kind {name}; known kinds are {known}"
+            message = (
+                f"the location of the pod spec is unknown for the kind {name}; known kinds are {known}; add the kind to"
+                " the setting `rules.pod_spec_paths`"
+            )
             return ResourceIssue(PolicyCodes.POD_SPEC_UNKNOWN_KIND, message, ("kind",))
         spec = get_value(data, path)
         if spec is ABSENT or spec is None:
-            return ResourceIssue(PolicyCodes.POD_SPEC_MISSING, "the pod template must exist", path)
+            message = f"the pod spec is missing, but the kind {name} requires it"
+            return ResourceIssue(PolicyCodes.POD_SPEC_MISSING, message, path)
         if not isinstance(spec, dict):
-            return ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, "the pod template must be a mapping", path)
+            return ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, "the pod spec must be a mapping", path)
         for name in _CONTAINER_LISTS:
             if not _is_list_of_mappings(spec.get(name)):
                 return ResourceIssue(
@@ -102,12 +106,14 @@ def _list_containers(spec: Mapping[str, Any], path: DataPath) -> Iterator[Contai
             yield Container((*path, name, index), data)
 
 
-def apply_list(data: Any, item: ListItem, template: PodTemplate, field: Literal["command", "args"]) -> OverrideEffect:
+def apply_list(
+    data: Any, item: ListItem, pod_spec: PodSpecLocation, field: Literal["command", "args"]
+) -> OverrideEffect:
     """Return the resource after a change of `command` or `args` in one container.
 
     If the list becomes empty, the field is removed.
     """
-    container = find_container(data, item.container, template)
+    container = find_container(data, item.container, pod_spec)
     if isinstance(container, ResourceIssue):
         return OverrideEffect(data, (container,))
     path, items = (*container.path, field), container.data.get(field)
@@ -125,9 +131,9 @@ def apply_list(data: Any, item: ListItem, template: PodTemplate, field: Literal[
             return OverrideEffect(data if items is None else _replace_items(data, path, items, remaining))
 
 
-def find_container(data: Any, name: str, template: PodTemplate) -> Container | ResourceIssue:
+def find_container(data: Any, name: str, pod_spec: PodSpecLocation) -> Container | ResourceIssue:
     """Return the first container with a name, init containers first. Return an issue if there is no such container."""
-    containers = template.find_containers(data)
+    containers = pod_spec.find_containers(data)
     if isinstance(containers, ResourceIssue):
         return containers
     container = next((candidate for candidate in containers if candidate.name == name), None)
@@ -140,12 +146,12 @@ def _replace_items(data: Any, path: tuple[str | int, ...], items: Sequence[Any],
     return copy_with_value(data, path, remaining) if remaining else copy_without_value(data, path)
 
 
-def apply_envs(data: Any, item: EnvItem, template: PodTemplate) -> OverrideEffect:
+def apply_envs(data: Any, item: EnvItem, pod_spec: PodSpecLocation) -> OverrideEffect:
     """Return the resource after a change of the environment of one container.
 
     The entries keep their positions. Entries may have unknown fields, which are kept.
     """
-    container = find_container(data, item.container, template)
+    container = find_container(data, item.container, pod_spec)
     if isinstance(container, ResourceIssue):
         return OverrideEffect(data, (container,))
     path, old = (*container.path, "env"), container.data.get("env")

@@ -9,7 +9,7 @@ from typing import Any
 from reconciler.api.kubeadmiral import ImageComponent
 from reconciler.controllers.nested_values import copy_with_value, get_value
 from reconciler.controllers.override_policies.codes import PolicyCodes
-from reconciler.controllers.override_policies.containers import PodTemplate
+from reconciler.controllers.override_policies.containers import PodSpecLocation
 from reconciler.controllers.override_policies.json_patch import MissingPath, resolve_path
 from reconciler.controllers.override_policies.model import ImageItem, ImageOperation, OverrideEffect
 from reconciler.controllers.resource_findings import ResourceIssue
@@ -30,9 +30,9 @@ _REFERENCE = re.compile(
 )
 
 
-def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEffect:
+def apply_image(data: Any, item: ImageItem, pod_spec: PodSpecLocation) -> OverrideEffect:
     """Return the resource after all changes of images in `item`. If there is an error, the resource is unchanged."""
-    paths = _find_image_paths(data, item, template)
+    paths = _find_image_paths(data, item, pod_spec)
     if isinstance(paths, ResourceIssue):
         return OverrideEffect(data, (paths,))
     effect = OverrideEffect(data)
@@ -44,11 +44,11 @@ def apply_image(data: Any, item: ImageItem, template: PodTemplate) -> OverrideEf
     return OverrideEffect(data, effect.issues) if effect.has_errors else effect
 
 
-def _find_image_paths(data: Any, item: ImageItem, template: PodTemplate) -> tuple[DataPath, ...] | ResourceIssue:
+def _find_image_paths(data: Any, item: ImageItem, pod_spec: PodSpecLocation) -> tuple[DataPath, ...] | ResourceIssue:
     if item.path is not None:
         path = _resolve_image_path(data, item.path)
         return path if isinstance(path, ResourceIssue) else (path,)
-    containers = template.find_containers(data)
+    containers = pod_spec.find_containers(data)
     if isinstance(containers, ResourceIssue):
         return containers
     selected = (

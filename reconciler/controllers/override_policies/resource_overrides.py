@@ -18,7 +18,7 @@ from reconciler.controllers.override_policies.attachment import (
     strip_control_metadata,
 )
 from reconciler.controllers.override_policies.codes import PolicyCodes
-from reconciler.controllers.override_policies.containers import POD_SPEC_PATHS, PodTemplate, apply_envs, apply_list
+from reconciler.controllers.override_policies.containers import POD_SPEC_PATHS, PodSpecLocation, apply_envs, apply_list
 from reconciler.controllers.override_policies.effective_rules import EffectiveRule, RuleTexts, find_effective_rules
 from reconciler.controllers.override_policies.image import apply_image
 from reconciler.controllers.override_policies.json_patch import FINALIZERS, apply_patch_item, normalize_finalizers
@@ -139,12 +139,12 @@ def apply_overrides(
     options: OverrideOptions,
 ) -> OverriddenResource:
     """Return a resource after all rules in `matched` are applied for a cluster."""
-    template = PodTemplate(resource.group, resource.kind, options.pod_spec_paths)
+    pod_spec = PodSpecLocation(resource.group, resource.kind, options.pod_spec_paths)
     evaluation = _Evaluation(
         resource, _strip_control_metadata(resource), [create_finding(resource, issue) for issue in attached.issues]
     )
     if not attached.has_errors:
-        evaluation.apply(matched, template, cluster)
+        evaluation.apply(matched, pod_spec, cluster)
     evaluation.write()
     document = resource.document if select_errors(evaluation.findings) else evaluation.document
     return OverriddenResource(
@@ -184,15 +184,15 @@ class _ItemApplication:
         path = f"spec.overrideRules[{self.rule.number}].overriders.{self.overrider}[{self.number}]"
         return f"{path}{_describe_age(self.rule)}"
 
-    def apply(self, data: Any, template: PodTemplate) -> OverrideEffect:
+    def apply(self, data: Any, pod_spec: PodSpecLocation) -> OverrideEffect:
         """Return the effect of the item on the data of a resource."""
         match self.item, self.overrider:
             case ImageItem() as item, _:
-                return apply_image(data, item, template)
+                return apply_image(data, item, pod_spec)
             case ListItem() as item, "command" | "args" as field_name:
-                return apply_list(data, item, template, field_name)
+                return apply_list(data, item, pod_spec, field_name)
             case EnvItem() as item, _:
-                return apply_envs(data, item, template)
+                return apply_envs(data, item, pod_spec)
             case MapItem() as item, "annotations" | "labels" as field_name:
                 return apply_map(data, item, field_name)
             case FieldItem() as item, _:
@@ -226,14 +226,14 @@ class _Evaluation:
         self.stages = [OverrideStage("", "", data)]
         self.document = resource.document
 
-    def apply(self, matched: tuple[MatchedPolicy, ...], template: PodTemplate, cluster: Cluster) -> None:
+    def apply(self, matched: tuple[MatchedPolicy, ...], pod_spec: PodSpecLocation, cluster: Cluster) -> None:
         """Apply all overrider items in order. Stop at the first item that fails."""
         self.findings += (create_finding(self.resource, issue) for policy in matched for issue in policy.issues)
         applications = self._list_applications(matched, cluster)
         if select_errors(self.findings):
             return
         for application in applications:
-            effect = application.apply(self.data, template)
+            effect = application.apply(self.data, pod_spec)
             self.findings += (
                 create_finding(self.resource, issue, f"{application.policy.label} {application.item_path}")
                 for issue in effect.issues

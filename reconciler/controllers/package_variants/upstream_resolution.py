@@ -479,7 +479,7 @@ class _Lookup:
             return tag_ref or self._explain_not_found(name)
         if isinstance(listed_ref, _FoundRef) and tag_ref and tag_ref.commit != listed_ref.commit:
             warning = (
-                f'the channel file sets "{name}" to {listed_ref.name}; the tag {tag_ref.name} names another '
+                f'the channel file sets "{name}" to {listed_ref.name}; the tag {tag_ref.name} names a different '
                 "commit and is ignored"
             )
             return replace(listed_ref, warnings=(warning,))

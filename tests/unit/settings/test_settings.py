@@ -28,8 +28,8 @@ APART = (
 ADDRESS = 'must be host:port, for example "127.0.0.1:8080" or "[::]:8080"; port 0 selects any free port'
 SECRET = "must contain `secret_file` if `listen` is set, because the server accepts only signed webhooks"
 CREDENTIAL_IN_URL = (
-    "must not contain a user name, password or token (CredentialInUrl): put them into a file, and name the file in the"
-    " settings, for example in `git.credentials`"
+    "must not contain a user name, password or token (removed here): put them into a file, and name the file in the"
+    " settings, for example in `git.credentials` (CredentialInUrl)"
 )
 SHARD = (
     "must be i/n, which means shard i of n shards, with 1 <= i <= n <= 1,000, for example 2/5; 1/1 means all targets"
@@ -146,28 +146,37 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             [f"1: merge: must be a mapping of settings ({MERGE_KEYS}), not ['x']"],
             id="list-as-a-group",
         ),
-        pytest.param("shard: 6/5\n", [f"1: shard: {SHARD}, not '6/5'"], id="invalid-shard"),
+        pytest.param("shard: 6/5\n", [f"1: shard: {SHARD}; found '6/5'"], id="invalid-shard"),
         pytest.param("cache: 1\n", ["1: cache: must be a text, not 1"], id="number-as-a-text"),
         pytest.param(
+            "forge: {hosts: [{url: 'https://git.example.com'}]}\n",
+            ["1: forge.hosts.0.kind: the setting is required, but it is missing"], id="missing-setting",
+        ),
+        pytest.param(
+            "forge: {hosts: [{url: /, kind: agit}]}\n",
+            ["1: forge.hosts.0.url: must be a URL without credentials, for example https://github.com/acme; found '/'"],
+            id="forge-without-a-folder",
+        ),
+        pytest.param(
             "webhooks:\n  listen: '8080'\n  secret_file: s\n",
-            [f"2: webhooks.listen: {ADDRESS}, not '8080'"],
+            [f"2: webhooks.listen: {ADDRESS}; found '8080'"],
             id="port-without-a-host",
         ),
         pytest.param(
             "webhooks:\n  listen: ':8080'\n",
-            [f"2: webhooks.listen: {ADDRESS}, not ':8080'"],
+            [f"2: webhooks.listen: {ADDRESS}; found ':8080'"],
             id="an-address-without-a-host",
         ),
         pytest.param(
             "server:\n  listen: a\n",
-            [f"2: server.listen: {ADDRESS}, not 'a'"],
+            [f"2: server.listen: {ADDRESS}; found 'a'"],
             id="server-address",
         ),
         pytest.param(
             "server:\n  trusted_proxies: [10.0.0.1/8]\n",
             [
                 (
-                    "2: server.trusted_proxies: must contain networks in CIDR notation, for example 10.0.0.0/8, not "
+                    "2: server.trusted_proxies: must contain networks in CIDR notation, for example 10.0.0.0/8; found "
                     "['10.0.0.1/8']"
                 )
             ],
@@ -177,7 +186,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "server:\n  tls:\n    cert_file: a\n",
             [
                 (
-                    "2: server.tls: must contain both `cert_file` and `key_file`, or neither of them, not "
+                    "2: server.tls: must contain both `cert_file` and `key_file`, or neither of them; found "
                     "{'cert_file': 'a'}"
                 )
             ],
@@ -187,7 +196,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "server:\n  external_url: reconciler.example.com\n",
             [
                 (
-                    "2: server.external_url: must be a URL that starts with http:// or https://, not "
+                    "2: server.external_url: must be a URL that starts with http:// or https://; found "
                     "'reconciler.example.com'"
                 )
             ],
@@ -198,7 +207,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             [
                 (
                     "3: git.remotes.0.url: must be a host, or a host and a path or glob, for example "
-                    "github.com/acme/*, not 'git@github.com:acme'"
+                    "github.com/acme/*; found 'git@github.com:acme'"
                 )
             ],
             id="scp-style-url-of-a-remote",
@@ -217,15 +226,15 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "git: {remotes: [{url: github.com}]}\n",
             [
                 (
-                    "1: git.remotes.0: must contain a limit: `max_refs_per_push` or `max_pushes_per_minute`, "
-                    "not {'url': 'github.com'}"
+                    "1: git.remotes.0: must contain a limit: `max_refs_per_push` or `max_pushes_per_minute`; "
+                    "found {'url': 'github.com'}"
                 )
             ],
             id="a-remote-without-a-limit",
         ),
         pytest.param(
             "webhooks:\n  listen: 127.0.0.1:8080\n",
-            [f"1: webhooks: {SECRET}, not {{'listen': '127.0.0.1:8080'}}"],
+            [f"1: webhooks: {SECRET}; found {{'listen': '127.0.0.1:8080'}}"],
             id="webhooks-without-a-secret",
         ),
         pytest.param(
@@ -240,17 +249,17 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         ),
         pytest.param(
             "forge:\n  hosts:\n    - url: https://me:secret@github.com\n      kind: github\n      token_file: x\n",
-            [(f"3: forge.hosts.0.url: {CREDENTIAL_IN_URL}, not 'https://github.com'")],
+            [(f"3: forge.hosts.0.url: {CREDENTIAL_IN_URL}; found 'https://github.com'")],
             id="credentials-in-an-address",
         ),
         pytest.param(
             "git:\n  credentials:\n    - url: https://me:canary@git.example.com\n      read: {token_file: t}\n",
-            [(f"3: git.credentials.0.url: {CREDENTIAL_IN_URL}, not 'https://git.example.com'")],
+            [(f"3: git.credentials.0.url: {CREDENTIAL_IN_URL}; found 'https://git.example.com'")],
             id="credentials-in-a-pattern",
         ),
         pytest.param(
             "git:\n  credentials:\n    - url: h\n      write:\n        token_file: t\n        url: https://me:ca@h/\n",
-            [(f"6: git.credentials.0.write.url: {CREDENTIAL_IN_URL}, not 'https://h/'")],
+            [(f"6: git.credentials.0.write.url: {CREDENTIAL_IN_URL}; found 'https://h/'")],
             id="credentials-in-a-push-url",
         ),
         pytest.param(
@@ -270,23 +279,23 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "    - {url: h, api: {}}\n"
             "    - {url: h, read: {token_file: t, known_hosts_file: k}}\n",
             [
-                "3: git.credentials.0: must contain `read`, `write` or `api`, not {'url': 'h'}",
+                "3: git.credentials.0: must contain `read`, `write` or `api`; found {'url': 'h'}",
                 (
                     "4: git.credentials.1.read: must contain `token_file`, `credentials_file`, `github_app` or "
-                    "`ssh_key_file`, not {'username': 'u'}"
+                    "`ssh_key_file`; found {'username': 'u'}"
                 ),
                 (
-                    "5: git.credentials.2: must contain a host without * and ?, because `write.url` replaces the host, "
-                    "not {'url': '*', 'write': {'token_file': 't', 'url': 'https://h/'}}"
+                    "5: git.credentials.2: must contain a host without * and ?, because `write.url` replaces the host; "
+                    "found {'url': '*', 'write': {'token_file': 't', 'url': 'https://h/'}}"
                 ),
                 (
                     "6: git.credentials.3.read: must contain only one of `token_file`, `credentials_file` and "
-                    "`github_app`, not {'token_file': 't', 'credentials_file': 'c'}"
+                    "`github_app`; found {'token_file': 't', 'credentials_file': 'c'}"
                 ),
-                "7: git.credentials.4.api: must contain either `token_file` or `github_app`, not {}",
+                "7: git.credentials.4.api: must contain either `token_file` or `github_app`; found {}",
                 (
-                    "8: git.credentials.5.read: must contain `known_hosts_file` only together with `ssh_key_file`, "
-                    "not {'token_file': 't', 'known_hosts_file': 'k'}"
+                    "8: git.credentials.5.read: must contain `known_hosts_file` only together with `ssh_key_file`; "
+                    "found {'token_file': 't', 'known_hosts_file': 'k'}"
                 ),
             ],
             id="contradictory-credentials",
@@ -306,7 +315,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             [
                 (
                     "1: forge.hosts.0.api: must be an https URL without credentials, for example "
-                    "https://git.example.com/api/v1, not 'http://a.example/api/v1'"
+                    "https://git.example.com/api/v1; found 'http://a.example/api/v1'"
                 )
             ],
             id="api-without-tls",
@@ -315,15 +324,15 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "forge: {labels: [fleet, accept-conflicts]}\n",
             [
                 (
-                    "1: forge.labels: must not contain accept-conflicts: reviewers set this label to accept conflicts,"
-                    " not ['fleet', 'accept-conflicts']"
+                    "1: forge.labels: must not contain accept-conflicts: reviewers set this label to accept conflicts;"
+                    " found ['fleet', 'accept-conflicts']"
                 )
             ],
             id="a-label-of-reviewers",
         ),
         pytest.param(
             "forge: {labels: ['a, b']}\n",
-            ["1: forge.labels: must be names of labels, without commas, not ['a, b']"],
+            ["1: forge.labels: must be names of labels, without commas; found ['a, b']"],
             id="label-with-a-comma",
         ),
         pytest.param(
@@ -336,7 +345,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
                     "OrphanPool, OverridePolicyLabelIgnored, PatchDroppedKeys, PolicyNoEffect, PoolWithoutCluster, "
                     "ReplaceCreatedMember, ReservedAnnotation, ReservedLabel, RuleTextUnreadable, "
                     "SecurityContextReplaced, ShadowedTemplateFields, TemplateVersionUnknown, "
-                    "UnknownTemplateProperty, not ['PolicyNoEffects']"
+                    "UnknownTemplateProperty; found ['PolicyNoEffects']"
                 )
             ],
             id="unknown-warning",
@@ -350,8 +359,8 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "rules: {pod_spec_paths: {a/b/CloneSet: /spec}}\n",
             [
                 (
-                    "1: rules.pod_spec_paths: must have keys of the form group/Kind, for example apps.example/CloneSet, "
-                    "not {'a/b/CloneSet': '/spec'}"
+                    "1: rules.pod_spec_paths: must have keys of the form group/Kind, for example apps.example/CloneSet; "
+                    "found {'a/b/CloneSet': '/spec'}"
                 )
             ],
             id="invalid-kind",
@@ -360,7 +369,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "rules: {pod_spec_paths: {CloneSet: spec}}\n",
             [
                 (
-                    "1: rules.pod_spec_paths: must have JSON pointers as values, for example /spec/template/spec, not {'CloneSet': 'spec'}"
+                    "1: rules.pod_spec_paths: must have JSON pointers as values, for example /spec/template/spec; found {'CloneSet': 'spec'}"
                 )
             ],
             id="invalid-json-pointer",
@@ -401,57 +410,57 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         ),
         pytest.param(
             "merge: {deviations: {D99: false}}\n",
-            [f"1: merge.deviations: must contain only the deviations {DEVIATIONS}, not {{'D99': False}}"],
+            [f"1: merge.deviations: must contain only the deviations {DEVIATIONS}; found {{'D99': False}}"],
             id="unknown-deviation",
         ),
         pytest.param(
             "git: {author: me}\n",
-            [f"1: git.author: must be a name and an address, for example {AUTHOR}, not 'me'"],
+            [f"1: git.author: must be a name and an address, for example {AUTHOR}; found 'me'"],
             id="author",
         ),
         pytest.param(
             "functions:\n  exec: [/bin/../fn]\n",
             [
-                "2: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*, not ['/bin/../fn']"
+                "2: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*; found ['/bin/../fn']"
             ],
             id="a-path-with-dots",
         ),
         pytest.param(
             "functions: {exec: [fn]}\n",
-            ["1: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*, not ['fn']"],
+            ["1: functions.exec: must be absolute paths without . and .., for example /usr/local/bin/*; found ['fn']"],
             id="a-relative-path",
         ),
         pytest.param(
             "functions: {containers: ['a b']}\n",
-            ["1: functions.containers: must be image references, for example example.com/functions/*, not ['a b']"],
+            ["1: functions.containers: must be image references, for example example.com/functions/*; found ['a b']"],
             id="an-image-with-a-blank",
         ),
         pytest.param(
             "functions: {image_prefix: a/}\n",
-            ["1: functions.image_prefix: must be a registry and a path without a slash at the end, not 'a/'"],
+            ["1: functions.image_prefix: must be a registry and a path without a slash at the end; found 'a/'"],
             id="a-prefix-with-a-slash",
         ),
         pytest.param(
             "config: {branch: -x}\n",
-            [f"1: config.branch: must be a branch name that Git accepts: {validate_ref_name('-x')}, not '-x'"],
+            [f"1: config.branch: must be a branch name that Git accepts: {validate_ref_name('-x')}; found '-x'"],
             id="branch",
         ),
         pytest.param(
             "drafts: {branch: d}\n",
             [
-                "1: drafts.branch: must contain {repository} or {branch}, otherwise all clusters would share one draft, not 'd'"
+                "1: drafts.branch: must contain {repository} or {branch}, otherwise all clusters would share one draft; found 'd'"
             ],
             id="one-draft-for-all",
         ),
         pytest.param(
             "drafts: {removals_branch: 'drafts/{repository}/gone'}\n",
-            [f"1: drafts: {APART}, not {{'removals_branch': 'drafts/{{repository}}/gone'}}"],
+            [f"1: drafts: {APART}; found {{'removals_branch': 'drafts/{{repository}}/gone'}}"],
             id="removals-below-drafts",
         ),
         pytest.param(
             "drafts: {branch: 'd/{cluster}'}\n",
             [
-                "1: drafts.branch: must not contain placeholders other than {repository}, {branch}, {package}, not 'd/{cluster}'"
+                "1: drafts.branch: must not contain placeholders other than {repository}, {branch}, {package}; found 'd/{cluster}'"
             ],
             id="unknown-placeholder",
         ),
@@ -509,7 +518,7 @@ def test_state_refs_are_listed_by_their_prefix(tmp_path: Path, state_ref: str) -
 
     assert error == (
         "reconciler.yaml:1: state_ref: must start with refs/ and end with /{repository}, "
-        f"for example refs/reconciler/state/{{repository}}, not '{state_ref}'"
+        f"for example refs/reconciler/state/{{repository}}; found '{state_ref}'"
     )
 
 

@@ -320,7 +320,7 @@ def test_contradiction_of_channel_file_and_tag_is_a_warning() -> None:
 
     assert isinstance(resolved, ResolvedRevision)
     assert resolved.warnings == (
-        'the channel file sets "stable" to broker/v2; the tag broker/stable names another commit and is ignored',
+        'the channel file sets "stable" to broker/v2; the tag broker/stable names a different commit and is ignored',
     )
 
 
