@@ -52,6 +52,7 @@ from reconciler.server.http_server import HttpServer  # noqa: E402
 from reconciler.server.limits import ServerLimits  # noqa: E402
 from reconciler.server.rate_limit import RateLimit  # noqa: E402
 from reconciler.server.request_origin import build_origin_rules  # noqa: E402
+from reconciler.service.controls import ServiceControls  # noqa: E402
 from reconciler.service.state import ServiceState  # noqa: E402
 
 ROUNDS, BROWSERS, PASS_PAIRS = 30, 10, 5
@@ -133,7 +134,8 @@ def _measure(world: Path) -> dict[str, Any]:
     publish_drafts(world)
     change_a_region(world)
     observed = passes.run()
-    console = build_console(passes.settings, "config", ServiceState(), lambda: None, SignInState())
+    controls = ServiceControls(lambda: None, lambda: None, lambda _url: None)
+    console = build_console(passes.settings, "config", ServiceState(), controls, SignInState())
     assert console is not None
     console.context.index_thread.build(observed)
     app = create_console_app(console.context)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from reconciler.planning.decide.fleet_plan import FleetPlan
     from reconciler.planning.model.targets import Target
     from reconciler.reconcile.reconcile_pass import PassReport
+    from reconciler.service.controls import ServiceControls
     from reconciler.service.state import ServiceState
     from reconciler.settings import Settings
 
@@ -67,7 +68,6 @@ class Console:
         config: The URL or path of the config.
         sign_ins: The sessions of people. It must be the same object after a reload of the settings.
         previous: The console before a reload. Its index is shown until the new index is complete.
-        retry_remote: Ends the back-off of the remote with a URL, and requests a pass.
 
     Raises:
         SettingsError: The settings of the console are not safe.
@@ -78,16 +78,14 @@ class Console:
         settings: Settings,
         config: str,
         state: ServiceState,
-        wake_pass: Callable[[], None],
+        controls: ServiceControls,
         sign_ins: SignInState,
         command_options: Sequence[str],
         previous: Console | None = None,
-        reload: Callable[[], None] = lambda: None,
-        retry_remote: Callable[[str], None] = lambda _url: None,
     ) -> None:
         clock = sign_ins.clock
         previous_reviews = previous._reviews if previous else None
-        reviews = build_console_reviews(settings, config, wake_pass, clock, previous_reviews)
+        reviews = build_console_reviews(settings, config, controls.wake_pass, clock, previous_reviews)
         self._reviews: ConsoleReviews = reviews
         authenticator, sign_in = build_authenticator(settings, reviews.find_permissions, sign_ins)
         sign_ins.use_session_file(open_session_file(settings))
@@ -111,8 +109,7 @@ class Console:
             confirmations=reviews.confirmations,
             jobs=reviews.jobs,
             restorer=reviews.restorer,
-            wake_pass=wake_pass,
-            retry_remote=retry_remote,
+            controls=controls,
             csrf=sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             archive=archive,
@@ -122,7 +119,6 @@ class Console:
             config=build_config_pages(settings, config),
             stages=build_stages(settings),
             required_approvals=settings.review.approvals,
-            reload=reload,
             can_merge=build_merge_check(settings),
             list_tokens=partial(list_tokens, authenticator),
         )
@@ -165,31 +161,26 @@ def build_console(
     settings: Settings,
     config: str,
     state: ServiceState,
-    wake_pass: Callable[[], None],
+    controls: ServiceControls,
     sign_ins: SignInState,
     command_options: Sequence[str] = (),
     previous: Console | None = None,
-    reload: Callable[[], None] = lambda: None,
-    retry_remote: Callable[[str], None] = lambda _url: None,
 ) -> Console | None:
     """Build the console. Return None if it is disabled, or if the service has no HTTP server.
 
     The caller must start and close the console.
 
     Args:
-        wake_pass: Requests a pass.
         sign_ins: The sessions of people. It must be the same object after a reload of the settings.
         command_options: The options with which other commands use the same config, settings and repositories.
         previous: The console before a reload. None at the start, or if the console was disabled.
-        reload: Requests that the service reads its settings again.
-        retry_remote: Ends the back-off of the remote with a URL, and requests a pass.
 
     Raises:
         SettingsError: The settings of the console are not safe.
     """
     if not (settings.console.enabled and settings.listen_address):
         return None
-    return Console(settings, config, state, wake_pass, sign_ins, command_options, previous, reload, retry_remote)
+    return Console(settings, config, state, controls, sign_ins, command_options, previous)
 
 
 def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:

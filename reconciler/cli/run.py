@@ -34,6 +34,7 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.reconcile import pass_runner
 from reconciler.service import health, loop, pass_reporter, signals, systemd
 from reconciler.service import state as service_state
+from reconciler.service.controls import ServiceControls
 from reconciler.telemetry import metrics, remote_metrics, target_metrics
 from reconciler.telemetry.event_log import log
 from reconciler.telemetry.progress import progress
@@ -187,10 +188,14 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
         services.backoff.retry(url)
         wakeups.add(loop.Wakeup.RETRY)
 
+    controls = ServiceControls(
+        wake_pass=lambda: wakeups.add(loop.Wakeup.NOW),
+        reload=lambda: wakeups.add(loop.Wakeup.RELOAD),
+        retry_remote=retry_remote,
+    )
     console = bootstrap_console.build_console(
-        settings, require_config_url(settings), state, lambda: wakeups.add(loop.Wakeup.NOW), parts.sign_ins,
-        parts.command_options, parts.console, lambda: wakeups.add(loop.Wakeup.RELOAD), retry_remote,
-    )  # fmt: skip
+        settings, require_config_url(settings), state, controls, parts.sign_ins, parts.command_options, parts.console
+    )
 
     def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
         if console:

@@ -23,7 +23,7 @@ from reconciler.server.limits import ServerLimits
 from reconciler.server.request_origin import build_origin_rules
 from reconciler.service.state import ServiceState
 from tests.support.asgi_client import request
-from tests.support.console import PROXY, find_value
+from tests.support.console import NO_CONTROLS, PROXY, find_value
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import World
 
@@ -59,7 +59,7 @@ class Service:
         settings = self.world.read_settings(console=group, server=server, **more)
         previous = self.console
         self.console = build_console(
-            settings, self.world.source, ServiceState(), lambda: None, self.sign_ins, previous=previous
+            settings, self.world.source, ServiceState(), NO_CONTROLS, self.sign_ins, previous=previous
         )
         if previous:
             previous.close(self.console)

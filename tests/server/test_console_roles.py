@@ -14,7 +14,7 @@ from reconciler.review.permissions import Permissions
 from reconciler.server.console.people import Session
 from reconciler.service.state import ServiceState
 from reconciler.settings import Settings
-from tests.support.console import ADA, ConsoleClient, open_console, sign_in
+from tests.support.console import ADA, NO_CONTROLS, ConsoleClient, open_console, sign_in
 from tests.support.git_repositories import read_refs
 from tests.support.prepared_worlds import begin, drafted
 
@@ -60,7 +60,7 @@ def test_the_console_has_the_contact_of_the_settings_and_starts_no_thread(tmp_pa
     group = {"enabled": True, "contact": "platform@example.com"}
     settings = Settings.model_validate({"cache": str(tmp_path), "console": group})
     before = set(threading.enumerate())
-    console = build_console(settings, str(tmp_path), ServiceState(), lambda: None, SignInState())
+    console = build_console(settings, str(tmp_path), ServiceState(), NO_CONTROLS, SignInState())
     assert console is not None
     built = set(threading.enumerate()) - before
     console.start()

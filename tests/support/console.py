@@ -33,6 +33,7 @@ from reconciler.server.console.routes import create_console_routes
 from reconciler.server.limits import ServerLimits
 from reconciler.server.rate_limit import RateLimit
 from reconciler.server.request_origin import build_origin_rules
+from reconciler.service.controls import ServiceControls
 from reconciler.service.fleet_view import FleetView, PassRecord
 from reconciler.service.index_thread import IndexThread
 from reconciler.service.state import ServiceState
@@ -46,6 +47,8 @@ PROXY = "10.1.2.3"
 """The address of a trusted proxy."""
 _RULES = build_origin_rules("127.0.0.1:8080", (), "", ("10.0.0.0/8",))
 _FORM_TYPE = "application/x-www-form-urlencoded"
+NO_CONTROLS = ServiceControls(lambda: None, lambda: None, lambda _url: None)
+"""Controls without an effect."""
 
 
 class ConsoleClient:
@@ -82,14 +85,12 @@ class ConsoleClient:
             confirmations=confirmations,
             jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),
             restorer=Restorer(lambda: world.open_review([]), self._request_pass),
-            wake_pass=self._request_pass,
-            retry_remote=self.retried_remotes.append,
+            controls=ServiceControls(self._request_pass, self._request_reload, self.retried_remotes.append),
             csrf=self.sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             archive=archive,
             clock=self._read_clock,
             config=world.create_config_pages(),
-            reload=self._request_reload,
         )
         routes = [
             *create_api_routes(lambda: self.context, RateLimit(api_requests, self._read_clock)),

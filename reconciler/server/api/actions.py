@@ -128,7 +128,7 @@ def _check_drafts(confirmation: Confirmation) -> None:
 def _start_pass(request: ApiRequest, _body: EmptyBody) -> ActionResponse:
     if not request.session.permissions.is_admin:
         raise ApiError("NotPermitted", "to start a pass, you need the role admin", HTTPStatus.FORBIDDEN)
-    request.context.wake_pass()
+    request.context.controls.wake_pass()
     return ActionResponse(get_status(request), f"{API_PREFIX}/status")
 
 
@@ -137,7 +137,7 @@ def _retry_remote(request: ApiRequest, _body: EmptyBody) -> ActionResponse:
         raise ApiError("NotPermitted", "to retry a remote, you need the role admin", HTTPStatus.FORBIDDEN)
     remotes = find_remotes(request)
     for remote in remotes:
-        request.context.retry_remote(remote.address)
+        request.context.controls.retry_remote(remote.address)
     return ActionResponse(build_remote_list(request, remotes), f"{API_PREFIX}/remotes")
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reconciler.server.authentication.access_tokens import AccessToken
     from reconciler.server.console.forms import CsrfTokens
     from reconciler.server.console.sign_in import SignIn
+    from reconciler.service.controls import ServiceControls
     from reconciler.service.index_thread import IndexThread
     from reconciler.service.state import ServiceState
 
@@ -44,9 +45,7 @@ class ConsoleContext:
         confirmations: The actions that people have not confirmed yet.
         jobs: Applies confirmed actions.
         restorer: Restores earlier revisions of packages.
-        wake_pass: Requests a pass.
-        reload: Requests that the service reads its settings again.
-        retry_remote: Ends the back-off of the remote with a URL, and requests a pass.
+        controls: The requests to the service, such as a request for a pass.
         csrf: The tokens of forms.
         indexes: Returns the part of the newest index that a person may read.
         archive: The history of changes that are not open any more.
@@ -71,8 +70,7 @@ class ConsoleContext:
     confirmations: ConfirmationStore
     jobs: ReviewJobs
     restorer: Restorer
-    wake_pass: Callable[[], None]
-    retry_remote: Callable[[str], None]
+    controls: ServiceControls
     csrf: CsrfTokens
     indexes: RestrictedIndexes
     archive: ChangeArchive
@@ -82,7 +80,6 @@ class ConsoleContext:
     config: ConfigPages = field(default_factory=ConfigPages)
     stages: tuple[Stage, ...] = ()
     required_approvals: int = 1
-    reload: Callable[[], None] = lambda: None
     can_merge: Callable[[str], bool] = lambda _url: False
     list_tokens: Callable[[], tuple[AccessToken, ...]] = tuple
 

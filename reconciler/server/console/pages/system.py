@@ -83,14 +83,14 @@ def end_sessions(page: PageRequest, form: Form) -> PageContent | Redirect:
 def start_pass(page: PageRequest, _form: Form) -> PageContent | Redirect:
     """Request a pass, which also tries failing remotes again. Only an admin may do it."""
     _check_admin(page)
-    page.context.wake_pass()
+    page.context.controls.wake_pass()
     return Redirect("/system")
 
 
 def reload_settings(page: PageRequest, _form: Form) -> PageContent | Redirect:
     """Request that the service reads its settings again. Only an admin may do it."""
     _check_admin(page)
-    page.context.reload()
+    page.context.controls.reload()
     return Redirect("/system")
 
 
@@ -101,7 +101,7 @@ def retry_remote(page: PageRequest, form: Form) -> PageContent | Redirect:
     if not found:
         raise HTTPException(HTTPStatus.NOT_FOUND)
     for remote in found:
-        page.context.retry_remote(remote.address)
+        page.context.controls.retry_remote(remote.address)
     return Redirect("/system")
 
 
