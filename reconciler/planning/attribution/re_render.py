@@ -127,7 +127,7 @@ class RecordedRender:
         return self.upstream.get("sources") or ([self.upstream] if self.upstream else [])
 
     def with_upstream(self, upstream: Mapping[str, Any]) -> RecordedRender:
-        """Return a copy of the record in which `upstream` replaces the upstream with the same name."""
+        """Return a copy of the record in which `upstream` replaces the only upstream or the source of the same name."""
         sources = self.upstream.get("sources")
         if not sources:
             return replace(self, upstream=upstream)
