@@ -96,7 +96,7 @@ def read_settings(
     cache: str | None = None,
     shard: str | None = None,
 ) -> Settings:
-    """Load the settings. An argument that is not None comes from the command line, and overrides a setting.
+    """Load the settings. Arguments from the command line override settings. None means that an argument is missing.
 
     Raises:
         SettingsError: The settings are invalid, or a URL contains credentials.

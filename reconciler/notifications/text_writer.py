@@ -1,4 +1,4 @@
-"""Renders templates for channels. If a template fails, the channel uses its default text, and a finding reports it."""
+"""Renders templates for channels. If a template fails, the channel uses its default text and reports a finding."""
 
 from __future__ import annotations
 

@@ -42,7 +42,10 @@ class KustomizeProgram:
         self._programs = programs
 
     def find(self) -> EngineVersion | EngineProblem:
-        """Return the first program that can be used. If there is none, return the reason for the first program."""
+        """Return the first program that can be used. If there is none, return the reason.
+
+        The reason that a version is not supported has precedence over the reason that a program is missing.
+        """
         problems: list[EngineProblem] = []
         for program in self._programs:
             found = program.find()

@@ -86,7 +86,7 @@ class SourceContent:
 
     @cached_property
     def files(self) -> FileTree:
-        """The files of a Git repository. Empty if the repository cannot be read, or has a different type."""
+        """The files of a Git repository. Empty if the source is not in Git, or the repository cannot be read."""
         if self.type != "git":
             return FileTree()
         files = self.read_repository(self.url, self.revision.ref)

@@ -32,7 +32,7 @@ class ScriptRunner(Protocol):
     """Evaluates Starlark scripts."""
 
     def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
-        """Evaluate a script. Return its answer of at most `max_bytes`. `evaluate_script` defines request and answer.
+        """Evaluate a script, and return the answer of the script. `evaluate_script` defines the format of both texts.
 
         Raises:
             LimitError: The script exceeds a limit.
