@@ -215,8 +215,8 @@ def _list_draft_trailers(draft: Draft, target: Target, config: str) -> Iterable[
 
 
 _TRAILER_PREFIX = "Reconciler-"
-_DRAFT_HEAD_TRAILER = f"{_TRAILER_PREFIX}Draft-Head"
-_CHANGE_TRAILER = f"{_TRAILER_PREFIX}Change"
+_DRAFT_HEAD_TRAILER = "Reconciler-Draft-Head"
+_CHANGE_TRAILER = "Reconciler-Change"
 _CAUSES_TITLE = "Why:"
 _CONFLICTS_TITLE = "Accepted conflicts:"
 

@@ -37,13 +37,13 @@ class ConfigObject:
 
 
 @dataclass(frozen=True)
-class FindingCode:
+class FoundFindingCode:
     """The code of a finding."""
 
     name: str
 
 
-Found = ReviewChange | ChangedResource | TargetEntry | PackageRow | ConfigObject | FindingCode
+Found = ReviewChange | ChangedResource | TargetEntry | PackageRow | ConfigObject | FoundFindingCode
 """A found object."""
 
 
@@ -78,7 +78,7 @@ def _list_candidates(index: FleetIndex) -> dict[str, Iterable[tuple[str, Found]]
         "resource": _list_resources(index, ()),
         "object": [(format_search_text(owner), ConfigObject(owner, owners[owner])) for owner in sorted(owners)],
         "finding": [
-            (format_search_text(code), FindingCode(code)) for code in sorted({one.code for one in index.findings})
+            (format_search_text(code), FoundFindingCode(code)) for code in sorted({one.code for one in index.findings})
         ],
     }
 
@@ -116,5 +116,5 @@ def build_result(kind: str, found: Found) -> SearchResult:
         case ConfigObject():
             url = f"/targets?{urlencode({'owner': found.name})}"
             return SearchResult(kind, found.name, url, f"requests {format_count(found.package_count, 'package')}")
-        case FindingCode():
+        case FoundFindingCode():
             return SearchResult(kind, found.name, f"/findings?{urlencode({'code': found.name})}")
