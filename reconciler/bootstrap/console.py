@@ -12,7 +12,7 @@ from reconciler.bootstrap.console_authentication import (
     SignInState,
     build_authenticator,
     list_tokens,
-    open_session_file,
+    store_sessions,
 )
 from reconciler.bootstrap.console_config import build_config_pages
 from reconciler.bootstrap.console_reviews import (
@@ -88,7 +88,7 @@ class Console:
         reviews = build_console_reviews(settings, config, controls.wake_pass, clock, previous_reviews)
         self._reviews: ConsoleReviews = reviews
         authenticator, sign_in = build_authenticator(settings, reviews.find_permissions, sign_ins)
-        sign_ins.use_session_file(open_session_file(settings))
+        store_sessions(settings, sign_ins)
         indexer = build_fleet_indexer(settings, config)
         archive = ChangeArchive(get_cache_file(settings, "change_history"))
         self._index_thread = index_thread = IndexThread(indexer, archive.update)

@@ -18,7 +18,7 @@ from reconciler.server.authentication.combined import CombinedAuthenticator
 from reconciler.server.authentication.pending_sign_ins import PendingSignIns
 from reconciler.server.authentication.proxy import ProxyAuthenticator, ProxyHeaders
 from reconciler.server.authentication.reloaded_file import ReloadedFile
-from reconciler.server.authentication.session_store import SessionStore
+from reconciler.server.authentication.session_store import SessionStore, delete_session_file
 from reconciler.server.authentication.sessions import Cookie, SessionAuthenticator
 from reconciler.server.authentication.tokens import TokenAuthenticator
 from reconciler.server.console.forms import CsrfTokens
@@ -72,15 +72,22 @@ class SignInState:
         self.sessions.write_with(lambda sessions: file.write(SavedSessions(form_key, sessions)))
 
 
-def open_session_file(settings: Settings) -> SessionFile | None:
-    """Return the encrypted file for sessions. Return None if the settings contain no key.
+def store_sessions(settings: Settings, state: SignInState) -> None:
+    """Store the sessions of people in an encrypted file. Without a key in the settings, delete this file.
+
+    Otherwise, sessions that end meanwhile would return after a restart with a key.
 
     Raises:
         SettingsError: The keys cannot be used.
     """
+    path = get_cache_file(settings, "sessions").with_suffix(".encrypted")
     key_file = settings.console.session.key_file
+    state.use_session_file(_open_session_file(path, key_file) if key_file else None)
     if not key_file:
-        return None
+        delete_session_file(path)
+
+
+def _open_session_file(path: Path, key_file: str) -> SessionFile:
     try:
         from reconciler.server.authentication.session_file import SessionFile, read_session_keys
     except ImportError:
@@ -88,7 +95,7 @@ def open_session_file(settings: Settings) -> SessionFile | None:
             "console.session.key_file: requires the Python extra `oidc`; install it with pip install 'reconciler[oidc]'"
         ) from None
     keys = _open_file("console.session.key_file", key_file, read_session_keys)
-    return SessionFile(get_cache_file(settings, "sessions").with_suffix(".encrypted"), keys)
+    return SessionFile(path, keys)
 
 
 def build_authenticator(

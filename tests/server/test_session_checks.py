@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +119,20 @@ def test_responses_without_an_id_token(
     assert browser.get("/").status_code == status
 
 
+def refuse_refresh(code: str, provider: OidcProvider) -> None:
+    """Refuse refresh tokens with a code other than `invalid_grant`, as Dex and other providers do."""
+    provider.answers["/token"] = (400, json.dumps({"error": code}).encode())
+
+
 @pytest.mark.emits("session_revoked")
 @pytest.mark.parametrize(
     "change",
     [
         pytest.param(lambda provider: provider.refresh_tokens.clear(), id="revoked"),
+        *(
+            pytest.param(partial(refuse_refresh, code), id=code)
+            for code in ("invalid_request", "access_denied", "interaction_required")
+        ),
         pytest.param(lambda provider: provider.claims.update(email_verified=False), id="unverified"),
         pytest.param(lambda provider: provider.claims.update(sub="other"), id="another-person"),
         pytest.param(lambda provider: provider.claims.update(iss="https://evil.example.com"), id="another-issuer"),
@@ -209,6 +220,24 @@ def test_the_provider_ends_sessions(
 
     assert (response.status_code, response.headers["cache-control"]) == (200, "no-store")
     assert [browser.get("/").status_code for browser in browsers] == statuses
+
+
+@pytest.mark.emits("back_channel_logout_completed")
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        pytest.param({"sid": "1"}, 303, id="session-of-the-person"),
+        pytest.param({"sid": "1", "sub": "unknown"}, 200, id="session-of-another-person"),
+        pytest.param({"sid": "1", "sub": None}, 200, id="session-without-a-subject"),
+    ],
+)
+def test_the_provider_ends_a_session_whose_id_token_had_no_session(
+    changes: dict[str, Any], status: int, console: ConsoleClient, provider: OidcProvider, browser: Browser
+) -> None:
+    response = send_logout(console, sign_token(build_logout_claims(provider, **changes)))
+
+    assert response.status_code == 200
+    assert browser.get("/").status_code == status
 
 
 FORGED: dict[str, Any] = {

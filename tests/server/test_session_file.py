@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.bootstrap.console_authentication import SignInState, open_session_file
+from reconciler.bootstrap.console_authentication import SignInState, store_sessions
 from reconciler.settings import Settings, SettingsError
 from tests.support.console import ConsoleClient, find_value, open_console
 from tests.support.full_disk import limit_file_size
@@ -38,10 +38,15 @@ class Service:
         self.reload(key_file)
 
     def reload(self, key_file: Path | None = None) -> None:
-        session = {"key_file": str(key_file or self.key_file)}
-        settings = Settings.model_validate({"cache": str(self.folder / "cache"), "console": {"session": session}})
-        self.console.sign_ins.use_session_file(open_session_file(settings))
+        self.store_sessions(str(key_file or self.key_file))
         configure(self.console, self.folder, self.provider)
+
+
+    def store_sessions(self, key_file: str) -> None:
+        """Store the sessions of the current process as settings with this key file describe it."""
+        console = {"session": {"key_file": key_file}}
+        settings = Settings.model_validate({"cache": str(self.folder / "cache"), "console": console})
+        store_sessions(settings, self.console.sign_ins)
 
 
 @pytest.fixture(scope="module")
@@ -83,6 +88,42 @@ def test_a_signed_out_session_does_not_return_after_a_restart(service: Service) 
     browser.post("/sign-out", {"csrf": find_value(browser.get("/").text, "csrf")})
     service.restart()
 
+    assert browser.get("/", cookie=f"__Host-session={session}").status_code == 303
+
+
+def test_a_session_that_ended_without_a_key_does_not_return_with_a_key(service: Service) -> None:
+    browser = Browser(service.console)
+    browser.sign_in(service.provider)
+    session = browser.session
+    service.store_sessions("")
+    browser.post("/sign-out", {"csrf": find_value(browser.get("/").text, "csrf")})
+    service.restart()
+
+    assert browser.get("/", cookie=f"__Host-session={session}").status_code == 303
+
+
+@pytest.mark.parametrize(
+    ("claim", "value", "status"),
+    [
+        pytest.param("sub", "\ud800", 403, id="subject"),
+        pytest.param("email", "\ud800", 403, id="mail-address"),
+        pytest.param("groups", ["\ud800"], 403, id="group"),
+        pytest.param("name", "\ud800", 303, id="name-that-is-replaced"),
+        pytest.param("sid", "\ud800", 303, id="session-that-is-ignored"),
+    ],
+)
+def test_a_claim_that_cannot_be_stored_does_not_prevent_the_sign_out_of_others(
+    claim: str, value: object, status: int, service: Service
+) -> None:
+    browser = Browser(service.console)
+    browser.sign_in(service.provider)
+    service.provider.claims[claim] = value
+    signed_in = Browser(service.console).sign_in(service.provider)
+    session = browser.session
+    signed_out = browser.post("/sign-out", {"csrf": find_value(browser.get("/").text, "csrf")})
+    service.restart()
+
+    assert (signed_in.status_code, signed_out.status_code) == (status, 303)
     assert browser.get("/", cookie=f"__Host-session={session}").status_code == 303
 
 
@@ -194,8 +235,7 @@ def test_an_unusable_key_is_an_error_of_the_settings(content: str | None, messag
 def test_without_a_key_sessions_are_not_stored(service: Service) -> None:
     browser = Browser(service.console)
     browser.sign_in(service.provider)
-    service.console.sign_ins.use_session_file(None)
-    service.file.unlink()
+    service.store_sessions("")
     Browser(service.console).sign_in(service.provider)
 
     assert browser.get("/").status_code == 200

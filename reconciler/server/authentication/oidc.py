@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import BoundedSemaphore
-from typing import Any
+from typing import Any, TypeGuard
 from urllib.parse import quote_plus, urlencode
 
 from reconciler.lazy_dataclasses import dataclass, field
@@ -22,6 +23,7 @@ from reconciler.server.authentication.pending_sign_ins import PendingSignIn
 from reconciler.server.authentication.provider_client import ProviderClient
 from reconciler.server.authentication.provider_metadata import MetadataCache
 
+_SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_SIGN_INS = 16
 """The number of sign-ins that wait for the provider. A slow provider must not block all threads of the server."""
 
@@ -219,23 +221,28 @@ class OidcProvider:
     def _read_person(self, claims: Mapping[str, Any]) -> Reviewer:
         options = self._options
         subject, email = claims["sub"], claims.get(options.email_claim)
-        if not isinstance(subject, str) or not subject:
+        if not _is_text(subject) or not subject:
             raise SignInError("ClaimInvalid", "the claim `sub` must be a text")
-        if not isinstance(email, str) or not email:
+        if not _is_text(email) or not email:
             raise SignInError("ClaimInvalid", f"the claim `{options.email_claim}` must be a mail address")
         if claims.get("email_verified") is not True:
             raise SignInError("ClaimInvalid", "the provider has not verified the mail address (`email_verified`)")
         name = claims.get(options.name_claim)
         groups = claims.get(options.groups_claim) or []
         groups = [groups] if isinstance(groups, str) else groups
-        if not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
+        if not isinstance(groups, list) or not all(map(_is_text, groups)):
             raise SignInError("ClaimInvalid", f"the claim `{options.groups_claim}` must be a list of texts")
         return Reviewer(
-            name if isinstance(name, str) and name else email, email, subject, self.issuer, frozenset(groups)
+            name if _is_text(name) and name else email, email, subject, self.issuer, frozenset(groups)
         )
 
 
 def _read_text(values: Mapping[str, Any], name: str) -> str:
     """Return a value that is a text. Return "" for other values."""
     value = values.get(name)
-    return value if isinstance(value, str) else ""
+    return value if _is_text(value) else ""
+
+
+def _is_text(value: object) -> TypeGuard[str]:
+    """Return whether a value is a text. Half of a surrogate pair is not a text, because a file cannot contain it."""
+    return isinstance(value, str) and not _SURROGATE.search(value)

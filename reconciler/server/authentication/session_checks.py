@@ -8,7 +8,13 @@ from reconciler.server.authentication.oidc import EndedSessions, OidcProvider
 from reconciler.server.authentication.session_store import SessionStore, StoredSession
 from reconciler.telemetry.event_log import log
 
-_EXPIRED = "invalid_grant"
+# The errors of the client or of the provider (RFC 6749). They do not depend on the person, so that they end no session.
+# Providers use several other codes for a person or a token that they do not accept any more: `invalid_grant`, and for
+# example `invalid_request` (Dex).
+_ERRORS_OF_SERVICES = frozenset({
+    "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "server_error",
+    "temporarily_unavailable", "slow_down",
+})  # fmt: skip
 
 
 class SessionChecks:
@@ -56,7 +62,7 @@ class SessionChecks:
 def _is_temporary(error: SignInError) -> bool:
     """Return whether a later check can succeed. An error of the client, such as a wrong secret, ends no session."""
     if isinstance(error, ProviderRefusedError):
-        return error.code != _EXPIRED
+        return error.code in _ERRORS_OF_SERVICES
     return isinstance(error, ProviderUnavailableError) or error.reason == "SecretUnreadable"
 
 
@@ -65,6 +71,7 @@ def _is_ended(session: StoredSession, ended: EndedSessions) -> bool:
     is_older = session.created_at <= ended.issued_at + CLOCK_SKEW_SECONDS
     if session.person.issuer != ended.issuer or not is_older:
         return False
-    if ended.provider_session:
+    # Not all providers send the ID of their session with the sign-in. Then, end all sessions of the person.
+    if ended.provider_session and (session.provider_session or not ended.subject):
         return session.provider_session == ended.provider_session
     return session.person.subject == ended.subject

@@ -16,7 +16,7 @@ from reconciler.credential_files import SecretFileError, read_secrets
 from reconciler.git.filesystem import replace_file
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.server.authentication.reloaded_file import ReloadedFile
-from reconciler.server.authentication.session_store import StoredSession
+from reconciler.server.authentication.session_store import StoredSession, delete_session_file
 from reconciler.telemetry.event_log import log
 
 if TYPE_CHECKING:
@@ -92,16 +92,10 @@ class SessionFile:
         """Store sessions. If this is not possible, delete the file, because it contains sessions that have ended."""
         keys = self._keys.read()
         if keys is None:
-            self._delete()
+            delete_session_file(self._file)
             return
         try:
             replace_file(self._file, keys.encrypt(self._adapter.dump_json(saved)).decode())
         except OSError as error:
             log.warning("sessions_store_failed", file=str(self._file), message=error.strerror)
-            self._delete()
-
-    def _delete(self) -> None:
-        try:
-            self._file.unlink(missing_ok=True)
-        except OSError as error:
-            log.warning("sessions_store_failed", file=str(self._file), message=error.strerror)
+            delete_session_file(self._file)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from threading import Lock
 
 from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.review.people import Reviewer
+from reconciler.telemetry.event_log import log
 
 IDLE_SECONDS = 8 * 3_600
 ABSOLUTE_SECONDS = 24 * 3_600
@@ -42,6 +44,14 @@ class StoredSession:
     def ends_at(self) -> float:
         """The time at which the session ends if the person sends no further request."""
         return min(self.used_at + IDLE_SECONDS, self.created_at + ABSOLUTE_SECONDS)
+
+
+def delete_session_file(file: Path) -> None:
+    """Delete the file with the sessions of earlier processes. An error is logged and not raised."""
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        log.warning("sessions_store_failed", file=str(file), message=error.strerror)
 
 
 class SessionStore:
