@@ -173,3 +173,22 @@ def test_an_expired_confirmation_of_a_change_that_is_gone(world: World, console:
 
     assert ["there is no change" in page.text for page in pages] == [True, True, False, False, False]
     assert ["does not exist any more" in page.text for page in pages] == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize("action", ["submit", "renew", "retry"])
+def test_a_read_only_standby_refuses_confirmations_and_jobs_of_an_earlier_process(
+    action: str, world: World, console: ConsoleClient
+) -> None:
+    form = {"verb": "approve", "change": find_key(console, "install gateway v1")}
+    path = console.post("/changes/confirm", form).headers["location"]
+    if action == "retry":
+        path = console.post(f"{path}/submit", {"key": "1"}).headers["location"]
+    console.context.state.is_read_only = True
+    refs = read_refs(world.fleet)
+    response = console.post(f"{path}/{action}", {"key": "2"})
+    if action != "retry":
+        console.context.jobs.apply_waiting()
+
+    assert response.status_code == 409
+    assert "read-only standby" in response.text
+    assert read_refs(world.fleet) == refs

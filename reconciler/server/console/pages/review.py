@@ -120,6 +120,8 @@ def _build_unknown_page() -> PageContent:
 
 def renew_confirmation(page: PageRequest, _form: Form) -> PageContent | Redirect:
     """Create an expired confirmation again, with the current drafts."""
+    if page.context.state.is_read_only:
+        return build_refusal_page(_REFUSED, _READ_ONLY)
     try:
         confirmation = _renew(page)
     except ReviewRequestError as error:
@@ -246,6 +248,9 @@ def _list_risks(change: ReviewChange, digests: Collection[str]) -> list[str]:
 
 def submit(page: PageRequest, form: Form) -> PageContent | Redirect:
     """Start the job of a confirmed action."""
+    # An earlier process with the same cache folder can have stored the confirmation.
+    if page.context.state.is_read_only:
+        return build_refusal_page(_REFUSED, _READ_ONLY)
     submission = Submission(
         page.request.path_params["id"],
         form.get("reason"),
@@ -287,6 +292,8 @@ def build_job_page(page: PageRequest) -> PageContent:
 
 def retry(page: PageRequest, _form: Form) -> PageContent | Redirect:
     """Apply the failed parts of a job again."""
+    if page.context.state.is_read_only:
+        return build_refusal_page(_REFUSED, _READ_ONLY)
     session, request_id = page.session, read_request_id(page.request)
     try:
         job = page.context.jobs.retry(
