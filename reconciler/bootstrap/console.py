@@ -35,13 +35,16 @@ from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.krm.json_text import compute_digest
 from reconciler.output.fleet.rollouts import list_rollouts
 from reconciler.reconcile.remotes.targets import DraftReader
+from reconciler.review.activity_lists import ActivityLists
 from reconciler.review.change_archive import ChangeArchive
 from reconciler.review.restricted_index import RestrictedIndexes
 from reconciler.server.console.context import ConsoleContext
 from reconciler.service.index_thread import IndexThread
+from reconciler.service.pass_activity import list_pass_events
 
 if TYPE_CHECKING:
     from reconciler.git.errors import GitError
+    from reconciler.output.fleet.model import FleetIndex
     from reconciler.planning.decide.fleet_plan import FleetPlan
     from reconciler.planning.model.targets import Target
     from reconciler.reconcile.reconcile_pass import PassReport
@@ -91,7 +94,12 @@ class Console:
         store_sessions(settings, sign_ins)
         indexer = build_fleet_indexer(settings, config)
         archive = ChangeArchive(get_cache_file(settings, "change_history"))
-        self._index_thread = index_thread = IndexThread(indexer, archive.update)
+
+        def record_index(index: FleetIndex) -> None:
+            archive.update(index)
+            reviews.activity.update(index)
+
+        self._index_thread = index_thread = IndexThread(indexer, record_index)
         self._settings = settings
         if previous:
             self._continue_from(previous)
@@ -113,6 +121,7 @@ class Console:
             csrf=sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             archive=archive,
+            activity=ActivityLists(reviews.activity.read),
             contact=settings.console.contact,
             sign_in=sign_in,
             clock=clock,
@@ -142,8 +151,12 @@ class Console:
             self._reviews.start()
 
     def observe(self, report: PassReport, failures: Mapping[str, GitError]) -> None:
-        """Update the pages after a pass."""
-        self._index_thread.observe(observe_pass(report, failures, int(self._clock())))
+        """Record the activity of a pass, and update the pages."""
+        now = int(self._clock())
+        if not self.context.state.is_read_only:
+            # The pushes of a standby have no effect.
+            self._reviews.activity.append(list_pass_events(report, now))
+        self._index_thread.observe(observe_pass(report, failures, now))
 
     def close(self, successor: Console | None = None) -> None:
         """Stop the threads of the console. The current review action is completed.

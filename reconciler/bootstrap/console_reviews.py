@@ -14,6 +14,7 @@ from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.krm.selectors import parse_label_query
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.review.activity_log import ActivityLog
 from reconciler.review.confirmations import Confirmation, ConfirmationStore
 from reconciler.review.drafts import DraftReview
 from reconciler.review.jobs import ReviewJobs
@@ -39,6 +40,7 @@ class ConsoleReviews:
     Attributes:
         open_review: Opens the config and the remotes with the current settings.
         folder: The folder with the confirmations and jobs.
+        activity: The log of the activity. The cache has one log for each shard, like the jobs.
     """
 
     rules: tuple[RoleRule, ...]
@@ -48,6 +50,7 @@ class ConsoleReviews:
     open_review: Callable[[], AbstractContextManager[DraftReview]]
     settings: ConsoleSettings
     folder: Path
+    activity: ActivityLog
 
     def find_permissions(self, person: Reviewer) -> Permissions:
         """Return the permissions of a person who is signed in."""
@@ -79,13 +82,14 @@ def build_console_reviews(
     folder = get_cache_file(settings, "review_jobs").with_suffix("")
     open_review = partial(_open_review, settings, config, clock)
     if previous and previous.folder == folder:
-        confirmations, jobs = previous.confirmations, previous.jobs
+        confirmations, jobs, activity = previous.confirmations, previous.jobs, previous.activity
     else:
         stored = RecordFolder(get_cache_file(settings, "confirmations").with_suffix(""), Confirmation)
         confirmations = ConfirmationStore(clock, settings.console.confirm_above, stored)
         job_folder = RecordFolder(folder, ReviewJob)
+        activity = ActivityLog(get_cache_file(settings, "activity").with_suffix(".jsonl"), clock)
         undo_seconds = settings.console.undo_seconds
-        jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, job_folder, undo_seconds)
+        jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, job_folder, undo_seconds, activity.append)
     return ConsoleReviews(
         build_role_rules(settings),
         confirmations,
@@ -94,6 +98,7 @@ def build_console_reviews(
         open_review,
         settings.console,
         folder,
+        activity,
     )
 
 

@@ -28,7 +28,7 @@ def log_push_outcomes(remote: Remote, outcomes: Sequence[tuple[WrittenPlan, Push
 def _log_publications(remote: Remote, plan: TargetPlan) -> None:
     """Log each commit that published packages since the last pass."""
     published: dict[CommitId, list[tuple[str, int]]] = {}
-    for package, number, commit in _list_new_revisions(plan):
+    for package, number, commit in list_new_revisions(plan):
         published.setdefault(commit, []).append((package, number))
     for commit, packages in published.items():
         approval = find_approval(remote.read_commit(commit))
@@ -45,7 +45,7 @@ def _log_publications(remote: Remote, plan: TargetPlan) -> None:
         )
 
 
-def _list_new_revisions(plan: TargetPlan) -> Iterator[tuple[str, int, CommitId]]:
+def list_new_revisions(plan: TargetPlan) -> Iterator[tuple[str, int, CommitId]]:
     """Yield the package, the number and the commit of each revision that the recorded state did not contain."""
     for package, record in sorted(plan.next_state.packages.items()):
         previous = plan.previous_state.packages.get(package)

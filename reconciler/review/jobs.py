@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -32,10 +32,12 @@ from reconciler.review.confirmations import (
     find_permission_refusal,
 )
 from reconciler.review.people import Reviewer, clean_reason
+from reconciler.review.review_activity import list_review_events
 from reconciler.review.review_job import JobItem, ReviewChannel, ReviewJob
 from reconciler.telemetry.metrics import REVIEWS
 
 if TYPE_CHECKING:
+    from reconciler.output.fleet.activity import ActivityEvent
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.output.review.action_results import ReviewActionResult
     from reconciler.review.drafts import DraftReview
@@ -80,6 +82,7 @@ class ReviewJobs:
         clock: Returns seconds since 1970.
         folder: Stores the jobs for later processes. If None, the jobs are only in memory.
         undo_seconds: The time for which a person can undo an action in the console. A reload replaces this attribute.
+        record_activity: Receives the events of each completed job.
     """
 
     def __init__(
@@ -90,12 +93,14 @@ class ReviewJobs:
         clock: Callable[[], float],
         folder: RecordFolder[ReviewJob] | None = None,
         undo_seconds: int = 0,
+        record_activity: Callable[[Sequence[ActivityEvent]], None] = lambda _events: None,
     ) -> None:
         self._folder = folder
         self.undo_seconds = undo_seconds
         self._confirmations = confirmations
         self.open_review = open_review
         self._wake_pass = wake_pass
+        self._record_activity = record_activity
         self._clock = clock
         self._changed = threading.Condition()
         self._jobs: dict[str, ReviewJob] = {}
@@ -336,9 +341,10 @@ class ReviewJobs:
             started = self._jobs[job_id]
             job = replace(started, items=items, state="completed", completed_at=self._clock())
             self._store(job)
-        for before, after in zip(started.items, items, strict=True):
-            if before.state == "waiting":
-                REVIEWS.add(job.verb, after.state, job.channel)
+        applied = [after for before, after in zip(started.items, items, strict=True) if before.state == "waiting"]
+        for item in applied:
+            REVIEWS.add(job.verb, item.state, job.channel)
+        self._record_activity(tuple(list_review_events(job, applied, int(self._clock()))))
         if job.count_items("done"):
             self._wake_pass()
 

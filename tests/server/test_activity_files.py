@@ -56,7 +56,7 @@ def test_the_browser_stores_the_file(console: ConsoleClient) -> None:
 
     assert response.headers["content-type"] == "text/csv; charset=utf-8"
     assert response.headers["content-disposition"] == 'attachment; filename="activity.csv"'
-    assert response.text.splitlines()[0] == "time,person,target,package,revision,commit,message,reason"
+    assert response.text.splitlines()[0] == "time,person,target,package,revision,commit,message,reason,actions"
 
 
 def test_the_json_file_is_the_result_of_the_api(console: ConsoleClient) -> None:

@@ -91,7 +91,7 @@ def test_results_contain_the_fleet(console: ConsoleClient) -> None:
     assert [item["name"] for item in read(console, "/targets?labels=region%3Dsouth")["items"]] == ["lisbon"]
     assert [item["package"] for item in read(console, "/targets/berlin")["items"]] == ["gateway", "metrics"]
     assert {item["code"] for item in read(console, "/findings?severity=error")["items"]} == {"UpstreamNotFound"}
-    assert {item["by"] for item in read(console, "/activity")["items"]} == {"Ada"}
+    assert {item["by"] for item in read(console, "/activity?action=published")["items"]} == {"Ada"}
 
 
 def test_one_change_contains_its_differences(console: ConsoleClient) -> None:
@@ -135,13 +135,13 @@ def test_a_search_finds_objects_of_all_types(console: ConsoleClient) -> None:
 
 
 def test_the_pages_of_a_list_contain_each_item_once(console: ConsoleClient) -> None:
-    first = read(console, "/activity?limit=2")
-    second = read(console, f"/activity?limit=2&cursor={first['next']}")
+    first = read(console, "/activity?action=published&limit=2")
+    second = read(console, f"/activity?action=published&limit=2&cursor={first['next']}")
 
     packages = [f"{item['target']}/{item['package']}" for item in [*first["items"], *second["items"]]]
     assert sorted(packages) == ["berlin/gateway", "berlin/metrics", "lisbon/gateway"]
     assert second["next"] is None
-    assert first["summary"] == second["summary"] == {"publications": 3}
+    assert first["summary"] == second["summary"] == {"events": 3}
 
 
 def test_all_pages_of_a_list_come_from_one_view(tmp_path: Path) -> None:

@@ -84,6 +84,7 @@ def test_values_of_secrets_are_shown_nowhere(console: ConsoleClient) -> None:
     index = console.context.index
     assert index is not None
     pages["event"] = format_event("1", index, console.context.state.view)
+    pages["log of the activity"] = (console.world.folder / "activity.jsonl").read_text()
 
     assert [
         (path, text) for path, content in pages.items() for text in HIDDEN if text in content and text not in path
@@ -94,4 +95,5 @@ def test_values_of_secrets_are_shown_nowhere(console: ConsoleClient) -> None:
     assert [path for path, content in pages.items() if "/packages/web" in path and "login" in content]
     assert [path for path, content in pages.items() if path.startswith("/api/v1/drafts") and "*****" in content]
     assert "Secret login" in pages["diff"]
+    assert "draft-created" in pages["log of the activity"]
     assert len(pages) > 30

@@ -270,7 +270,7 @@ def test_find_who_approved_a_change(person: Person) -> None:
     person.click("Activity")
     person.type("#filter-target", "porto")
 
-    assert person.sees("1 to 1 of 1 publication", "Ada Example", "agreed with the team of Porto")
+    assert person.sees("1 to 1 of 1 event", "Ada Example", "agreed with the team of Porto")
     assert person.actions <= 3
 
 
@@ -429,7 +429,7 @@ def test_find_who_approved_a_change_with_the_keyboard(person: Person) -> None:
     person.tab.wait(lambda: person.tab.url.endswith("/activity"))
     type_into(person, "f", "porto/gateway")
 
-    assert person.sees("1 to 1 of 1 publication", "Ada Example", "agreed with the team of Porto")
+    assert person.sees("1 to 1 of 1 event", "Ada Example", "agreed with the team of Porto")
     assert person.actions <= 3
 
 

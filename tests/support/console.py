@@ -18,6 +18,10 @@ from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
+from reconciler.output.fleet.model import FleetIndex
+from reconciler.reconcile.reconcile_pass import PassReport
+from reconciler.review.activity_lists import ActivityLists
+from reconciler.review.activity_log import ActivityLog
 from reconciler.review.change_archive import ChangeArchive
 from reconciler.review.confirmations import ConfirmationStore
 from reconciler.review.jobs import ReviewJobs
@@ -36,6 +40,7 @@ from reconciler.server.request_origin import build_origin_rules
 from reconciler.service.controls import ServiceControls
 from reconciler.service.fleet_view import FleetView, PassRecord
 from reconciler.service.index_thread import IndexThread
+from reconciler.service.pass_activity import list_pass_events
 from reconciler.service.state import ServiceState
 from reconciler.settings import Settings
 from tests.support.asgi_client import request
@@ -62,6 +67,7 @@ class ConsoleClient:
         requested_reloads: The number of reloads of the settings that the console has requested.
         retried_remotes: The URLs of the remotes whose back-off the console has ended.
         sign_ins: The sessions of people.
+        activity: The log of the activity.
     """
 
     def __init__(self, world: World, api_requests: int = ServerLimits().api_requests_per_minute) -> None:
@@ -71,7 +77,8 @@ class ConsoleClient:
         self.sign_ins = SignInState(self._read_clock)
         indexer = world.create_indexer()
         archive = ChangeArchive()
-        index_thread = IndexThread(indexer, archive.update)
+        self.activity = ActivityLog(world.folder / "activity.jsonl", self._read_clock)
+        index_thread = IndexThread(indexer, self._record_index)
         confirmations = ConfirmationStore(self._read_clock)
         self.context = ConsoleContext(
             state=ServiceState(),
@@ -83,12 +90,19 @@ class ConsoleClient:
             explainer=ValueExplainer(world.command_options),
             searches=CauseSearches(world.command_options, self._read_clock),
             confirmations=confirmations,
-            jobs=ReviewJobs(confirmations, lambda: world.open_review([]), self._request_pass, self._read_clock),
+            jobs=ReviewJobs(
+                confirmations,
+                lambda: world.open_review([]),
+                self._request_pass,
+                self._read_clock,
+                record_activity=self.activity.append,
+            ),
             restorer=Restorer(lambda: world.open_review([]), self._request_pass),
             controls=ServiceControls(self._request_pass, self._request_reload, self.retried_remotes.append),
             csrf=self.sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
             archive=archive,
+            activity=ActivityLists(self.activity.read),
             clock=self._read_clock,
             config=world.create_config_pages(),
         )
@@ -107,9 +121,16 @@ class ConsoleClient:
     def _request_reload(self) -> None:
         self.requested_reloads += 1
 
+    def _record_index(self, index: FleetIndex) -> None:
+        self.context.archive.update(index)
+        self.activity.update(index)
+
+    def _record_pass(self, report: PassReport) -> None:
+        self.activity.append(list_pass_events(report, self.world.now))
+
     def update(self) -> None:
         """Run a pass, and update the index."""
-        observed = self.world.observe_pass()
+        observed = self.world.observe_pass(self._record_pass)
         self.context.index_thread.build(observed)
         record = PassRecord(observed.completed_at, 1.5, "success")
         number = self.context.state.view.number + 1 if self.context.state.view else 1

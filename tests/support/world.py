@@ -356,11 +356,12 @@ class World:
                 for draft in bench.drafts
             ]
 
-    def observe_pass(self) -> ObservedPass:
+    def observe_pass(self, receive_report: Callable[[PassReport], object] = lambda _report: None) -> ObservedPass:
         """Run one pass, and return its data for the index of the console."""
         observed: list[ObservedPass] = []
 
         def observe(report: PassReport, failures: Mapping[str, GitError]) -> tuple[Finding, ...]:
+            receive_report(report)
             observed.append(observe_pass(report, failures, self.now))
             return ()
 

@@ -16,6 +16,7 @@ class Publication:
         reason: The reason in the commit message. "" if there is none.
         change_key: The key of the reviewed change in the commit message. "" if there is none, or several.
         config: The ID of the config of the render. Only the page of a package reads it.
+        via: How the draft was approved, such as `console` or `cli`. "" if the commit message contains no approval.
     """
 
     number: int
@@ -26,3 +27,4 @@ class Publication:
     reason: str = ""
     change_key: str = ""
     config: str = ""
+    via: str = ""

@@ -11,6 +11,7 @@ from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry
 from reconciler.output.envelope import CommandResult, OutputModel, ResultMetadata, Timestamp
 from reconciler.output.findings.entries import FindingEntry, build_finding_entries
+from reconciler.output.fleet.activity import ActivityAction, ActivityEvent
 from reconciler.output.fleet.model import ChangeState, ChangeVariant, DraftMember, FleetIndex, PackageRow, ReviewChange
 from reconciler.output.fleet.model import TargetEntry as IndexedTargetEntry
 from reconciler.output.fleet.publications import Publication
@@ -169,18 +170,34 @@ class PublicationEntry(OutputModel):
     reason: str = ""
 
 
-class PublicationListSummary(OutputModel):
-    """The number of publications."""
+class ActivityEntry(OutputModel):
+    """An action of a person, or an effect of a pass."""
 
-    publications: int
+    actions: tuple[ActivityAction, ...] = Field(
+        description="The actions. A publication that a person approved has the actions `approved` and `published`."
+    )
+    target: str = Field(default="", description="The target. Absent for the effects of a pass.")
+    package: str = ""
+    revision: int = Field(default=0, description="The number of the published revision. Absent for other actions.")
+    commit: str = ""
+    by: str = Field(default="", description="The person. Absent if the service itself acted.")
+    time: Timestamp
+    subject: str = ""
+    reason: str = ""
 
 
-class PublicationListResult(CommandResult):
-    """The publications of packages, the newest first."""
+class ActivityListSummary(OutputModel):
+    """The number of events."""
 
-    kind: Literal["PublicationList"] = "PublicationList"
-    items: tuple[PublicationEntry, ...]
-    summary: PublicationListSummary
+    events: int
+
+
+class ActivityListResult(CommandResult):
+    """The activity of the fleet, the newest event first."""
+
+    kind: Literal["ActivityList"] = "ActivityList"
+    items: tuple[ActivityEntry, ...]
+    summary: ActivityListSummary
 
 
 class FleetSummary(OutputModel):
@@ -343,14 +360,27 @@ def build_finding_list(
     )
 
 
-def build_publication_list(
-    index: FleetIndex, rows: Iterable[tuple[PackageRow, Publication]], total: int, cursor: str | None = None
-) -> PublicationListResult:
-    """Return the result with these publications. `total` is the number of publications on all pages."""
-    return PublicationListResult(
+def build_activity_list(
+    index: FleetIndex, events: Iterable[ActivityEvent], total: int, cursor: str | None = None
+) -> ActivityListResult:
+    """Return the result with these events. `total` is the number of events on all pages."""
+    return ActivityListResult(
         metadata=create_api_metadata(index),
-        items=tuple(build_publication_entry(row, publication) for row, publication in rows),
-        summary=PublicationListSummary(publications=total),
+        items=tuple(
+            ActivityEntry(
+                actions=event.actions,
+                target=event.target,
+                package=event.package,
+                revision=event.revision,
+                commit=event.commit,
+                by=event.person,
+                time=event.seconds,
+                subject=event.message,
+                reason=event.reason,
+            )
+            for event in events
+        ),
+        summary=ActivityListSummary(events=total),
         next=cursor,
     )
 

@@ -8,19 +8,20 @@ from reconciler.inspect.change_list import list_read_errors
 from reconciler.krm.findings import Severity
 from reconciler.output.envelope import CommandResult
 from reconciler.output.findings.entries import build_finding_entries
+from reconciler.output.fleet.activity import ACTIVITY_ACTIONS
 from reconciler.output.fleet.model import CHANGE_STATES
 from reconciler.output.fleet.results import (
+    ActivityListResult,
     ChangeListResult,
     FindingListResult,
     FleetResult,
     PackageListResult,
-    PublicationListResult,
     TargetListResult,
+    build_activity_list,
     build_change_list,
     build_finding_list,
     build_fleet_result,
     build_package_list,
-    build_publication_list,
     build_target_list,
 )
 from reconciler.output.fleet.risk import RISK_LEVELS
@@ -40,10 +41,11 @@ from reconciler.server.api.endpoint import (
 )
 from reconciler.server.api.explain_endpoint import EXPLAIN_ENDPOINT
 from reconciler.server.api.paging import read_page
+from reconciler.server.api.problems import ApiError
 from reconciler.server.api.service_endpoints import SERVICE_ENDPOINTS
+from reconciler.server.console.activity_filters import check_days, list_activity
 from reconciler.server.console.filters import (
     SEVERITIES,
-    filter_activity,
     filter_changes,
     filter_findings,
     filter_targets,
@@ -96,8 +98,11 @@ def _list_findings(request: ApiRequest) -> CommandResult:
 
 
 def _list_activity(request: ApiRequest) -> CommandResult:
-    page = read_page(filter_activity(request.index, request.query), request)
-    return build_publication_list(request.index, page.items, page.total, page.cursor)
+    if error := check_days(request.query):
+        raise ApiError("InvalidParameter", error)
+    events = list_activity(request.context, request.session, request.whole_index, request.index, request.query)
+    page = read_page(events, request)
+    return build_activity_list(request.index, page.items, page.total, page.cursor)
 
 
 def _get_job(request: ApiRequest) -> CommandResult:
@@ -146,10 +151,14 @@ ENDPOINTS = (
         is_list=True,
     ),
     Endpoint(
-        "/activity", "The last publication of each package, the newest first", PublicationListResult, _list_activity,
+        "/activity", "What people and passes did, the newest event first", ActivityListResult, _list_activity,
         (
-            Parameter("actor", "A part of the name of the person."), Parameter("target", "A part of the name."),
+            Parameter("actor", "A part of the name of the person."),
+            Parameter("action", "The action.", ACTIVITY_ACTIONS),
+            Parameter("target", "A part of the name."),
             Parameter("q", "A part of the package, the message or the reason."),
+            Parameter("from", "The first day in UTC, such as 2024-05-31."),
+            Parameter("to", "The last day in UTC."),
         ),
         is_list=True,
     ),

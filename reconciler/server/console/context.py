@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from reconciler.inspect.package_content import PackageContentReader
     from reconciler.inspect.value_explainer import ValueExplainer
     from reconciler.output.fleet.model import FleetIndex
+    from reconciler.review.activity_lists import ActivityLists
     from reconciler.review.change_archive import ChangeArchive
     from reconciler.review.confirmations import ConfirmationStore
     from reconciler.review.jobs import ReviewJobs
@@ -49,6 +50,7 @@ class ConsoleContext:
         csrf: The tokens of forms.
         indexes: Returns the part of the newest index that a person may read.
         archive: The history of changes that are not open any more.
+        activity: Lists what people and passes did.
         contact: How people can ask for a role.
         sign_in: Signs people in at a provider. None if the settings contain no provider.
         clock: Returns seconds since 1970.
@@ -74,6 +76,7 @@ class ConsoleContext:
     csrf: CsrfTokens
     indexes: RestrictedIndexes
     archive: ChangeArchive
+    activity: ActivityLists
     contact: str = ""
     sign_in: SignIn | None = None
     clock: Callable[[], float] = time.time

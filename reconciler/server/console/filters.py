@@ -8,14 +8,12 @@ from starlette.datastructures import QueryParams
 
 from reconciler.krm.findings import Finding, Severity
 from reconciler.krm.selectors import parse_label_query
-from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, PackageRow, ReviewChange, TargetEntry
-from reconciler.output.fleet.publications import Publication
+from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, ReviewChange, TargetEntry
 from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
 from reconciler.server.console.listing import read_choice, read_text
 
 SEVERITIES: Sequence[str] = tuple(severity.value for severity in Severity)
-ACTIVITY_FILTERS = ("actor", "target", "q")
 
 
 def filter_changes(index: FleetIndex, query: QueryParams, selector: str) -> Iterable[ReviewChange]:
@@ -65,21 +63,3 @@ def filter_findings(findings: Iterable[Finding], query: QueryParams) -> Iterator
 def _format_finding(finding: Finding) -> str:
     location = finding.location
     return f"{finding.message} {location.object} {location.package} {location.file}".lower()
-
-
-def filter_activity(index: FleetIndex, query: QueryParams) -> Sequence[tuple[PackageRow, Publication]]:
-    """Return the publications that match the query parameters `actor`, `target` and `q`, the newest first."""
-    actor, target, text = (read_text(query, name).lower() for name in ACTIVITY_FILTERS)
-    if not (actor or target or text):
-        return index.publications
-    return tuple(_select_publications(index, actor, target, text))
-
-
-def _select_publications(
-    index: FleetIndex, actor: str, target: str, text: str
-) -> Iterator[tuple[PackageRow, Publication]]:
-    for row, publication in index.publications:
-        if actor not in publication.author.lower() or target not in row.target.lower():
-            continue
-        if not text or text in f"{row.target}/{row.package} {publication.subject} {publication.reason}".lower():
-            yield row, publication

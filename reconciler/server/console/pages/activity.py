@@ -1,10 +1,16 @@
-"""The latest publications of all packages, with filters, and as files for auditors."""
+"""What people and passes did, with filters, and as files for auditors."""
 
 from __future__ import annotations
 
-from reconciler.output.fleet.publication_csv import format_publications_csv
-from reconciler.output.fleet.results import build_publication_list
-from reconciler.server.console.filters import ACTIVITY_FILTERS, filter_activity
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from starlette.exceptions import HTTPException
+
+from reconciler.output.fleet.activity import ACTIVITY_ACTIONS, ActivityEvent
+from reconciler.output.fleet.activity_csv import format_activity_csv
+from reconciler.output.fleet.results import build_activity_list
+from reconciler.server.console.activity_filters import ACTIVITY_FILTERS, check_days, list_activity
 from reconciler.server.console.listing import count_filters, list_page
 from reconciler.server.console.page import Download, PageContent, PageRequest
 
@@ -15,20 +21,31 @@ def build_page(page: PageRequest) -> PageContent:
     return PageContent(
         "activity.html",
         {
-            "listing": list_page(filter_activity(page.index, query), query),
+            "listing": list_page(_list_events(page), query),
             "filter_count": count_filters(query, ACTIVITY_FILTERS),
+            "actions": ACTIVITY_ACTIONS,
+            "day_error": check_days(query),
         },
         is_from_index=True,
     )
 
 
 def build_csv_file(page: PageRequest) -> Download:
-    """Build the file with the publications that match the filters, as CSV."""
-    rows = filter_activity(page.index, page.request.query_params)
-    return Download(format_publications_csv(rows), "text/csv", "activity.csv")
+    """Build the file with the events that match the filters, as CSV."""
+    return Download(format_activity_csv(_list_exported_events(page)), "text/csv", "activity.csv")
 
 
 def build_json_file(page: PageRequest) -> Download:
-    """Build the file with the publications that match the filters, as the API returns them, on one page."""
-    rows = filter_activity(page.index, page.request.query_params)
-    return Download(build_publication_list(page.index, rows, len(rows)).to_json(), "application/json", "activity.json")
+    """Build the file with the events that match the filters, as the API returns them, on one page."""
+    events = _list_exported_events(page)
+    return Download(build_activity_list(page.index, events, len(events)).to_json(), "application/json", "activity.json")
+
+
+def _list_events(page: PageRequest) -> Sequence[ActivityEvent]:
+    return list_activity(page.context, page.session, page.whole_index, page.index, page.request.query_params)
+
+
+def _list_exported_events(page: PageRequest) -> Sequence[ActivityEvent]:
+    if error := check_days(page.request.query_params):
+        raise HTTPException(HTTPStatus.BAD_REQUEST, error)
+    return _list_events(page)

@@ -1,4 +1,4 @@
-"""Publications as CSV, for auditors."""
+"""The activity as CSV, for auditors."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from collections.abc import Iterable
 from io import StringIO
 
 from reconciler.krm.times import format_rfc3339
-from reconciler.output.fleet.model import PackageRow
-from reconciler.output.fleet.publications import Publication
+from reconciler.output.fleet.activity import ActivityEvent
 
-_COLUMNS = ("time", "person", "target", "package", "revision", "commit", "message", "reason")
+_COLUMNS = ("time", "person", "target", "package", "revision", "commit", "message", "reason", "actions")
 # Spreadsheet programs run a cell that starts with one of these characters as a formula.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-def format_publications_csv(rows: Iterable[tuple[PackageRow, Publication]]) -> str:
-    """Return one line for each publication, and a line with the names of the columns (RFC 4180).
+def format_activity_csv(events: Iterable[ActivityEvent]) -> str:
+    """Return one line for each event, and a line with the names of the columns (RFC 4180).
 
     A text that a spreadsheet program would run as a formula starts with `'`.
     """
     text = StringIO()
     writer = csv.writer(text)
     writer.writerow(_COLUMNS)
-    for row, publication in rows:
+    for event in events:
         values = (
-            format_rfc3339(publication.seconds), publication.author, row.target, row.package,
-            str(publication.number), publication.commit, publication.subject, publication.reason,
+            format_rfc3339(event.seconds), event.person, event.target, event.package, str(event.revision or ""),
+            event.commit, event.message, event.reason, " ".join(event.actions),
         )  # fmt: skip
         writer.writerow(map(_disable_formula, values))
     return text.getvalue()

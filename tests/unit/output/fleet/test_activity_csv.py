@@ -1,4 +1,4 @@
-"""Tests of publications as CSV."""
+"""Tests of the activity as CSV."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import io
 
 import pytest
 
-from reconciler.output.fleet.publication_csv import format_publications_csv
-from reconciler.output.fleet.publications import Publication
-from tests.support.fleet_index import create_row
+from reconciler.output.fleet.activity import ActivityEvent
+from reconciler.output.fleet.activity_csv import format_activity_csv
 
 
 @pytest.mark.parametrize(
@@ -23,11 +22,14 @@ from tests.support.fleet_index import create_row
     ],
 )
 def test_a_spreadsheet_program_runs_no_text_of_a_person(reason: str, cell: str) -> None:
-    publication = Publication(3, "c0ffee", "Ada", 1_000_000_000, "Approve", reason)
-    text = format_publications_csv([(create_row("berlin", "web"), publication)])
+    event = ActivityEvent(
+        ("approved", "published"), 1_000_000_000, 0, "berlin", "web", "Ada", "Approve", reason, "c0ffee", 3,
+    )  # fmt: skip
+    text = format_activity_csv([event])
     (row,) = csv.DictReader(io.StringIO(text, newline=""))
 
     assert row == {
         "time": "2001-09-09T01:46:40Z", "person": "Ada", "target": "berlin", "package": "web", "revision": "3",
         "commit": "c0ffee", "message": "Approve", "reason": cell,
+        "actions": "approved published",
     }  # fmt: skip

@@ -1,0 +1,70 @@
+"""The activity that a person may read: the events of the log, and the publications of the index."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+from typing import TYPE_CHECKING
+
+from reconciler.lazy_dataclasses import replace
+from reconciler.output.fleet.activity import ActivityEvent, merge_activity
+from reconciler.review.restricted_index import TargetNameSet, hide_names
+
+if TYPE_CHECKING:
+    from reconciler.output.fleet.model import FleetIndex
+    from reconciler.review.permissions import Permissions
+
+_MAX_CACHED = 8
+
+
+class ActivityLists:
+    """Lists the activity until the end of the pass of an index. Lists of equal permissions are cached.
+
+    Args:
+        read_events: Returns the events of the log.
+    """
+
+    def __init__(self, read_events: Callable[[], tuple[ActivityEvent, ...]]) -> None:
+        self._read_events = read_events
+        self._lock = Lock()
+        self._cached: OrderedDict[tuple[int, int, Permissions], tuple[ActivityEvent, ...]] = OrderedDict()
+
+    def list_events(
+        self, whole_index: FleetIndex, index: FleetIndex, permissions: Permissions
+    ) -> tuple[ActivityEvent, ...]:
+        """Return the activity, the newest event first. Events after the pass of the index are omitted.
+
+        Args:
+            whole_index: The index of the whole fleet.
+            index: The part of this index that the person may read.
+        """
+        key = (whole_index.number, whole_index.completed_at, permissions)
+        with self._lock:
+            found = self._cached.pop(key, None)
+            if found is None:
+                events = [event for event in self._read_events() if event.recorded_at <= whole_index.completed_at]
+                readable = events if permissions.reads_everything else _select_readable(events, whole_index, index)
+                found = merge_activity(readable, index.publications)
+            self._cached[key] = found
+            if len(self._cached) > _MAX_CACHED:
+                self._cached.popitem(last=False)
+        return found
+
+
+def _select_readable(
+    events: Iterable[ActivityEvent], whole_index: FleetIndex, index: FleetIndex
+) -> Iterator[ActivityEvent]:
+    """Yield the events about packages of the restricted index, without names of other targets.
+
+    The events about passes are omitted, because they count all targets.
+    """
+    all_events = tuple(events)
+    names = {*whole_index.by_target, *(event.target for event in all_events if event.target)}
+    hidden = TargetNameSet(name for name in names if name not in index.by_target)
+    for event in all_events:
+        target = index.by_target.get(event.target)
+        if target and event.package in target.by_package:
+            message, reason = hide_names(event.message, hidden), hide_names(event.reason, hidden)
+            is_unchanged = (message, reason) == (event.message, event.reason)
+            yield event if is_unchanged else replace(event, message=message, reason=reason)

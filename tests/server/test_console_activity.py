@@ -1,0 +1,115 @@
+"""The page of the activity: passes, drafts, reviews and publications, also of changes that were replaced since."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reconciler.krm.times import format_rfc3339
+from tests.support.console import ConsoleClient, open_console
+from tests.support.prepared_worlds import begin, drafted
+from tests.support.world import package, variant
+
+DAY = 24 * 60 * 60
+
+
+@pytest.fixture
+def console(tmp_path: Path) -> ConsoleClient:
+    client = open_console(begin(tmp_path, drafted))
+    client.update()
+    return client
+
+
+def list_events(console: ConsoleClient, query: str = "") -> list[dict[str, Any]]:
+    response = console.get(f"/api/v1/activity?{query}")
+    assert response.status_code == 200, response.text
+    items: list[dict[str, Any]] = response.json()["items"]
+    return items
+
+
+def describe(console: ConsoleClient, query: str = "") -> list[str]:
+    return [
+        " ".join([*event["actions"], f"{event.get('target', '')}/{event.get('package', '')}"])
+        for event in list_events(console, query)
+    ]
+
+
+def find_key(console: ConsoleClient, title: str) -> str:
+    assert console.context.index is not None
+    return next(change.key for change in console.context.index.changes if change.title == title)
+
+
+def release_metrics(console: ConsoleClient, version: str) -> None:
+    world = console.world
+    world.release("metrics", version, package("metrics", int(version[1:]) + 2, "1.1"), 1_200_000_000)
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+    console.update()
+
+
+def approve_metrics(console: ConsoleClient, version: str, reason: str) -> None:
+    operation = "install metrics v1" if version == "v1" else "update metrics v1 → v2"
+    console.confirm({"verb": "approve", "change": find_key(console, operation)}, reason=reason)
+    console.world.sync()
+    console.update()
+
+
+def get_day(console: ConsoleClient) -> str:
+    return format_rfc3339(console.world.now)[:10]
+
+
+def test_an_approval_of_a_replaced_change_is_found_by_day_and_action(console: ConsoleClient) -> None:
+    """Task 9 of reviewers: who approved a change last Tuesday, and why."""
+    tuesday = get_day(console)
+    approve_metrics(console, "v1", "agreed with Luis")
+    console.world.now += 3 * DAY
+    release_metrics(console, "v2")
+    approve_metrics(console, "v2", "a later reason")
+    (event,) = list_events(console, f"action=approved&from={tuesday}&to={tuesday}")
+    page = console.get(f"/activity?action=approved&from={tuesday}&to={tuesday}").text
+
+    assert (event["by"], event["reason"], event["revision"]) == ("Ada Example", "agreed with Luis", 1)
+    assert "approved, published" in page
+    assert [text in page for text in ("Ada Example", "agreed with Luis", "a later reason")] == [True, True, False]
+    assert describe(console, "action=published&target=berlin") == ["approved published berlin/metrics"] * 2
+
+
+def test_passes_record_the_drafts_that_they_change(console: ConsoleClient) -> None:
+    release_metrics(console, "v2")
+    console.world.write({"metrics.yaml": None})
+    console.world.now += 1
+    console.update()
+    console.update()
+
+    assert describe(console) == [
+        "pass /", "draft-withdrawn berlin/metrics", "pass /", "draft-updated berlin/metrics",
+    ]  # fmt: skip
+    assert [event["subject"] for event in list_events(console, "action=pass")] == [
+        "1 draft withdrawn", "1 draft updated",
+    ]  # fmt: skip
+
+
+def test_reviews_record_the_person_and_the_reason(console: ConsoleClient) -> None:
+    key = find_key(console, "install metrics v1")
+    for verb in ("propose", "reject"):
+        console.confirm({"verb": verb, "change": key}, reason=f"{verb} it")
+        console.update()
+    events = list_events(console, "q=berlin/metrics")
+
+    assert sorted((*event["actions"], event["by"], event["reason"]) for event in events) == [
+        ("proposed", "Ada Example", "propose it"), ("rejected", "Ada Example", "reject it"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/api/v1/activity", "/activity.csv", "/activity.json"])
+@pytest.mark.parametrize("query", ["from=yesterday", "to=2024-02-30"])
+def test_a_day_that_does_not_exist_is_refused(path: str, query: str, console: ConsoleClient) -> None:
+    assert console.get(f"{path}?{query}").status_code == 400
+
+
+def test_the_page_explains_a_day_that_does_not_exist(console: ConsoleClient) -> None:
+    page = console.get("/activity?from=2024-02-30")
+
+    assert page.status_code == 200
+    assert "from: must be a day in UTC such as 2024-05-31" in page.text
