@@ -64,12 +64,21 @@ class IndexCache:
     def read(self) -> Mapping[ObjectKey, StoredTarget]:
         """Return the targets of the last index by key. Return {} if they are missing, damaged, or of another scope."""
         try:
-            return self._load(self._file.read_bytes()) if self._file.exists() else {}
-        # If a class has changed without a new version of the program, AttributeError, ImportError, TypeError or
-        # ValueError is raised.
-        except (OSError, pickle.UnpicklingError, AttributeError, ImportError, TypeError, ValueError) as error:
+            return self._load(self._read_bytes())
+        except FileNotFoundError:
+            return {}
+        except Exception as error:  # noqa: BLE001 - pickle raises many types, for example if a class has changed
             log.warning("console_index_unreadable", file=str(self._file), message=type(error).__name__)
             return {}
+
+    def _read_bytes(self) -> bytes:
+        """Return the content of the file. A larger file than this program writes is not read into memory."""
+        max_bytes = MAX_BYTES + 2 * _DIGEST_BYTES
+        with self._file.open("rb") as stream:
+            data = stream.read(max_bytes + 1)
+        if len(data) > max_bytes:
+            raise pickle.UnpicklingError(f"the file has more than {max_bytes} bytes")
+        return data
 
     def _load(self, data: bytes) -> Mapping[ObjectKey, StoredTarget]:
         scope, digest, content = (
@@ -79,7 +88,9 @@ class IndexCache:
             return {}
         if sha256(content).digest() != digest:
             raise pickle.UnpicklingError("the file is damaged")
-        targets: Mapping[ObjectKey, StoredTarget] = _Unpickler(BytesIO(content)).load()
+        targets = _Unpickler(BytesIO(content)).load()
+        if not (isinstance(targets, dict) and all(isinstance(target, StoredTarget) for target in targets.values())):
+            raise pickle.UnpicklingError("the file does not contain targets")
         return targets
 
     def write(self, targets: Mapping[ObjectKey, StoredTarget]) -> None:

@@ -154,11 +154,46 @@ class _Command:
 def test_file_cannot_call_functions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     content = pickle.dumps({"key": _Command()})
-    file = tmp_path / "index"
-    file.write_bytes(sha256(b"scope").digest() + sha256(content).digest() + content)
 
-    assert IndexCache(file, "scope").read() == {}
+    assert write_content(tmp_path / "index", content).read() == {}
     assert not (tmp_path / "created").exists()
+
+
+def write_content(file: Path, content: bytes) -> IndexCache:
+    """Write a complete file with this pickle, and return its cache."""
+    file.write_bytes(sha256(b"scope").digest() + sha256(content).digest() + content)
+    return IndexCache(file, "scope")
+
+
+@UNREADABLE
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"N" * 2 + b"s.", id="missing-values"),
+        pytest.param(b"h\x00.", id="unknown-value"),
+        pytest.param(b"\x96" + (2**40).to_bytes(8, "little") + b".", id="more-memory-than-the-machine-has"),
+        pytest.param(pickle.dumps([1]), id="not-a-mapping"),
+        pytest.param(pickle.dumps({"key": 1}), id="not-a-target"),
+    ],
+)
+def test_file_with_other_content_is_not_used(content: bytes, tmp_path: Path) -> None:
+    cache = write_content(tmp_path / "index", content)
+    with capture_logs() as logs:
+        stored = cache.read()
+
+    assert (stored, [entry["event"] for entry in logs]) == ({}, ["console_index_unreadable"])
+
+
+@UNREADABLE
+def test_file_above_the_limit_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = write_content(tmp_path / "index", pickle.dumps({}))
+    with capture_logs() as logs:
+        cache.read()
+        monkeypatch.setattr(index_cache, "MAX_BYTES", 1)
+        cache.read()
+
+    assert [entry["event"] for entry in logs] == ["console_index_unreadable"]
 
 
 @pytest.mark.emits("console_index_store_failed")
