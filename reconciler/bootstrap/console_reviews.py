@@ -94,7 +94,7 @@ def build_console_reviews(
         build_role_rules(settings),
         confirmations,
         jobs,
-        Restorer(open_review, wake_pass),
+        Restorer(open_review, wake_pass, activity.append),
         open_review,
         settings.console,
         folder,

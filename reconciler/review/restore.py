@@ -5,13 +5,14 @@ The draft is then reviewed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 
 from reconciler.catalog.files import FILE_MODE, BlobId, CommitId, ObjectId, TreeId
 from reconciler.git.object_writer import DeletePath, NewCommit, PutObject, TreeChange
 from reconciler.git.push_outcomes import PushDone, PushUnit, RefUpdate
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.text import to_one_line
 from reconciler.planning.lifecycle.open_drafts import TargetPackage, list_target_packages
 from reconciler.planning.model.state import PublishedRevision
@@ -38,13 +39,18 @@ class Restorer:
     Args:
         open_review: Opens the config and the remotes.
         wake_pass: Requests a pass, which records the draft.
+        record_activity: Receives the event of each restored revision.
     """
 
     def __init__(
-        self, open_review: Callable[[], AbstractContextManager[DraftReview]], wake_pass: Callable[[], None]
+        self,
+        open_review: Callable[[], AbstractContextManager[DraftReview]],
+        wake_pass: Callable[[], None],
+        record_activity: Callable[[Sequence[ActivityEvent]], None],
     ) -> None:
         self._open_review = open_review
         self._wake_pass = wake_pass
+        self._record_activity = record_activity
 
     def restore(self, target: str, package: str, number: int, person: Reviewer) -> RestoredDraft:
         """Push a commit with the content of a revision to the draft branch of a package.
@@ -64,6 +70,11 @@ class Restorer:
             packages = list_target_packages(open_target.snapshot, open_target.drafts)
             found = next((candidate for candidate in packages if candidate.package == package), None)
             draft = _push(review, open_target.snapshot, _check_package(found, target, package), number, person)
+            now = review.now()
+        name, message = person.git_identity[0], f"restore v{number}"
+        self._record_activity([
+            ActivityEvent(("draft-created",), now, now, target, package, name, message, commit=draft.commit)
+        ])  # fmt: skip
         self._wake_pass()
         return draft
 

@@ -63,7 +63,7 @@ def _list_draft_events(written: WrittenPlan, now: int) -> Iterator[ActivityEvent
                 now,
                 target,
                 package,
-                message=", ".join(outcome.causes[:_MAX_CAUSES]),
+                message=f"{outcome.task}: {', '.join(outcome.causes[:_MAX_CAUSES])}",
                 commit=written.draft_heads.get(branch, ""),
             )
         elif isinstance(outcome, Unchanged) and outcome.should_withdraw:

@@ -9,7 +9,7 @@ import pytest
 
 from reconciler.krm.times import format_rfc3339
 from tests.support.console import ConsoleClient, open_console
-from tests.support.prepared_worlds import begin, drafted
+from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.world import package, variant
 
 DAY = 24 * 60 * 60
@@ -87,6 +87,18 @@ def test_passes_record_the_drafts_that_they_change(console: ConsoleClient) -> No
     ]  # fmt: skip
     assert [event["subject"] for event in list_events(console, "action=pass")] == [
         "1 draft withdrawn", "1 draft updated",
+    ]  # fmt: skip
+
+
+def test_a_draft_with_a_conflict_has_both_actions(tmp_path: Path) -> None:
+    world = begin(tmp_path, published)
+    world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
+    console = open_console(world)
+    release_metrics(console, "v2")
+
+    assert describe(console, "action=conflict") == ["draft-created conflict berlin/metrics"]
+    assert [event["subject"] for event in list_events(console, "action=pass")] == [
+        "1 draft created, 1 draft with conflicts",
     ]  # fmt: skip
 
 

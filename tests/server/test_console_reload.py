@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -25,7 +26,7 @@ from reconciler.service.state import ServiceState
 from tests.support.asgi_client import request
 from tests.support.console import NO_CONTROLS, PROXY, find_value
 from tests.support.prepared_worlds import begin, drafted
-from tests.support.world import World
+from tests.support.world import World, package, variant
 
 SECRET = "secret-of-the-proxy-0123456789-abcdef"
 ANA = {"x_proxy_secret": SECRET, "x_forwarded_user": "ana", "accept": "text/html"}
@@ -117,6 +118,38 @@ def read_targets(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setattr(fleet_index, "read_cluster", record_read)
     return names
+
+
+def change_and_observe(service: Service, version: str) -> None:
+    """Run a pass that updates a draft, and let the console observe it."""
+    world, console = service.world, service.console
+    assert console is not None
+    world.release("metrics", version, package("metrics", int(version[1:]) + 2, "1.1"), 1_200_000_000)
+    world.write({"metrics.yaml": variant("metrics-berlin", "berlin", "metrics", version)})
+    world.observe_pass(lambda report: console.observe(report, {}))
+
+
+def read_activity(service: Service) -> list[str]:
+    """Return the actions of the events in the cache."""
+    file = service.world.folder / "cache" / "activity.jsonl"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [json.loads(line)["actions"][0] for line in lines]
+
+
+def test_the_log_of_the_activity_continues_after_a_reload(service: Service) -> None:
+    change_and_observe(service, "v2")
+    service.load(poll_seconds=5)
+    change_and_observe(service, "v3")
+
+    assert read_activity(service) == ["draft-updated", "pass"] * 2
+
+
+def test_a_standby_records_no_activity(service: Service) -> None:
+    assert service.console is not None
+    service.console.context.state.is_read_only = True
+    change_and_observe(service, "v2")
+
+    assert read_activity(service) == []
 
 
 def get_number(service: Service) -> int | None:

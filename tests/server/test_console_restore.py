@@ -54,6 +54,10 @@ def test_a_restored_revision_is_a_draft_of_the_person(console: ConsoleClient) ->
     assert git(world.fleet, "log", "-1", "--format=%an <%ae> %s", "drafts/berlin") == (
         "Ada Example <ada@example.com> gateway: restore v1"
     )
+    (event,) = console.get("/api/v1/activity?action=draft-created").json()["items"]
+    assert (event["by"], event["subject"], event["commit"]) == (
+        "Ada Example", "restore v1", world.head("drafts/berlin"),
+    )  # fmt: skip
     assert "replicas: 2" in world.text("drafts/berlin", "gateway/deployment.yaml")
     assert "replicas: 3" in world.text("clusters/berlin", "gateway/deployment.yaml")
     assert "edit gateway" in console.get("/changes").text

@@ -8,6 +8,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -271,6 +272,17 @@ def test_find_who_approved_a_change(person: Person) -> None:
     person.type("#filter-target", "porto")
 
     assert person.sees("1 to 1 of 1 event", "Ada Example", "agreed with the team of Porto")
+    assert person.actions <= 3
+
+
+@pytest.mark.slow
+def test_find_who_approved_changes_on_a_day(person: Person, world: World) -> None:
+    approve_gateway(person)
+    person.click("Activity")
+    # The format of the browser's language.
+    person.type("#filter-from", datetime.fromtimestamp(world.now, UTC).strftime("%m%d%Y"))
+
+    assert person.sees("1 to 3 of 3 events", "approved, published", "Ada Example", "agreed with the team of Porto")
     assert person.actions <= 3
 
 

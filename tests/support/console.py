@@ -97,7 +97,7 @@ class ConsoleClient:
                 self._read_clock,
                 record_activity=self.activity.append,
             ),
-            restorer=Restorer(lambda: world.open_review([]), self._request_pass),
+            restorer=Restorer(lambda: world.open_review([]), self._request_pass, self.activity.append),
             controls=ServiceControls(self._request_pass, self._request_reload, self.retried_remotes.append),
             csrf=self.sign_ins.csrf,
             indexes=RestrictedIndexes(lambda: index_thread.index),
