@@ -85,7 +85,7 @@ def _normalize(content: UnitContent, ignored: Sequence[Pointer], namespace: str)
         if namespace and name.namespace == namespace:
             key, data = name._replace(namespace=""), _remove_field(data, ("metadata", "namespace"))
         if key in resources:
-            return f"{path} contains {name} again"
+            return f"{name} occurs twice, the second time in {path}"
         resources[key] = _Resource(name, data)
     return _Package(resources, others)
 

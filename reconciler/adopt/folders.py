@@ -187,7 +187,10 @@ def _generate_package(
     if len(group.members) == 1 and group is not groups[0]:
         cluster = group.clusters[0]
         owner = build_variant(name, {"upstream": upstream}, cluster, package)
-        reason = f"{cluster} has other resources than the majority, or more than {MAX_DIFFERENT_LEAVES} differences"
+        reason = (
+            f"{cluster} does not have the same resources as most clusters, or more than {MAX_DIFFERENT_LEAVES} values"
+            " are different"
+        )
         choices.append(Choice(name, f"PackageVariant {name}", reason))
     else:
         template: dict[str, Any] = {"adoptionPolicy": "adoptExisting"}

@@ -42,7 +42,7 @@ def parse_target_value(text: str) -> Any:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
         return parse_set_text(text[1:-1])
     if not text.startswith("{") and _COMMA.search(text):
-        raise ParameterError("a value with targetPath contains a comma, which separates parameters")
+        raise ParameterError("a value for targetPath must not contain a comma, because a comma ends the value in Helm")
     return parse_set_value(text)
 
 

@@ -122,7 +122,7 @@ def _validate(values: Mapping[str, str], known: Cluster, found: Cluster) -> Iter
             yield f"the label {key} is invalid: {reason}"
     if known.labels != found.labels:
         yield (
-            f"the cluster {found.name} has other labels in another folder: {_format(known.labels)} and"
+            f"the cluster {found.name} must have the same labels in all folders, not {_format(known.labels)} and"
             f" {_format(found.labels)}"
         )
     elif known.directory != found.directory:

@@ -163,7 +163,7 @@ class OverlaySource:
 
     def _get_files(self, field: str) -> FileTree:
         if self.files is None:
-            raise OverlayError(field, f"the files of {field} in an artifact cannot be read")
+            raise OverlayError(field, f"{field} names files in an artifact, which the import does not read")
         return self.files
 
     def _write_options(self, fields: Mapping[str, Any]) -> FileTree:

@@ -22,4 +22,4 @@ def read_clusters_file(file: Path) -> tuple[ClusterEntry, ...]:
     try:
         return scaffold_entries.parse_clusters_file(file.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise CannotRunError(f"--clusters: {file}: {error}") from None
+        raise CannotRunError(f"--clusters {file}: {error}") from None

@@ -74,7 +74,7 @@ def _build_report(folder: Path, before: FileTree, result: RenderResult) -> Packa
         else "nothing is written"
     )
     return package_report.PackageReport(
-        str(folder), "failed", f"{folder}: {function}{failure.message}{package}: {saved}", before, files,
+        str(folder), "failed", f"{folder}: {function}{failure.message}{package}; {saved}", before, files,
         findings=result.findings, steps=result.steps,
         failure=package_report.PackageFailure(
             kind=failure.kind, package=failure.package or ".", function=failure.function, message=failure.message

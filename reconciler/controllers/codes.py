@@ -21,7 +21,7 @@ class ControllerCodes(CodeTable):
     FIELD_MISSPELT = warning(
         "A field has no effect, and its name is similar to that of a valid field. The field is kept."
     )
-    KAFKA_NOT_PLACED = warning("A Kafka or KafkaNodePool is not used by another object and not placed on a cluster.")
+    KAFKA_NOT_PLACED = warning("No object uses a Kafka or KafkaNodePool, and no cluster receives it.")
     KUBERNETES_VERSION_INVALID = warning("A cluster's Kubernetes version is invalid.", CLUSTER)
     NAME_NOT_USABLE = error("A cluster name, branch or tag prefix is invalid in Git, or is reserved.", TARGET)
     NO_DESTINATION = error(

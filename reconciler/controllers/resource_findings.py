@@ -114,6 +114,7 @@ def _find_secrets_in_resource(resource: PackageResource, path: DataPath, item: K
         field_path = (*path, fields[0])
         message = (
             f"{' and '.join(fields)} of a Secret must be empty:"
-            " everyone with read access to the branch can read the values"
+            " everyone with read access to the branch can read the values; encrypt the Secret with SOPS, or use an"
+            " ExternalSecret"
         )
         yield ControllerCodes.SECRET_IN_BRANCH.finding(message, resource.locate(field_path, str(item.key)))

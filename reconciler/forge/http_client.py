@@ -136,7 +136,9 @@ class ForgeClient:
     def _build_url(self, path: str, params: Mapping[str, str | int]) -> httpx.URL:
         url = httpx.URL(path) if "://" in path.partition("?")[0] else httpx.URL(self.api + path)
         if not self._is_same_origin(url):
-            raise ForgeAnswerError(f"the forge at {self._root_url.host} returned a URL of another server: {url.host!r}")
+            raise ForgeAnswerError(
+                f"the forge at {self._root_url.host} returned a URL of a different host: {url.host!r}"
+            )
         return url.copy_merge_params(params) if params else url
 
     def _is_same_origin(self, url: httpx.URL) -> bool:

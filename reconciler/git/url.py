@@ -121,7 +121,7 @@ def _create_remote_url(text: str, scheme: str, connection_url: str, path: str) -
     # Refuse "..", also written as %2e%2e, because git could then leave the folder that the allow-list allows.
     if ".." in path.split("/") or path.lstrip("/").startswith("-") or not path.strip("/"):
         raise UrlRefusedError(
-            f'the URL {redact_url(text)!r} must have a path without ".." that does not start with "-"'
+            f'the URL {redact_url(text)!r} must have a path; the path must not contain ".." or start with "-"'
         )
     checked_scheme: Scheme = "https" if scheme == "https" else "http" if scheme == "http" else "ssh"
     return GitUrl(text, checked_scheme, connection_url)

@@ -299,8 +299,9 @@ class _RenderRun:
             if item is None or new_scope in (None, scope):
                 continue
             message = (
-                f"the function {spec.display_name} changes the scope of the SealedSecret from {scope} to {new_scope}:"
-                " its controller cannot decrypt it (next step: exclude it from the function, or seal it again)"
+                f"the function {spec.display_name} changes the scope of the SealedSecret from {scope} to {new_scope},"
+                " so that its controller cannot decrypt the SealedSecret (next step: exclude the SealedSecret from the"
+                " function, or seal it again)"
             )
             location = replace(self._package.resources[number].location, object=str(item.key))
             self._scope_findings.append(SourceCodes.SEALED_SECRET_SCOPE.finding(message, location))

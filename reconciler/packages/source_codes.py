@@ -113,7 +113,8 @@ class SourceCodes(CodeTable):
     VALUES_PRECISION = warning("An integer in the values of a chart loses digits in Helm.", PACKAGE)
     VERIFIER_UNAVAILABLE = error("The program or Python package that verifies signatures cannot be used.", PACKAGE)
     VERSION_REWRITTEN = warning(
-        "A chart repository or registry has other files for a version that a package uses. Review the draft.", PACKAGE
+        "A chart repository or registry has different files for a version that a package uses. Review the draft.",
+        PACKAGE,
     )
     VERSION_WITHDRAWN = warning("A chart repository or registry does not list the version of a package any more.")
 

@@ -216,7 +216,7 @@ def _list_replaced(readable: FleetIndex, selection: ChangeSelection) -> list[Exc
     if change is None:
         reason = BlockingReason(DRAFT_MOVED, "the change was published, withdrawn or replaced after you selected it")
         return [ExcludedDraft(f"change {selection.key}", "", reason)]
-    message = f"the change {change.title} has other targets or effects than when you selected it; review it again"
+    message = f"the targets or effects of the change {change.title} have changed since you selected it; review it again"
     reason = BlockingReason(DRAFT_MOVED, message)
     return [ExcludedDraft(member.target, member.package, reason) for member in change.members]
 
@@ -323,7 +323,7 @@ def _find_obstacle(
         code, message = (
             ("RemovalNeedsSeparateAction", f"the draft removes {draft.package}; confirm removals in a separate action")
             if draft.is_removal
-            else ("NotARemoval", f"the draft does not remove {draft.package}, and this action is for removals")
+            else ("NotARemoval", f"the draft does not remove {draft.package}, but this action applies only to removals")
         )
         return BlockingReason(code, message)
     if member.refusals:

@@ -112,9 +112,9 @@ def _check_access(response: HttpResponse | HttpStream, repository: ArtifactRepos
     if response.status in {401, 403} and is_outside and not repository.secret_name:
         raise SourceError(
             SourceCodes.SOURCE_UNAUTHORIZED.name,
-            f"{url} is refused with the HTTP status {response.status}. The credentials of the settings are not sent to "
-            f"it, because it is not below {repository.url}: set `passCredentials: true` or `secretRef` of the "
-            "Repository",
+            f"the request for {url} is refused with the HTTP status {response.status}. The credentials of the settings "
+            f"are not sent to this URL, because it is not below {repository.url}: set `passCredentials: true` or "
+            "`secretRef` of the Repository",
         )
 
 

@@ -46,8 +46,8 @@ class EngineRuns:
                 result = self._runner.run(path, arguments, inputs, self._limits)
         except ProcessTimeoutError as error:
             message = (
-                f"{label}: {name} took longer than {self._limits.seconds:g} seconds and was killed. It is tried again"
-                f" later; the setting `sources.{name}.timeout_seconds` is the limit"
+                f"{label}: {name} took longer than {self._limits.seconds:g} seconds and was killed. The render is tried"
+                f" again later. The setting `sources.{name}.timeout_seconds` is the limit"
             )
             raise _create_error(SourceCodes.RENDER_TIMEOUT, message, is_temporary=True) from error
         except (OSError, SandboxUnavailableError) as error:
@@ -67,7 +67,7 @@ class EngineRuns:
         if result.exit_code < 0 or is_out_of_memory(result.stderr):
             message = (
                 f"{label}: {name} used more than {self._limits.memory_bytes} bytes of memory, or another process killed"
-                f" it. It is tried again later. The setting `sources.{name}.memory_bytes` is the limit"
+                f" {name}. The render is tried again later. The setting `sources.{name}.memory_bytes` is the limit"
             )
             raise _create_error(SourceCodes.RENDER_OUT_OF_MEMORY, message, is_temporary=True)
 

@@ -215,13 +215,14 @@ class HttpClient:
             ):
                 record_status(response.status_code)
                 if response.status_code in _TEMPORARY_STATUSES or response.status_code >= 500:
-                    reason = f"it answered with the HTTP status {response.status_code}"
-                    raise self._record_failure(host, _create_unreachable_error(host, reason), _read_wait(response))
+                    message = f"returned the HTTP status {response.status_code}"
+                    raise self._record_failure(host, _create_unreachable_error(host, message), _read_wait(response))
                 yield response
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             # InvalidURL and UnicodeError are raised for an invalid URL of a redirect, or for an invalid host name. Do
             # not chain the original exception, because it can contain the URL with a signature.
-            raise self._record_failure(host, _create_unreachable_error(host, _describe(error))) from None
+            message = f"cannot be reached: {_describe(error)}"
+            raise self._record_failure(host, _create_unreachable_error(host, message)) from None
         self._failures.remove(host)
 
     def _record_failure(self, host: str, error: SourceError, min_seconds: float = 0.0) -> SourceError:
@@ -307,8 +308,8 @@ def _read_wait(response: httpx.Response) -> float:
     return min(read_retry_after(response.headers.get("Retry-After", ""), time.time()) or 0.0, _MAX_RETRY_SECONDS)
 
 
-def _create_unreachable_error(host: str, reason: str) -> SourceError:
-    return SourceError(SourceCodes.SOURCE_UNREACHABLE.name, f"{host} cannot be reached: {reason}", should_retry=True)
+def _create_unreachable_error(host: str, problem: str) -> SourceError:
+    return SourceError(SourceCodes.SOURCE_UNREACHABLE.name, f"{host} {problem}", should_retry=True)
 
 
 def _describe(error: Exception) -> str:

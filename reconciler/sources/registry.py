@@ -159,7 +159,10 @@ class RegistryClient:
             if not next_url or len(tags) == count:
                 return tuple(tags)
             if not has_same_origin(next_url, first_url):
-                raise _create_error(f"the next page of the tags of {location.oci_url} is on another origin")
+                raise _create_error(
+                    f"the next page of the tags of {location.oci_url} does not have the scheme, host and port of the"
+                    " registry"
+                )
             url = next_url
         raise _create_error(f"the list of tags of {location.oci_url} has more than {_MAX_TAG_PAGES} pages")
 
@@ -329,7 +332,7 @@ class _Authorizations:
         """Return the authorization that a challenge requires. Raises SourceError."""
         scheme = _CHALLENGE.match(challenge[:_MAX_CHALLENGE_CHARACTERS])
         if scheme is None:
-            raise _create_error(f"{location.oci_url} requires an authentication that is not supported")
+            raise _create_error(f"{location.oci_url} requires an authentication method that is not supported")
         login = self._credentials.find_login(location.repository, request.url, location.named_by)
         seconds = _MAX_TOKEN_SECONDS
         if scheme[1].lower() == "bearer":

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 from reconciler.catalog.files import FileTree
+from reconciler.packages.source_codes import SourceCodes
 from reconciler.sources.archives import read_archive
+from reconciler.sources.errors import SourceError
 from reconciler.sources.limits import SourceLimits
 
 # As helm, skip archives whose names begin with "_" or ".".
@@ -31,7 +33,8 @@ def unpack_subcharts(chart: FileTree, limits: SourceLimits) -> FileTree:
                 for name, file in read_archive(chart[path].data, limits, has_top_folder=True).files.items()
             }
         )
-    raise limits.create_error("files", f"a chart with archives in more than {_MAX_DEPTH} levels of archives")
+    message = f"a chart must contain at most {_MAX_DEPTH - 1} nested levels of archives"
+    raise SourceError(SourceCodes.SOURCE_TOO_LARGE.name, message)
 
 
 def _check_size(chart: FileTree, limits: SourceLimits) -> None:

@@ -117,4 +117,6 @@ class VersionRecords:
 def _add_time(error: SourceError, record: Record) -> SourceProblem:
     # Name the time and not the age, because equal passes must have equal messages.
     time = format_rfc3339(int(record["checked"]))
-    return replace(error.problem, message=f"{error.message}. The list of {time} is used until the problem is solved")
+    return replace(
+        error.problem, message=f"{error.message}. The list of versions from {time} is used until the problem is solved"
+    )

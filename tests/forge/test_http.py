@@ -206,7 +206,7 @@ def test_pages_that_did_not_change_lead_on_as_before() -> None:
 )
 def test_a_next_page_of_another_origin_is_not_requested(url: str) -> None:
     answering, values = respond_in_order(httpx.Response(200, json=[1], headers=next_page(url)))
-    with pytest.raises(ForgeAnswerError, match="a URL of another server"):
+    with pytest.raises(ForgeAnswerError, match="a URL of a different host"):
         make_client(answering).get_all_pages("/a")
 
     assert len(values) == 1

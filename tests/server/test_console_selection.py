@@ -108,7 +108,7 @@ def test_a_change_with_other_targets_than_the_list_showed_is_skipped(verb: str, 
     text = open_confirmation(console, rows, verb=verb)
 
     assert f"{verb.capitalize()} 2 packages on 2 targets?" in text
-    assert "the change install metrics v1 has other targets or effects than when you selected it" in text
+    assert "the targets or effects of the change install metrics v1 have changed since you selected it" in text
     assert "berlin/metrics, porto/metrics" in text
 
 

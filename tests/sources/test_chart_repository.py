@@ -157,7 +157,7 @@ def test_failure_of_the_server_keeps_the_last_list(
         assert stale.versions == versions
         assert stale.problem is not None
         assert stale.problem.code == code
-        assert "The list of 1970-01-12T13:53:20Z is used" in stale.problem.message
+        assert "The list of versions from 1970-01-12T13:53:20Z is used" in stale.problem.message
         world.restart()
 
     charts.overrides.clear()

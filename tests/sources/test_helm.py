@@ -237,7 +237,7 @@ def test_required_sandbox_that_is_missing(
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name, path: None)
     isolated = build_engine(helm.path, tmp_path / "renders", sandbox="require")
-    message = "the setting `sources.sandbox` is require, and `unshare --user --net` does not work on this machine"
+    message = "the setting `sources.sandbox` is require, but `unshare --user --net` does not work on this machine"
 
     for reason in ("cannot be rendered with helm", f"{helm.path} cannot run"):
         (finding,) = isolated.render(CHART, REQUEST).findings

@@ -85,5 +85,5 @@ def test_archives_in_many_levels_are_refused() -> None:
     for _ in range(9):
         archive = build_archive({"x/Chart.yaml": b"name: x\n", "x/charts/x.tgz": archive})
 
-    with pytest.raises(SourceError, match="levels of archives"):
+    with pytest.raises(SourceError, match="nested levels of archives"):
         unpack_subcharts(build_tree({"charts/x.tgz": archive}), LIMITS)

@@ -53,7 +53,9 @@ def _expand(generator: Mapping[str, Any], context: GeneratorContext, outer: Para
     if len(names) != 1 or names[0] not in _EXPANDERS:
         listed = ", ".join(names) or "none"
         raise GeneratorError(
-            f"the generator {listed} needs another service or plugin, which is not called", path=(*names[:1],)
+            f"exactly one generator of {', '.join(_EXPANDERS)} is required, not {listed}; the import calls no other"
+            " services and no plugins",
+            path=(*names[:1],),
         )
     name = names[0]
     content = generator[name]

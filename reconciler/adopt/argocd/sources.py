@@ -137,7 +137,9 @@ def _find_problem(content: SourceContent) -> NotImported | None:
     if has_credentials(content.url):
         return content.report(("repoURL",), "the URL contains credentials", "Move them to the settings.")
     if content.type == "git" and (content.path == "." or content.path.startswith("..")):
-        return content.report(("path",), "the package must be in a folder of the repository", "Move the files.")
+        return content.report(
+            ("path",), "the package must be in a folder below the root of the repository", "Move the files."
+        )
     return None
 
 

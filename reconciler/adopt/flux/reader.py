@@ -177,7 +177,7 @@ class _ClusterReader:
         if source is None:
             name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
             suggestion = "Add the source object to the folder of the cluster."
-            return document.report(("spec", "sourceRef"), f"{name} is not in the source", suggestion)
+            return document.report(("spec", "sourceRef"), f"the source files contain no {name}", suggestion)
         path = get_text(spec, "path")
         if problem := find_source_problem(source, path):
             return problem

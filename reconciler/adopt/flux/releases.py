@@ -93,7 +93,7 @@ def _read_upstream(
         reference = reference or get_mapping(document.spec, *path[1:], "sourceRef")
         name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
         suggestion = "Add the source object to the folder of the cluster."
-        return document.report(path, f"HelmRelease {document.name}: the source {name} is not in the source", suggestion)
+        return document.report(path, f"HelmRelease {document.name}: the source files contain no {name}", suggestion)
     name, version = get_text(chart, "chart").removeprefix("./"), get_text(chart, "version")
     return build_chart_upstream(source, name, version, read_repository)
 
@@ -131,7 +131,9 @@ def _read_values_files(
     files = tuple(name.removeprefix(start) for name in names)
     if files and VALUES_FILE not in files:
         reason = f"HelmRelease {document.name}: the values files replace the file {VALUES_FILE} of the chart"
-        return document.report(path, reason, f"Add the {VALUES_FILE} of the chart to the list if its values are used.")
+        return document.report(
+            path, reason, f"If the release uses the values in {VALUES_FILE}, add this file to valuesFiles."
+        )
     return files
 
 
@@ -167,7 +169,7 @@ def _read_reference(reference: Any, objects: ClusterObjects, namespace: str) -> 
     if not isinstance(text, str):
         if get_mapping(reference).get("optional"):
             return
-        raise ParameterError(f"ConfigMap {name} with the key {key} is not in the source")
+        raise ParameterError(f"the source files contain no ConfigMap {name} with the key {key}")
     if target := get_text(reference, "targetPath"):
         yield from build_parameter_layers([(target, parse_target_value(text.strip()))])
         return

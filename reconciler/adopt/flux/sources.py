@@ -80,8 +80,8 @@ def find_source_problem(source: SourceDocument, path: str) -> NotImported | None
     match source.data["kind"]:
         case "GitRepository":
             if folder == "." or folder.startswith(".."):
-                reason = "the package must be in a folder of the repository"
-                return source.report(("spec", "url"), f"{reason}, and not in {path!r}", "Move the files.")
+                reason = "the package must be in a folder below the root of the repository"
+                return source.report(("spec", "url"), f"{reason}, not in {path!r}", "Move the files.")
         case "OCIRepository":
             if folder != ".":
                 return source.report(("spec", "url"), f"the folder {folder!r} of an artifact is used", "Use its root.")

@@ -76,7 +76,9 @@ class ComponentCodes(CodeTable):
     LOOP_VAR_RESERVED = error("A loop variable has the name of a predefined variable.")
     MERGED_WRITE = info("Two addons added values at one path. The values were merged.", PACKAGE)
     MERGE_TYPE_MISMATCH = error("A patch merges two values of different types, such as a map and a string.", PACKAGE)
-    NAMESPACE_NOT_ALLOWED = error("A component renders a resource in another namespace than its own.", PACKAGE)
+    NAMESPACE_NOT_ALLOWED = error(
+        "A component renders a resource in a namespace that is not the namespace of the component.", PACKAGE
+    )
     NOT_BAKEABLE = error(
         "A component type cannot be flattened, e.g. because an addon needs values that are unknown before a render."
     )
@@ -108,8 +110,8 @@ class ComponentCodes(CodeTable):
     )
     PATH_FILTER_UNSUPPORTED = error("A filter in a patch path is not a comparison of one field with one value.")
     PATH_INDEX_OUT_OF_RANGE = error("A list index in a patch path does not exist in the resource.", PACKAGE)
-    PATH_NOT_ARRAY = error("A patch path requires a list where the resource has another value.", PACKAGE)
-    PATH_NOT_OBJECT = error("A patch path requires a map where the resource has another value.", PACKAGE)
+    PATH_NOT_ARRAY = error("A patch path requires a list, but the value in the resource is not a list.", PACKAGE)
+    PATH_NOT_OBJECT = error("A patch path requires a map, but the value in the resource is not a map.", PACKAGE)
     PATH_ROOT = error("The path of a patch addresses the whole resource.")
     PATH_SYNTAX = error("The path of a patch has a syntax error.")
     PATH_TOO_MANY = error("The path of a patch matches more values than allowed.", PACKAGE)

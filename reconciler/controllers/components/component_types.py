@@ -175,7 +175,7 @@ def _check_kind(
         )
         return ComponentCodes.COMPONENT_TYPE_INVALID.finding(message, location)
     if kind in KINDS or kind in inputs.reserved_kinds:
-        message = f"metadata.name generates the kind {kind}, which is reserved; choose another name"
+        message = f"metadata.name generates the kind {kind}, which is reserved; choose a different name"
         return ComponentCodes.GENERATED_KIND_RESERVED.finding(message, location)
     if len({other.key.name for other in objects}) > 1:
         names = " and ".join(sorted({str(other.key) for other in objects}))

@@ -143,7 +143,7 @@ def _upgrade_strict_findings(resource: TemplatedResource, strict: frozenset[str]
 
 
 def _report_unknown_version(resource: PackageResource, side: RuleSide) -> TemplatedResource:
-    message = f"apiVersion must be {' or '.join(side.versions)}, not {resource.version}: the template is not merged"
+    message = f"apiVersion must be {' or '.join(side.versions)}, not {resource.version}; the template is not merged"
     issue = ResourceIssue(TemplateCodes.TEMPLATE_VERSION_UNKNOWN, message, ("apiVersion",))
     return TemplatedResource(resource, resource.document, (create_finding(resource, issue),))
 

@@ -61,7 +61,7 @@ def _resolve_image_path(data: Any, path: tuple[str, ...]) -> DataPath | Resource
     resolved = resolve_path(data, path)
     if isinstance(resolved, MissingPath):
         return ResourceIssue(
-            PolicyCodes.IMAGE_PATH_INVALID, f"imagePath must lead to a string: {resolved.reason}", resolved.path
+            PolicyCodes.IMAGE_PATH_INVALID, f"imagePath must lead to a string, but {resolved.reason}", resolved.path
         )
     if not isinstance(get_value(data, resolved), str):
         return ResourceIssue(

@@ -132,15 +132,16 @@ def _apply_to_mapping(data: Any, path: DataPath, item: PatchItem) -> OverrideEff
     old = get_value(data, path)
     if item.operator == "remove":
         if old is ABSENT:
-            return OverrideEffect(
-                data, (ResourceIssue(PolicyCodes.PATCH_TARGET_MISSING, "remove requires an existing field", path),)
-            )
+            message = f"remove requires an existing field, but {format_pointer(path)} does not exist"
+            return OverrideEffect(data, (ResourceIssue(PolicyCodes.PATCH_TARGET_MISSING, message, path),))
         return OverrideEffect(_apply_to_copy(data, "remove", path))
     created = item.operator == "replace" and old is ABSENT
     issues = (
         (
             ResourceIssue(
-                PolicyCodes.REPLACE_CREATED_MEMBER, "replace has added the field, because the field did not exist", path
+                PolicyCodes.REPLACE_CREATED_MEMBER,
+                f"replace has added {format_pointer(path)}, because the field did not exist",
+                path,
             ),
         )
         if created

@@ -29,7 +29,7 @@ def apply_map(data: Any, item: MapItem, field: Literal["annotations", "labels"])
             (
                 ResourceIssue(
                     PolicyCodes.KEY_EXISTS,
-                    f"addIfAbsent cannot add the key to {field}, because the key already exists",
+                    f'addIfAbsent cannot add the key "{present}" to {field}, because the key already exists',
                     (*path, present),
                 ),
             ),

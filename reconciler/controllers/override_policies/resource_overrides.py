@@ -323,8 +323,9 @@ class _Evaluation:
         if scope and new_scope and scope != new_scope:
             names = " and ".join(dict.fromkeys(application.policy.label for application in applications))
             message = (
-                f"{names} changes the scope of the SealedSecret from {scope} to {new_scope}: its controller cannot"
-                " decrypt it (next step: exclude it from the policy, or seal it again)"
+                f"{names} changes the scope of the SealedSecret from {scope} to {new_scope}, so that its"
+                " controller cannot decrypt the SealedSecret (next step: exclude the SealedSecret from the policy, or"
+                " seal it again)"
             )
             self._add_issue(ResourceIssue(SourceCodes.SEALED_SECRET_SCOPE, message, ("metadata", "annotations")))
 

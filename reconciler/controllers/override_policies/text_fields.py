@@ -124,7 +124,7 @@ def apply_field(data: Any, item: FieldItem) -> OverrideEffect:
             data,
             (
                 ResourceIssue(
-                    PolicyCodes.FIELD_PATH_INVALID, f"fieldPath must lead to a string: {path.reason}", path.path
+                    PolicyCodes.FIELD_PATH_INVALID, f"fieldPath must lead to a string, but {path.reason}", path.path
                 ),
             ),
         )

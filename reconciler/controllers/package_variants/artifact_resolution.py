@@ -183,7 +183,8 @@ class _ArtifactLookup:
             return problem
         message = (
             f"{self.title}: version {version.version} at {self.repository.url} must have the digest {version.digest}, "
-            f"which is gone, but it has {listed}; check the new content, and set spec.upstream.digest to its digest"
+            f"but now it has the digest {listed}, and the content with the required digest does not exist any more;"
+            " check the new content, and set spec.upstream.digest to its digest"
         )
         return SourceProblem(SourceCodes.DIGEST_MISMATCH.name, message, problem.should_retry)
 

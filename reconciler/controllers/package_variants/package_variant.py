@@ -175,7 +175,9 @@ def _explain_unusable_target(repositories: Repositories, namespace: str, name: s
     if repository is None:
         return explain_missing_repository(repositories, namespace, name)
     if repository.artifacts:
-        return f'Repository "{name}" has type {repository.type}; packages can only be written to type git'
+        return (
+            f'Repository "{name}" has type {repository.type}; packages can only be written to a Repository of type git'
+        )
     return ""
 
 

@@ -132,8 +132,11 @@ class SourcesResolver:
             options = source.helm or self.spec.helm
             repository_type = repositories[self._namespace, source.repo].type
             if is_chart and options and options.output == "helmRelease" and repository_type == "git":
-                message = f"helm.output helmRelease requires a Repository of type helm or oci; source {source.name} has"
-                return self._fail(f"{message} type git, and Flux downloads the chart", ("sources", index))
+                message = (
+                    "helm.output helmRelease requires a Repository of type helm or oci, because Flux downloads the"
+                    f" chart; the Repository of source {source.name} has type git"
+                )
+                return self._fail(message, ("sources", index))
             if source.helm and not is_chart:
                 message = f"spec.sources[{index}].helm is not allowed, because source {source.name} has no {CHART_FILE}"
                 return self._fail(message, ("sources", index, "helm"))

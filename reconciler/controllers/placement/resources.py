@@ -247,8 +247,8 @@ def _check_mac(config_object: ConfigObject, mac_counts: Mapping[tuple[str, str],
     if not is_sops_document(config_object.data) or mac_counts[_get_mac_key(config_object)] == 1:
         return None
     message = (
-        "SOPS encrypted several documents of this file with one MAC, so that it cannot decrypt a single document: the"
-        " resource is not placed (next step: move each document to its own file, and encrypt the files again)"
+        "SOPS encrypted several documents of this file with one MAC, so that SOPS cannot decrypt a single document. The"
+        " resource is not placed. Next step: move each document to its own file, and encrypt the files again"
     )
     return SourceCodes.SOPS_MAC_BROKEN.finding(message, config_object.location_of((SOPS, "mac")))
 

@@ -34,7 +34,7 @@ class PluginCodes(CodeTable):
     EXPRESSION_DISABLED = error("An option has an expression, and the settings disable expressions.", PACKAGE)
     EXPRESSION_FAILED = error("The expression of an option fails on a cluster.", PACKAGE)
     EXPRESSION_RETYPED = warning(
-        "An expression inserts a string that YAML reads as another type, e.g. as a number.", PACKAGE
+        "An expression inserts a string that YAML reads as a different type, e.g. as a number.", PACKAGE
     )
     EXPRESSION_UNUSABLE = warning(
         "The expression of an option fails on every cluster. At the moment, no Plugin uses the option."

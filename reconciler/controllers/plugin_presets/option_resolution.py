@@ -285,7 +285,9 @@ def _find_conflicts(name: str, assignments: Sequence[OptionAssignment]) -> Itera
     """Yield a warning if two objects on the same layer set an option to different values. The later value is used."""
     for replaced, winner in pairwise(assignments):
         if replaced.layer == winner.layer and not is_same_value(replaced.source, winner.source):
-            message = f"{winner} replaces {replaced}, which sets {quote_value(name)} to another value on the same layer"
+            message = (
+                f"{winner} replaces {replaced}, which sets {quote_value(name)} to a different value on the same layer"
+            )
             yield PluginCodes.CONFLICTING_OVERRIDES.finding(message, winner.location)
 
 

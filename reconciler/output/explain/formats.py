@@ -112,9 +112,9 @@ def _list_dependencies(dependencies: FieldDependencies) -> Iterator[str]:
         yield f"    {_format_chart_value_name(value)}: {_format_result(value.steps[-1])}"
         yield from (f"      {step.layer}  {_format_change(step)}  {_format_origin(step)}" for step in value.steps)
     if dependencies.unknown:
-        yield f"    unknown, because the chart fails with other values: {', '.join(dependencies.unknown)}"
+        yield f"    unknown, because the chart fails if these values change: {', '.join(dependencies.unknown)}"
     if dependencies.unchecked_count:
-        yield f"    not checked (sources.helm.explain_renders): {dependencies.unchecked_count} values"
+        yield f"    not checked: {dependencies.unchecked_count} values (limit: sources.helm.explain_renders)"
 
 
 def _list_step_details(step: ValueStep) -> Iterator[str]:

@@ -59,8 +59,8 @@ class _Rule:
 _POD = (("spec", "template"),)
 _SELECTOR = (("spec", "selector"),)
 _IMMUTABLE = "{field} is immutable: the cluster refuses the change until the resource is deleted"
-_NEXT_RUN = "its next runs have new pods: {field} changed"
-_REPLACED_PODS = "its pods are replaced: {field} changed"
+_NEXT_RUN = "its next runs use new pods, because {field} changed"
+_REPLACED_PODS = "its pods are replaced, because {field} changed"
 
 _RULES: dict[tuple[str, str], tuple[_Rule, ...]] = {
     ("apps", "Deployment"): (_Rule("recreates", _IMMUTABLE, _SELECTOR), _Rule("restarts", _REPLACED_PODS, _POD)),
@@ -101,9 +101,9 @@ _RULES: dict[tuple[str, str], tuple[_Rule, ...]] = {
 # The data that is deleted when a resource is removed, for each group and kind.
 _LOSSES: dict[tuple[str, str], str] = {
     ("", "Namespace"): "everything in the namespace is deleted",
-    ("", "PersistentVolumeClaim"): "the data of its volume can be deleted, depending on the volume's reclaim policy",
-    ("", "PersistentVolume"): "its data can be deleted, depending on its reclaim policy",
-    ("apps", "StatefulSet"): "its pods are deleted, and their volumes depending on its retention policy",
+    ("", "PersistentVolumeClaim"): "the reclaim policy of its volume determines whether the data is deleted",
+    ("", "PersistentVolume"): "its reclaim policy determines whether its data is deleted",
+    ("apps", "StatefulSet"): "its pods are deleted; its retention policy determines whether their volumes are deleted",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind is deleted",
     ("kafka.strimzi.io", "Kafka"): "its brokers are deleted, and their volumes if deleteClaim is set",
     ("kafka.strimzi.io", "KafkaNodePool"): "its brokers are deleted, and their volumes if deleteClaim is set",
@@ -159,7 +159,9 @@ def _find_removed_versions(change: ObjectChange) -> Iterator[Consequence]:
     for field in change.fields:
         if field.path[:2] == _VERSIONS_PATH and len(field.path) == 3 and field.after is ABSENT_FIELD:
             version = field.path[2].strip("[]")
-            yield Consequence("destroys", change.name, f"version {version} is removed: requests with it are refused")
+            yield Consequence(
+                "destroys", change.name, f"version {version} is removed, so that requests with it are refused"
+            )
 
 
 def _is_affected(change: FieldChange, field: FieldPath) -> bool:

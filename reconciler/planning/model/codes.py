@@ -121,7 +121,7 @@ class PlanningCodes(CodeTable):
         "A person rejected a proposed revision. The revision is proposed again when its tag moves.", CONFIG
     )
     REVISION_PROPOSED = info(
-        "A tag or version range selects another revision. The config proposal contains this revision.", CONFIG
+        "A tag or version range selects a different revision. The config proposal contains this revision.", CONFIG
     )
     SCHEMA_MISSING = info("Resources were not validated, because no schema of their kind is known.", CLUSTER)
     UPSTREAM_LOCK_MISSING = warning(

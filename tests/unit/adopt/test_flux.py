@@ -200,7 +200,7 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
     ("documents", "files", "field", "reason"),
     [
         ([release(valuesFrom=[SECRET_VALUES])], {}, "spec.valuesFrom[0]", "values of Secret s are not copied"),
-        ([release(valuesFrom=[{"kind": "ConfigMap", "name": "x"}])], {}, "spec.valuesFrom[0]", "is not in the source"),
+        ([release(valuesFrom=[{"kind": "ConfigMap", "name": "x"}])], {}, "spec.valuesFrom[0]", "the source files contain no ConfigMap x"),
         ([release(valuesFrom={"kind": "ConfigMap"})], {}, "spec.valuesFrom", "valuesFrom must be a list, not dict"),
         ([release(values="a: 1")], {}, "spec.values", "values must be a mapping, not str"),
         ([release({"valuesFiles": ["eu.yaml"]})], {}, "spec.chart.spec.valuesFiles",
@@ -212,7 +212,7 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
         ([release(postRenderers=[{}])], {}, "spec.postRenderers", "have no equivalent"),
         ([release(suspend=True)], {}, "spec.suspend", "is suspended"),
         ([release({"sourceRef": {"kind": "HelmRepository", "name": "x"}})], {}, "spec.chart.spec",
-         "the source HelmRepository x is not in the source"),
+         "the source files contain no HelmRepository x"),
         ([kustomization("./apps/web", patches=[{}])], {"apps/web/app.yaml": MANIFEST}, "spec.patches",
          "has no kustomization file"),
         ([kustomization("./apps/web", components=["../x"])], OVERLAY, "spec.components", "does not exist"),
@@ -232,7 +232,7 @@ OVERLAY = {"apps/web/kustomization.yaml": b"resources: [app.yaml]\nnamePrefix: x
          {"apps/web/app.yaml": MANIFEST.replace(b"web", b'"${a}"')}, "spec.postBuild", "variables that Flux replaces"),
         ([kustomization("./", "root")], {}, "spec.url", "must be in a folder"),
         ([kustomization("./x", sourceRef={"kind": "GitRepository", "name": "x"})], {}, "spec.sourceRef",
-         "GitRepository x is not in the source"),
+         "the source files contain no GitRepository x"),
         *(([git_repository({"branch": "main", field: text}, name="t"),
             kustomization("./x", sourceRef={"kind": "GitRepository", "name": "t"})], {}, f"spec.ref.{field}", reason)
           for field, text, reason in (

@@ -49,5 +49,5 @@ def test_values_of_target_paths(text: str, value: Any) -> None:
 
 
 def test_several_parameters_in_a_target_path_are_refused() -> None:
-    with pytest.raises(ParameterError, match="contains a comma"):
+    with pytest.raises(ParameterError, match="must not contain a comma"):
         parse_target_value("a,b=c")

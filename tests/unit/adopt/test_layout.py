@@ -62,7 +62,10 @@ def test_an_invalid_layout_is_refused(layout: str, message: str) -> None:
         ("eu/Berlin/web/app.yaml", 'the name of the cluster is invalid: "Berlin"'),
         ("eu/berlin/Web/app.yaml", 'the name of the package is invalid: "Web"'),
         ("a b/berlin/web/app.yaml", 'the label region is invalid: the value "a b"'),
-        ("us/paris/web/app.yaml", "the cluster paris has other labels in another folder: region=eu and region=us"),
+        (
+            "us/paris/web/app.yaml",
+            "the cluster paris must have the same labels in all folders, not region=eu and region=us",
+        ),
     ],
 )
 def test_other_files_are_reported(path: str, reason: str) -> None:

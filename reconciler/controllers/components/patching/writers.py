@@ -115,7 +115,7 @@ class WriteTracker:
             lost_writes.pop(other, None)
             pointer = format_pointer(write.location)
             message = (
-                f"{instance} overwrites {pointer}, which {other} set to another value. The value of the addon "
+                f"{instance} overwrites {pointer}, which {other} set to a different value. The value of the addon "
                 f"that runs last applies; {_HINT}"
             )
             yield from self._build_issue(ComponentCodes.LAST_WRITER_WINS, message, write.location, instance, other)

@@ -114,7 +114,9 @@ def _convert_error(
         case "required":
             name = details["property"]
             yield (
-                _build_finding((*field_path, name), f"must be set: {_TYPE_NAMES[node['properties'][name]['type']]}"),
+                _build_finding(
+                    (*field_path, name), f"is missing; set it to {_TYPE_NAMES[node['properties'][name]['type']]}"
+                ),
                 keyword,
             )
         case _:

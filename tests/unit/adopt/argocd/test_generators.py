@@ -102,8 +102,8 @@ def test_parameters_without_go_templates_are_flat(text: str, name: str, expected
 @pytest.mark.parametrize(
     ("text", "message", "path"),
     [
-        ("plugin: {configMapRef: {name: x}}", "the generator plugin needs another service", ("plugin",)),
-        ("scmProvider: {}", "the generator scmProvider needs", ("scmProvider",)),
+        ("plugin: {configMapRef: {name: x}}", "is required, not plugin", ("plugin",)),
+        ("scmProvider: {}", "is required, not scmProvider", ("scmProvider",)),
         ("list: {elementsYaml: '{{ x }}'}", "elementsYaml is a template", ("list", "elementsYaml")),
         ("clusters: {flatList: true}", "flatList gives all clusters", ("clusters", "flatList")),
         ("git: {repoURL: other, files: []}", "other cannot be read: no such repository", ("git", "repoURL")),

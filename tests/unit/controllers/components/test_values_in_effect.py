@@ -191,8 +191,8 @@ def test_missing_required_value_is_located_at_the_component() -> None:
     result = reconcile(full_config(stall, component_type(), of=component({"nest": {}})))
 
     assert [(item.message, item.location.object) for item in list_findings(result)] == [
-        ("spec.nest.deep must be set: a string", "MarketStall/square/bread"),
-        ("spec.top must be set: a string", "MarketStall/square/bread"),
+        ("spec.nest.deep is missing; set it to a string", "MarketStall/square/bread"),
+        ("spec.top is missing; set it to a string", "MarketStall/square/bread"),
     ]
 
 

@@ -338,7 +338,7 @@ def test_error_names_policy_rule_item_and_path() -> None:
 
     (finding,) = (item for item in final_resource.findings if item.severity == "error")
     assert finding.message == (
-        "ClusterOverridePolicy/tuning spec.overrideRules[1].overriders.jsonpatch[1]: remove requires an existing field"
+        "ClusterOverridePolicy/tuning spec.overrideRules[1].overriders.jsonpatch[1]: remove requires an existing field, but /spec/x does not exist"
     )
     assert (finding.location.file, finding.location.object, finding.location.pointer) == (
         "stack.yaml",

@@ -93,7 +93,7 @@ def test_equal_changes_are_grouped_by_the_label_of_their_clusters() -> None:
     assert headline.splitlines()[0] == "Impact: 3 packages to update on 3 clusters"
     assert headline.splitlines()[1].startswith("Config: ")
     assert values == [
-        f"Risks\n  restarts pods: {where}: Deployment web: its pods are replaced: spec.{field} changed",
+        f"Risks\n  restarts pods: {where}: Deployment web: its pods are replaced, because spec.{field} changed",
         f"changed: {where}\n  Deployment web: {field} web:1 → web:2\n{why}  on: eu-1, eu-2, eu-3\n",
     ]
 
@@ -241,7 +241,7 @@ def test_markdown_has_a_marker_and_escapes_config_text() -> None:
     lines = format_impact_markdown(overview, 20).splitlines()
 
     assert lines[0] == COMMENT_MARKER
-    assert "| restarts pods | `eu-1/gw` | `Deployment web: its pods are replaced: " in "\n".join(lines)
+    assert "| restarts pods | `eu-1/gw` | `Deployment web: its pods are replaced, because " in "\n".join(lines)
     assert "- ``Deployment web: template.spec.containers[web].image a|b`</details> → x|y``" in lines
     assert "<details><summary>Diff</summary>" in lines
     assert "## Changed: `eu-1/gw`" in lines

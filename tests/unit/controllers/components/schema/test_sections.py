@@ -145,7 +145,7 @@ def test_default_must_be_valid_together_with_the_other_section() -> None:
     assert [finding.message for finding in read.field_findings] == [
         (
             "spec.schema.envOverrides.a has a default that is not valid after the merge with the default in parameters: "
-            "default.y must be set: a string"
+            "default.y is missing; set it to a string"
         )
     ]
 

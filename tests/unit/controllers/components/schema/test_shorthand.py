@@ -416,7 +416,7 @@ def test_markers_of_lists_and_maps(line: str, expected: dict[str, Any]) -> None:
         pytest.param(
             {"a": "string | required=true", "$default": {}},
             "ShorthandDefaultInvalid",
-            "default.a must be set: a string",
+            "default.a is missing; set it to a string",
             id="default-without-a-required-field",
         ),
     ],

@@ -146,10 +146,10 @@ def test_all_errors_are_reported_in_the_order_of_the_fields() -> None:
         "spec.bogus is unknown; allowed are deep, name, ports",
         'spec.deep.x must be an integer, not "a"',
         "spec.deep.z is unknown; allowed are x, y",
-        "spec.name must be set: a string",
+        "spec.name is missing; set it to a string",
         "spec.ports[1].nmae is unknown; allowed are name, number; did you mean name?",
         'spec.ports[1].number must be an integer, not "a"',
-        "spec.ports[10].number must be set: an integer",
+        "spec.ports[10].number is missing; set it to an integer",
     ]
 
 
