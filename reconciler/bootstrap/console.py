@@ -12,6 +12,7 @@ from reconciler.bootstrap.console_authentication import (
     SignInState,
     build_authenticator,
     list_tokens,
+    open_session_file,
     store_sessions,
 )
 from reconciler.bootstrap.console_config import build_config_pages
@@ -91,7 +92,9 @@ class Console:
         reviews = build_console_reviews(settings, config, controls.wake_pass, clock, previous_reviews)
         self._reviews: ConsoleReviews = reviews
         authenticator, sign_in = build_authenticator(settings, reviews.find_permissions, sign_ins)
-        store_sessions(settings, sign_ins)
+        self._sign_ins = sign_ins
+        self._session_file = open_session_file(settings)
+        sign_ins.restore(self._session_file)
         indexer = build_fleet_indexer(settings, config)
         archive = ChangeArchive(get_cache_file(settings, "change_history"))
 
@@ -141,12 +144,15 @@ class Console:
             self._index_thread.continue_from(previous._index_thread, keeps_entries=keeps_entries)
 
     def start(self) -> None:
-        """Start the threads of the console, unless they run. After a reload, the previous console must be closed first.
+        """Start to store the sessions, and start the threads of the console, unless they run.
 
-        Otherwise, jobs could use the settings of both consoles.
+        After a reload, the previous console must be closed first. Otherwise, jobs could use the settings of both
+        consoles.
         """
         if not self._is_started:
             self._is_started = True
+            # A reload that is refused must not change the file of the sessions.
+            store_sessions(self._settings, self._sign_ins, self._session_file)
             self._index_thread.start()
             self._reviews.start()
 

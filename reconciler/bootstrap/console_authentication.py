@@ -53,41 +53,47 @@ class SignInState:
         self.limit = AddressRateLimit(_SIGN_INS_PER_MINUTE, clock)
         self._is_restored = False
 
-    def use_session_file(self, file: SessionFile | None) -> None:
-        """Store the sessions in a file. The first call also continues the sessions in the file.
+    def restore(self, file: SessionFile | None) -> None:
+        """Continue the sessions of an earlier process in a file. Only the first call of a process has an effect."""
+        if file and not self._is_restored and (saved := file.read()):
+            self.csrf = CsrfTokens(bytes.fromhex(saved.form_key))
+            self.sessions.restore(saved.sessions)
+        self._is_restored = True
 
-        Args:
-            file: The file. If it is None, the sessions end at a restart.
-        """
+    def store_in(self, file: SessionFile | None) -> None:
+        """Store the sessions in a file. If it is None, the sessions end at a restart."""
         if file is None:
             self.sessions.write_with(None)
             return
         from reconciler.server.authentication.session_file import SavedSessions
 
-        if not self._is_restored and (saved := file.read()):
-            self.csrf = CsrfTokens(bytes.fromhex(saved.form_key))
-            self.sessions.restore(saved.sessions)
-        self._is_restored = True
         form_key = self.csrf.key.hex()
         self.sessions.write_with(lambda sessions: file.write(SavedSessions(form_key, sessions)))
 
 
-def store_sessions(settings: Settings, state: SignInState) -> None:
-    """Store the sessions of people in an encrypted file. Without a key in the settings, delete this file.
+def store_sessions(settings: Settings, state: SignInState, file: SessionFile | None) -> None:
+    """Store the sessions of people in the file of `open_session_file`. If it is None, delete the file in the cache.
 
     Otherwise, sessions that end meanwhile would return after a restart with a key.
+    """
+    state.store_in(file)
+    if file is None:
+        delete_session_file(_get_session_path(settings))
+
+
+def _get_session_path(settings: Settings) -> Path:
+    return get_cache_file(settings, "sessions").with_suffix(".encrypted")
+
+
+def open_session_file(settings: Settings) -> SessionFile | None:
+    """Return the encrypted file for sessions. Return None if the settings contain no key.
 
     Raises:
         SettingsError: The keys cannot be used.
     """
-    path = get_cache_file(settings, "sessions").with_suffix(".encrypted")
     key_file = settings.console.session.key_file
-    state.use_session_file(_open_session_file(path, key_file) if key_file else None)
     if not key_file:
-        delete_session_file(path)
-
-
-def _open_session_file(path: Path, key_file: str) -> SessionFile:
+        return None
     try:
         from reconciler.server.authentication.session_file import SessionFile, read_session_keys
     except ImportError:
@@ -95,7 +101,7 @@ def _open_session_file(path: Path, key_file: str) -> SessionFile:
             "console.session.key_file: requires the Python extra `oidc`; install it with pip install 'reconciler[oidc]'"
         ) from None
     keys = _open_file("console.session.key_file", key_file, read_session_keys)
-    return SessionFile(path, keys)
+    return SessionFile(_get_session_path(settings), keys)
 
 
 def build_authenticator(

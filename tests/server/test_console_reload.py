@@ -48,13 +48,15 @@ class Service:
         self,
         roles: tuple[dict[str, Any], ...] = ({"role": "admin", "users": ["ana@proxy"]},),
         confirm_above: int = 50,
+        *,
+        stores_sessions: bool = True,
         **more: Any,
     ) -> None:
         """Load settings of the console, and other groups of settings."""
         proxy = {"secret_file": str(self.secret_file)}
         group = {
             "enabled": True, "auth": ["proxy"], "proxy": proxy, "roles": roles, "confirm_above": confirm_above,
-            "session": {"key_file": str(self.secret_file)},
+            "session": {"key_file": str(self.secret_file) if stores_sessions else ""},
         }  # fmt: skip
         server = {"listen": "127.0.0.1:0", "trusted_proxies": ["10.0.0.0/8"]}
         settings = self.world.read_settings(console=group, server=server, **more)
@@ -249,11 +251,26 @@ def test_confirmations_and_jobs_continue_after_a_restart(service: Service) -> No
 
 
 def test_sessions_continue_after_a_restart(service: Service) -> None:
-    session = service.sign_ins.sessions.create(Reviewer("Ana", "ana@example.com", "f3c1", "https://id.example.com"))
     assert service.console is not None
+    service.console.start()
+    session = service.sign_ins.sessions.create(Reviewer("Ana", "ana@example.com", "f3c1", "https://id.example.com"))
     form_key = service.console.context.csrf.key
     service.restart()
     service.console.close()
 
     assert service.sign_ins.sessions.find(session) is not None
     assert service.console.context.csrf.key == form_key
+
+
+def test_the_sessions_are_stored_differently_only_after_the_start_with_new_settings(service: Service) -> None:
+    service.restart()
+    file = service.world.folder / "cache" / "sessions.encrypted"
+    is_stored = [file.exists()]
+    service.load(stores_sessions=False)
+    is_stored.append(file.exists())
+    assert service.console
+    service.console.start()
+    is_stored.append(file.exists())
+    service.console.close()
+
+    assert is_stored == [True, True, False]

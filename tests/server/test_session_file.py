@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from reconciler.bootstrap.console_authentication import SignInState, store_sessions
+from reconciler.bootstrap.console_authentication import SignInState, open_session_file, store_sessions
 from reconciler.settings import Settings, SettingsError
 from tests.support.console import ConsoleClient, find_value, open_console
 from tests.support.full_disk import limit_file_size
@@ -41,12 +41,13 @@ class Service:
         self.store_sessions(str(key_file or self.key_file))
         configure(self.console, self.folder, self.provider)
 
-
     def store_sessions(self, key_file: str) -> None:
         """Store the sessions of the current process as settings with this key file describe it."""
         console = {"session": {"key_file": key_file}}
         settings = Settings.model_validate({"cache": str(self.folder / "cache"), "console": console})
-        store_sessions(settings, self.console.sign_ins)
+        file = open_session_file(settings)
+        self.console.sign_ins.restore(file)
+        store_sessions(settings, self.console.sign_ins, file)
 
 
 @pytest.fixture(scope="module")
