@@ -18,7 +18,9 @@ class ReviewJobItem(OutputModel):
     packages: tuple[str, ...] = ()
     branch: str = Field(default="", description="The draft branch. Absent if the action does not apply to the package.")
     state: ItemState
-    code: str = Field(default="", description="Why the drafts were skipped (`DraftMoved`), or `ApprovalRecorded`.")
+    code: str = Field(
+        default="", description="The reason of a skipped draft, such as `DraftMoved`, or `ApprovalRecorded`."
+    )
     message: str = ""
     commit: str = Field(default="", description="The commit that was published or proposed.")
 

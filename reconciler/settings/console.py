@@ -184,8 +184,8 @@ class ConsoleSettings(SettingsGroup):
     )
     confirm_above: int = declare(
         50,
-        "If a person approves, proposes or rejects drafts of more targets at once, the person must type the number of "
-        "targets. It is also required if the risk is high.",
+        "If a person approves, proposes or rejects drafts of more targets than this number at once, the person must "
+        "type the number of targets. If the risk is high, the person must always type this number.",
         ge=0,
     )
     undo_seconds: int = declare(

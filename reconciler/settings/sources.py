@@ -97,7 +97,7 @@ class SourceSettings(SettingsGroup):
     sandbox: Literal["auto", "require", "none"] = declare(
         "auto",
         "Whether programs that render sources run without network access. auto: if the machine supports it. require: "
-        "otherwise nothing is rendered. none: never.",
+        "always; on a machine without this support, these programs do not run. none: never.",
     )
     helm: HelmSettings = HelmSettings()
     kustomize: KustomizeSettings = KustomizeSettings()

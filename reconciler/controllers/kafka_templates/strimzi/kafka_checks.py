@@ -54,16 +54,17 @@ def _check_kafka(kafka: PackageResource, pools: list[PackageResource]) -> Iterat
         # A v1beta2 Kafka with `replicas` needs no KafkaNodePools. Therefore, report no error if this Kafka has no
         # pools.
         if pools or not _has_own_nodes(kafka):
+            found = f"has only {len(pools)} without replicas" if pools else "has no KafkaNodePool"
             yield ResourceIssue(
-                TemplateCodes.NO_USABLE_POOL,
-                f"{kafka.key} must have a KafkaNodePool with replicas, but has only {len(pools)} without replicas",
+                TemplateCodes.NO_USABLE_POOL, f"{kafka.key} must have a KafkaNodePool with replicas, but {found}"
             )
         return
     for role, code in _REQUIRED_ROLES:
         if not any(role in read_roles(pool) for pool in usable):
             names = ", ".join(pool.name for pool in usable)
             yield ResourceIssue(
-                code, f"at least one KafkaNodePool with replicas must have the role {role}, but {names} do not have it"
+                code,
+                f"at least one KafkaNodePool with replicas must have the role {role}; found without this role: {names}",
             )
 
 
