@@ -24,6 +24,7 @@ from reconciler.review.record_folder import RecordFolder
 from reconciler.review.restore import Restorer
 from reconciler.review.review_job import ReviewJob
 from reconciler.review.stages import Stage
+from reconciler.server.authentication.tokens import ISSUER as ISSUER_OF_TOKENS
 
 if TYPE_CHECKING:
     from reconciler.settings import Settings
@@ -56,11 +57,16 @@ class ConsoleReviews:
         """Return the permissions of a person who is signed in."""
         return find_permissions(self.rules, person)
 
+    def _find_role_permissions(self, person: Reviewer) -> Permissions | None:
+        """Return the permissions of a person. Return None for local people and programs, which need no role."""
+        return None if person.issuer in ("", ISSUER_OF_TOKENS) else self.find_permissions(person)
+
     def start(self) -> None:
         """Use the current settings for confirmations and jobs, and start the thread of the jobs."""
         self.confirmations.confirm_above = self.settings.confirm_above
         self.jobs.undo_seconds = self.settings.undo_seconds
         self.jobs.open_review = self.open_review
+        self.jobs.find_permissions = self._find_role_permissions
         self.jobs.start()
 
 

@@ -83,6 +83,10 @@ class ReviewJobs:
         folder: Stores the jobs for later processes. If None, the jobs are only in memory.
         undo_seconds: The time for which a person can undo an action in the console. A reload replaces this attribute.
         record_activity: Receives the events of each completed job.
+
+    Attributes:
+        find_permissions: Returns the permissions of a person when a job starts, because roles can change while it
+            waits. Returns None if the permissions of the submission stay valid. A reload replaces this attribute.
     """
 
     def __init__(
@@ -99,6 +103,7 @@ class ReviewJobs:
         self.undo_seconds = undo_seconds
         self._confirmations = confirmations
         self.open_review = open_review
+        self.find_permissions: Callable[[Reviewer], Permissions | None] = lambda _person: None
         self._wake_pass = wake_pass
         self._record_activity = record_activity
         self._clock = clock
@@ -107,7 +112,8 @@ class ReviewJobs:
         # The items of the running job by target and branch. The entry of the job in `_jobs` is replaced only when the
         # job ends, because a new tuple for each result would take quadratic time.
         self._running_items: dict[tuple[str, str], JobItem] = {}
-        self._waiting: list[str] = []
+        # The IDs of the waiting jobs, with the index of the fleet at their submission.
+        self._waiting: dict[str, FleetIndex] = {}
         self._is_stopping = False
         self._thread = threading.Thread(target=self._run, name="console-review", daemon=True)
 
@@ -162,7 +168,7 @@ class ReviewJobs:
             # Check again, because a second request can have submitted the same confirmation meanwhile.
             if existing := self._find_submitted(submission, person):
                 return existing
-            self._add(job)
+            self._add(job, index)
         return job
 
     def find_by_key(self, idempotency_key: str, person: Reviewer) -> ReviewJob | None:
@@ -208,7 +214,7 @@ class ReviewJobs:
             repeated = replace(
                 job, items=items, state="waiting", completed_at=None, request_id=request_id, starts_at=0.0
             )
-            self._add(repeated)
+            self._add(repeated, index)
         return repeated
 
     def undo(self, job_id: str, person: Reviewer) -> ReviewJob:
@@ -228,7 +234,7 @@ class ReviewJobs:
                     "JobStarted",
                     "the action has started and cannot be undone; restore the earlier revisions of the packages",
                 )
-            self._waiting.remove(job_id)
+            del self._waiting[job_id]
             reason = BlockingReason(UNDONE, "the action was undone before it started")
             items = tuple(_skip(item, reason) if item.state == "waiting" else item for item in job.items)
             undone = replace(job, items=items, state="completed", completed_at=self._clock())
@@ -252,11 +258,11 @@ class ReviewJobs:
     def _add_progress(self, job: ReviewJob) -> ReviewJob:
         return replace(job, items=tuple(self._running_items.values())) if job.state == "running" else job
 
-    def _add(self, job: ReviewJob) -> None:
+    def _add(self, job: ReviewJob, index: FleetIndex) -> None:
         if len(self._waiting) >= MAX_WAITING_JOBS:
             raise ReviewRequestError("TooManyJobs", "too many actions wait; try again in a minute")
         self._store(job)
-        self._waiting.append(job.id)
+        self._waiting[job.id] = index
         self._changed.notify_all()
 
     def _store(self, job: ReviewJob) -> None:
@@ -302,11 +308,21 @@ class ReviewJobs:
             found = next((job_id for job_id in self._waiting if self._jobs[job_id].starts_at <= now), None)
             if found is None:
                 return None
-            self._waiting.remove(found)
-            job = replace(self._jobs[found], state="running")
+            index = self._waiting.pop(found)
+            job = replace(self._check_permissions(self._jobs[found], index), state="running")
             self._jobs[job.id] = job
             self._running_items = {(item.target, item.branch): item for item in job.items}
             return job
+
+    def _check_permissions(self, job: ReviewJob, index: FleetIndex) -> ReviewJob:
+        """Return the job without the drafts that its person may not review any more."""
+        permissions = self.find_permissions(job.person)
+        if permissions is None:
+            return job
+        items = (
+            _check_item(item, job.verb, index, permissions) if item.state == "waiting" else item for item in job.items
+        )
+        return replace(job, items=tuple(items))
 
     def _apply(self, job: ReviewJob) -> None:
         waiting = [item for item in job.items if item.state == "waiting"]

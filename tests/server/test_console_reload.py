@@ -16,6 +16,7 @@ from reconciler.inspect import fleet_index
 from reconciler.inspect.report import read_cluster
 from reconciler.output.fleet.target_data import TargetData
 from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
+from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS
 from reconciler.server.application import create_app
@@ -25,6 +26,7 @@ from reconciler.server.request_origin import build_origin_rules
 from reconciler.service.state import ServiceState
 from tests.support.asgi_client import request
 from tests.support.console import NO_CONTROLS, PROXY, find_value
+from tests.support.git_repositories import read_refs
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import World, package, variant
 
@@ -235,6 +237,23 @@ def test_new_limits_apply_to_confirmations_after_a_reload(service: Service) -> N
     service.console.close()
 
     assert ("type 2" in before, "type 2" in after) == (False, True)
+
+
+def test_a_job_that_waits_at_a_reload_needs_the_new_roles(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The test applies the jobs instead of the thread.
+    monkeypatch.setattr(ReviewJobs, "start", lambda _jobs: None)
+    job = service.post(f"{service.confirm()}/submit", key="1", count="2")
+    refs = read_refs(service.world.fleet)
+    service.load(({"role": "viewer", "users": ["ana@proxy"]},))
+    assert service.console is not None
+    service.console.start()
+    service.console.context.jobs.apply_waiting()
+    page = service.get(job)
+    service.console.close()
+
+    assert "0 done · 2 skipped" in page
+    assert "you need the role reviewer" in page
+    assert read_refs(service.world.fleet) == refs
 
 
 def test_confirmations_and_jobs_continue_after_a_restart(service: Service) -> None:

@@ -175,6 +175,14 @@ def test_a_job_waits_while_the_person_can_undo_it(console: Console) -> None:
     assert console.find(job).state == "completed"
 
 
+def test_a_job_starts_with_the_current_permissions_of_its_person(console: Console) -> None:
+    job = console.submit()
+    console.jobs.find_permissions = {ANA: READER}.get
+    console.jobs.apply_waiting()
+
+    assert [(item.state, item.code) for item in console.find(job).items] == [("skipped", "NotPermitted")] * 2
+
+
 def test_an_undone_job_has_no_effect(console: Console) -> None:
     console.jobs.undo_seconds = 10
     job = console.submit()
