@@ -44,7 +44,7 @@ _PRIVATE = 0o600
     help="Add the line to this file. A new file is only readable for its owner.",
 )
 def command(name: str, role: str, selector: str, expires: str, file: Path | None) -> int:
-    """Create an access token for the program NAME, and print it. It cannot be shown again.
+    """Create an access token for the program NAME, and print it. No command can show the token again.
 
     The line for the file of the setting console.token_file is written to the standard error, unless --add-to adds it
     to the file. The line contains only a digest of the token. A running service uses a changed file at once.

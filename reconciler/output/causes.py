@@ -42,7 +42,7 @@ def format_causes(draft: Draft, target: Target) -> tuple[str, ...]:
 
 
 def format_upstream_change(draft: Draft) -> str:
-    """Return the change from the upstream revision in the lock to the requested revision, such as `v1 → v2`."""
+    """Return the change from the revision in `upstreamLock` to the requested revision, such as `v1 → v2`."""
     change = _format_revisions(draft)
     return f"{DOWNGRADE_CAUSE} {change}" if DOWNGRADE_CAUSE in draft.causes else change
 
@@ -66,7 +66,7 @@ def _format_revisions(draft: Draft) -> str:
 
 
 def _list_source_changes(requested: UpstreamPackage, locks: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Yield the change of each source whose version differs from its lock."""
+    """Yield the version change of each source, such as `web v1 → v2`. Skip sources with the version of their lock."""
     for source in requested.sources:
         package, lock = source.upstream, locks.get(source.name, {})
         new, old = (shorten_ref(ref, package.directory) for ref in (package.ref, lock.get("ref", "")))
@@ -162,9 +162,9 @@ def _format_placed_resources(namespace: str) -> str:
 
 
 def _is_same_source(lock: Mapping[str, str], requested: UpstreamPackage) -> bool:
-    """Return whether a lock names the repository and folder of an upstream.
+    """Return whether a lock contains the repository and the folder of the requested upstream.
 
-    The lock of a chart contains them as one URL, so that a part of the folder can be in `repo`.
+    The lock of a chart contains both as one URL. Therefore, `repo` of this lock can contain a part of the folder.
     """
     repo, directory = lock.get("repo", ""), lock.get("directory", "").strip("/")
     requested_directory = requested.directory.strip("/")

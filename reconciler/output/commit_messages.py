@@ -310,7 +310,7 @@ def format_recorded_approval_message(
     person: tuple[str, str] | None,
     request: ConsoleRequest | None = None,
 ) -> str:
-    """Return the message of the commit that records an approval, while more people must approve the draft."""
+    """Return the message of the commit that records an approval. Before publication, more people must approve."""
     message = _format_message("approve", draft, packages, _format_summary(draft, packages), "", reason)
     head = f"{_DRAFT_HEAD_TRAILER}: {draft.head}"
     trailers = (*_list_approval_trailers(reason, via, person), *_list_request_trailers(request, draft, packages), head)
@@ -318,7 +318,7 @@ def format_recorded_approval_message(
 
 
 def parse_draft_head(message: str) -> str:
-    """Return the head of the draft that an approval names. Return "" if the message is not one of an approval."""
+    """Return the draft head in the message of a recorded approval. Return "" for other messages."""
     return parse_trailers(message).get(_DRAFT_HEAD_TRAILER, "")
 
 
@@ -329,7 +329,7 @@ def parse_reason(message: str) -> str:
 
 
 def parse_change_key(message: str) -> str:
-    """Return the key of the change in the message of a publish commit. Return "" if there is none, or several."""
+    """Return the change key in the message of a publish commit. Return "" if the message has no or several keys."""
     changes = [value for name, value in list_trailers(message) if name == _CHANGE_TRAILER]
     return changes[0].partition("/")[0] if len(changes) == 1 else ""
 

@@ -94,14 +94,14 @@ class VariantFieldLocator:
     def find_context(self, name: str) -> FieldLocation | None:
         """Return the field that sets a key of the package context.
 
-        If no field sets the key, return the field that removes the key.
+        If no field sets the key, return the field that removes the key. If there is no such field, return None.
         """
         return self._find_first(lambda spec: _find_context_key(spec, name)) or self._find_first(
             lambda spec: _find_removed_key(spec, name)
         )
 
     def find_function(self, stage: str, number: int) -> FieldLocation | None:
-        """Return the config field of a function that the owner adds to the pipeline.
+        """Return the config field of a function that the owner adds to the pipeline. Return None if there is none.
 
         Args:
             stage: `mutators` or `validators`.

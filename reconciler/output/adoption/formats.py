@@ -16,7 +16,7 @@ _MAX_LISTED = 20
 
 
 def format_adoption_text(result: AdoptionResult) -> str:
-    """Return the totals, the packages that are not equal, and the parts that were not imported."""
+    """Return the totals, the packages without the result `Equal`, and the parts that were not imported."""
     different = [unit for unit in result.units if unit.result != "Equal"]
     choices = [item for item in result.items if isinstance(item, ChoiceEntry)]
     sections = [

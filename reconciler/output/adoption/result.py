@@ -16,7 +16,7 @@ MAX_DIFFERENCES = 20
 
 
 class AdoptedUnit(OutputModel):
-    """One package on one cluster, with the result of its comparison."""
+    """One package on one cluster, and whether its content is equal to the expected content."""
 
     type: Literal["unit"]
     cluster: str
@@ -31,7 +31,7 @@ class AdoptedUnit(OutputModel):
 
 
 class NotImportedEntry(OutputModel):
-    """A part of the source that has no equivalent."""
+    """A part of the imported source that has no equivalent in a config of the reconciler."""
 
     type: Literal["notImported"]
     file: str
@@ -42,7 +42,7 @@ class NotImportedEntry(OutputModel):
 
 
 class ChoiceEntry(OutputModel):
-    """A choice of the import with its reason. Only `--explain` lists choices."""
+    """A decision of the import, with its reason. Only `--explain` lists decisions."""
 
     type: Literal["choice"]
     package: str
@@ -61,7 +61,7 @@ AdoptionItem = AdoptedUnit | NotImportedEntry | ChoiceEntry | WrittenPath
 
 
 class AdoptionSummary(OutputModel):
-    """The numbers of the import. They count packages of clusters."""
+    """The numbers of the import. `equal`, `different` and `not_verified` count a package once for each cluster."""
 
     format: SourceFormat
     folder: str
@@ -93,12 +93,12 @@ class AdoptionResult(CommandResult):
 
     @property
     def not_imported(self) -> tuple[NotImportedEntry, ...]:
-        """The parts of the source that have no equivalent."""
+        """The parts of the imported source that have no equivalent in a config of the reconciler."""
         return tuple(item for item in self.items if isinstance(item, NotImportedEntry))
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything was imported and is equal."""
+        """Whether all parts of the source were imported, and all packages are equal to the expected content."""
         return all(unit.result == "Equal" for unit in self.units) and not self.not_imported
 
 
@@ -111,7 +111,7 @@ def build_adoption_result(
     packages: int,
     basis: Literal["files", "rendered", "original"],
 ) -> AdoptionResult:
-    """Return the result with its numbers."""
+    """Return the result with these items, and count the items in its summary."""
     listed = tuple(items)
     units = [item for item in listed if isinstance(item, AdoptedUnit)]
     counts = Counter(unit.result for unit in units)

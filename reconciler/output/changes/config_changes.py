@@ -33,7 +33,10 @@ _LookupKey = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class ConfigChange:
-    """One config object that was added, removed or changed. For an added object, `before` is None."""
+    """One config object that was added, removed or changed.
+
+    For an added object, `before` is None. For a removed object, `after` is None.
+    """
 
     key: ObjectKey
     before: ConfigObject | None
@@ -72,7 +75,7 @@ class ConfigChange:
         before = mask_secrets(self.before.data)
         after = mask_secrets(self.after.data, self.before.data, should_mark_changes=True)
         changes = islice(find_field_changes(before, after), limit)
-        # Omit all values of Plugins and presets, because the path of an option does not show whether it is a secret.
+        # Omit all values of Plugins and presets, because an option can be a secret, and its path does not show this.
         is_hidden = self.key.group == GROUP
         return tuple(change.path_text if is_hidden else change.format_line() for change in changes)
 

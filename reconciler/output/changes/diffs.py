@@ -82,7 +82,7 @@ NO_SECRET_OPTIONS: SecretOptions = MappingProxyType({})
 
 
 def find_secret_options(before: Mapping[str, Any], after: Mapping[str, Any]) -> SecretOptions:
-    """Return the options that refer to a Secret in one of two versions of the objects.
+    """Return the options that refer to a Secret before or after a change of the objects.
 
     Args:
         before: The data of each object before the change, by its identity.
@@ -128,7 +128,7 @@ def _mask_document(document: Document, previous: Mapping[str, Any] | None, optio
 
 @dataclass(frozen=True)
 class MaskedDocument:
-    """A KRM object of a file, with the text that people may see. `data` contains the secrets."""
+    """A KRM object of a file, with the text that people may see. Secrets in `data` are not masked."""
 
     object_key: ObjectKey
     file: str
@@ -142,7 +142,7 @@ class MaskedDocument:
 
 
 def read_object_data(path: str, content: bytes) -> Mapping[str, Any]:
-    """Return the data of the KRM objects of a file by their identity. It contains the secrets."""
+    """Return the data of the KRM objects of a file by their identity. Secrets in the data are not masked."""
     return _index_data(_parse(path, content) or ())
 
 

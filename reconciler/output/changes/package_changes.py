@@ -147,17 +147,20 @@ def compare_kptfiles(path: str, old: FileTree, new: FileTree) -> KptfileChange:
 
 
 def read_upstream_lock(files: FileTree) -> Mapping[str, str]:
-    """Return `upstreamLock.git` of the Kptfile in the root folder. Return {} if there is no lock.
+    """Return the fields `repo`, `directory`, `ref` and `commit` of `upstreamLock` in the Kptfile of the root folder.
 
-    The lock of a chart or OCI artifact is returned with the same fields: its version is the ref, and its digest is the
-    commit.
+    For a chart or OCI artifact, `ref` is the version, and `commit` is the digest. Return {} if there is no lock, or if
+    the package has several sources.
     """
     git = _get_git_fields(read_mapping(_parse_kptfile("Kptfile", files), "upstreamLock"))
     return {field: value for field, value in git.items() if isinstance(value, str)}
 
 
 def read_source_locks(files: FileTree) -> Mapping[str, Mapping[str, str]]:
-    """Return the fields of the lock of each source, by name. Return {} for a package with one upstream."""
+    """Return the lock of each source by the name of the source. Return {} for a package with one upstream.
+
+    Each lock has the fields that `read_upstream_lock` returns.
+    """
     generic = read_mapping(read_mapping(_parse_kptfile("Kptfile", files), "upstreamLock"), "generic")
     if generic.get("storeID") != SEVERAL_SOURCES:
         return {}

@@ -99,9 +99,9 @@ def _find_value_without_layer(
 
 
 def _find_resource(value: ExplainedValue, package: ReRenderedPackage) -> PackageResource | None:
-    """Return the resource of the value in another render.
+    """Return the resource of `package` that has the name of the value's resource.
 
-    The resource has the same name. If no resource has this name, return the only resource of the same kind in the file.
+    If no resource has this name, return the only resource of the same kind in the same file. Otherwise, return None.
     """
     resources = Package(package.rendered.files).resources if package.rendered else ()
     same_name = [resource for resource in resources if str(resource.key) == value.resource]
@@ -115,7 +115,10 @@ def _find_resource(value: ExplainedValue, package: ReRenderedPackage) -> Package
 def _find_other_pointer(
     value: ExplainedValue, resource: PackageResource | None, other_resource: PackageResource
 ) -> str | None:
-    """Return the pointer of the value in another render. Return None if that render lacks the list item."""
+    """Return the pointer of the value in `other_resource`. A list item can have a different index there.
+
+    Return None if `other_resource` lacks the list item.
+    """
     data = resource.data if resource and value.removed_from is ABSENT else value.removed_from
     if data is ABSENT or "!/" in value.pointer:
         return value.pointer

@@ -122,7 +122,7 @@ class ResourceExplanation:
     ) -> Iterator[ValueStep]:
         template_steps = self._list_template_steps(path)
         is_template_written = any(change.state.cause.layer == TEMPLATE_DEPENDENCY for change in changes)
-        # Put the steps of the parent first, because the values of the child replace the values of the parent.
+        # Put the steps of the parent resource first, because the values of this resource replace the inherited values.
         inherited = [step for step in template_steps if step.set_by != self.resource] if not is_template_written else []
         yield from inherited
         if inherited and changes:
@@ -136,7 +136,7 @@ class ResourceExplanation:
                 yield self._step_builder.build_step(change)
 
     def _list_template_steps(self, path: DataPath) -> list[ValueStep]:
-        """Return the steps that the provenance of templates records for the value at `path` and for its parents."""
+        """Return the recorded template steps of the value at `path`, and of the values that contain this value."""
         steps: list[ValueStep] = []
         for end in range(len(path) + 1):
             entry = self._template_entries.get(path[:end])
@@ -361,7 +361,7 @@ def _find_values_at(explanation: PackageExplanation, location: str) -> tuple[Exp
 
 
 def _is_at_or_below(pointer: str, other: str) -> bool:
-    """Return whether a pointer equals the other pointer or points to a value below it."""
+    """Return whether `pointer` is equal to `other`, or selects a value inside the value at `other`."""
     return pointer == other or pointer.startswith((f"{other}/", f"{other}!/"))
 
 

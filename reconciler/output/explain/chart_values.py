@@ -89,7 +89,7 @@ def _read_layers(package: ReRenderedPackage, chart: ExplainedChart) -> tuple[Val
 
 
 def _format_next_step(package: ReRenderedPackage) -> str:
-    """Return the next step if the values at an earlier commit are unknown. Return "" for the current values."""
+    """Return the next step for a chart that cannot be read at an earlier commit. Return "" for the current commit."""
     if not package.commit:
         return ""
     return " (next step: make the recorded input available again, or omit --at to explain the current values)"

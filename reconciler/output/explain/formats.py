@@ -181,7 +181,10 @@ def _has_own_table(value: ExplainedValue, result: ExplanationResult) -> bool:
 
 
 def _get_group_key(value: ExplainedValue) -> tuple[str, ...] | None:
-    """Return the key to group values that one step set. Return None if several steps set the value."""
+    """Return the key of a group of values that one step set. Return None for a value that belongs to no group.
+
+    For example, a value that several steps set belongs to no group.
+    """
     last = value.steps[-1]
     if len(value.steps) > 1 or last.layer not in _GROUPED_LAYERS or last.ablation:
         return None

@@ -78,7 +78,7 @@ class ValueStep:
 class FieldDependencies:
     """The values of a chart on which a field of a rendered resource depends.
 
-    A field depends on a value if the field differs in a render with another value.
+    A field depends on a value if a render with a different value changes the field.
 
     Attributes:
         values: The values with their layers.

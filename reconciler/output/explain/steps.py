@@ -112,7 +112,7 @@ class StepBuilder:
     def _build_located_step(
         self, location: FieldLocation | None, layer: str, default_origin: str, field: str = ""
     ) -> ValueStep:
-        """Return a step for a config field. If the field is unknown, return a step with `default_origin`."""
+        """Return a step for a config field. If the field is unknown, `default_origin` is the origin."""
         if location is None:
             return ValueStep(default_origin, "", layer=layer, field=field)
         manifest, path = location
@@ -132,7 +132,7 @@ class StepBuilder:
             removable_layer=SourceField(file, index, path),
         )  # fmt: skip
         if not self.rendered.source.follows_upstream:
-            # The content of an adopted package does not come from a commit of the upstream.
+            # Do not name the upstream, because the content of an adopted package does not come from an upstream commit.
             return replace(step, set_by="the adopted package", file=join_path(upstream.directory, file), line=line)
         origin = self.explained.sources.find_origin(file) if self.explained.sources else None
         if origin is None:
@@ -220,7 +220,7 @@ class StepBuilder:
         )  # fmt: skip
 
     def _build_function_entry_step(self, package: str, path: DataPath, spec: FunctionSpec) -> ValueStep:
-        """Return the step in which the upstream, a person or the package variant added a function to the pipeline."""
+        """Return the step that added a function to the pipeline: of the package variant, the upstream or a person."""
         if is_variant_function(spec.name, self.variant.owner.key.name):
             number = int(spec.name.rpartition(".")[2])
             location = self._variant_fields.find_function("mutators", number)

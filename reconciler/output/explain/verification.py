@@ -183,7 +183,10 @@ def _get_sort_key(result: PackageVerification) -> tuple[int, str, str]:
 
 
 def _format_verdicts_before_edits(results: Iterable[PackageVerification]) -> str:
-    """Return the re-render verdicts of the packages with local changes. The exit status depends on these verdicts."""
+    """Return the number of edited packages with the re-render verdict `differs`, and with `unknowable`.
+
+    Show these verdicts, because the exit status depends on them. Return "" if there are none.
+    """
     counts = Counter(result.rerender.verdict for result in results if result.verdict == "edited")
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("differs", "unknowable") if counts[verdict])
     return f"; before the edits: {verdicts}" if verdicts else ""

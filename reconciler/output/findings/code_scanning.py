@@ -26,7 +26,7 @@ MAX_RESULTS: Final = 25_000
 """The maximum number of results per run. GitHub rejects files with more results."""
 
 _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-# Do not use GitLab's highest severity "blocker" for errors, because an error blocks output but does not stop GitLab.
+# Do not use "blocker", GitLab's highest severity, because an error blocks packages but not a GitLab pipeline.
 _GITLAB_SEVERITIES = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
 _UNSAFE_IN_URI = re.compile(r"[^A-Za-z0-9/._~-]")
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -93,7 +93,10 @@ class FindingLocator:
             self._by_name.setdefault(str(manifest.key), manifest)
 
     def find_location(self, location: SourceLocation) -> ConfigPosition | None:
-        """Return the position of a finding: in its object or, if this is unknown, in the owner of the package."""
+        """Return the position of a finding in its object or file. For other findings, return the position of the owner.
+
+        Return None if the owner is unknown too.
+        """
         if manifests := self._by_file.get((location.file, location.object)):
             return _find_in_object(manifests, location)
         if location.file and not location.package:
@@ -179,7 +182,7 @@ def _set_line(located: LocatedFinding) -> Finding:
 
 
 def _find_in_object(manifests: list[ConfigObject], location: SourceLocation) -> ConfigPosition:
-    # Select the last copy of the object that begins above the line, because a file can contain several copies.
+    # A file can contain several copies of an object. Select the last copy whose first line is not below the finding.
     above = [manifest for manifest in manifests if manifest.line <= location.line] or manifests[:1]
     manifest = max(above, key=lambda candidate: candidate.line)
     line, column = manifest.find_line_and_column(_resolve_path(manifest.data, location.pointer))

@@ -53,7 +53,7 @@ class FindingEntry(OutputModel):
     caused_by: FindingCause | None = Field(default=None, description="The root cause of the finding.")
 
     def to_finding(self) -> Finding:
-        """Return the finding."""
+        """Convert the entry back to a finding."""
         location = SourceLocation(self.file, self.line, self.object, self.pointer, self.package, self.owner)
         return Finding(self.code, self.message, location, self.severity)
 

@@ -52,8 +52,8 @@ If an error blocks nothing in its context, it has the severity `warning`. Exampl
 def format_findings(findings: Iterable[Finding]) -> list[str]:
     """Return `location: severity Code: message` for each finding. More than five similar findings share one line.
 
-    The first consequences of a root cause are indented below the root cause, and one more line counts the others. See
-    `format_location`, `group_findings` and `find_root_causes`.
+    The first consequences of a root cause are indented below it. One more line has the number of the others.
+    See `format_location`, `group_findings` and `find_root_causes`.
     """
     return [line for group in group_root_causes(sort_findings(findings)) for line in group.lines]
 
@@ -107,7 +107,7 @@ def format_location(finding: Mapping[str, Any]) -> str:
 
 
 def build_findings_data(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return the findings as JSON data. Unknown fields are omitted, and `line` starts from 1."""
+    """Return the findings as JSON data. Fields without a value are omitted. Line numbers start at 1."""
     return [entry.to_data() for entry in build_finding_entries(findings)]
 
 

@@ -22,7 +22,7 @@ _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 @dataclass(frozen=True)
 class RootCause:
-    """A finding that is not a consequence of another finding, with its own consequences."""
+    """A finding that is not a consequence of another finding, with the findings that are its consequences."""
 
     finding: Finding
     consequences: tuple[Finding, ...] = ()
@@ -73,7 +73,7 @@ def _find_direct_cause(
 
 
 def _follow_causes(finding: Finding, causes: Mapping[Finding, Finding]) -> Finding:
-    """Return the last finding in the chain of causes. For a cycle, return the first finding in the sort order."""
+    """Return the last finding in the chain of causes. If the chain is a cycle, return its first finding by location."""
     chain = [finding]
     while (cause := causes.get(chain[-1])) is not None:
         if cause in chain:

@@ -23,7 +23,7 @@ class ActivityEvent:
     Attributes:
         actions: The actions, such as `approved` and `published` for a publication that a person approved.
         seconds: The time of the event, in seconds since 1970.
-        recorded_at: The time at which the log got the event, in seconds since 1970.
+        recorded_at: The time at which the event was added to the activity log, in seconds since 1970.
         target: The name of the target. "" for an event about a pass.
         package: The path of the package. "" for an event about a pass.
         person: The name of the person. "" if the service itself acted.
@@ -71,8 +71,8 @@ def merge_activity(
 ) -> tuple[ActivityEvent, ...]:
     """Return the events of the log and the publications of an index, the newest first.
 
-    An approval and the publication with its commit are one event. Of events with equal times, the last recorded event
-    is first.
+    An approval and a publication with the same commit become one event. At equal times, approvals and publications come
+    first, then other events in the reverse order of the log.
     """
     known = {(row.target, row.package, publication.commit): (row, publication) for row, publication in publications}
     merged = {key: create_publication_event(*item, item[1].seconds) for key, item in known.items()}
@@ -87,7 +87,7 @@ def merge_activity(
 
 
 def _merge(first: ActivityEvent, second: ActivityEvent) -> ActivityEvent:
-    """Return the event with the revision, and the actions of both events."""
+    """Merge two events of one publication. The result has the revision number and the actions of both events."""
     chosen = first if first.revision else second
     if first.actions == second.actions:
         return chosen

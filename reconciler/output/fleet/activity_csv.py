@@ -17,7 +17,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 def format_activity_csv(events: Iterable[ActivityEvent]) -> str:
     """Return one line for each event, and a line with the names of the columns (RFC 4180).
 
-    A text that a spreadsheet program would run as a formula starts with `'`.
+    If a spreadsheet program would run a text as a formula, `'` is put before the text.
     """
     text = StringIO()
     writer = csv.writer(text)

@@ -1,4 +1,4 @@
-"""Builds the index of the fleet from the branches of its targets. Entries of unchanged targets are used again."""
+"""Builds the index of the fleet from the branches of its targets. The caller can reuse entries of unchanged targets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from reconciler.planning.lifecycle.open_drafts import TargetPackage
 
 
 def index_target(cluster: TargetData, pool: VariantPool) -> TargetEntry:
-    """Return the entry of one target. All targets of an index have the same pool."""
+    """Return the entry of one target. Use the same pool for all targets of an index."""
     rows = tuple(_build_row(cluster, package, pool) for package in cluster.packages)
     target = cluster.target
     return TargetEntry(

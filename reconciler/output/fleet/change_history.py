@@ -40,7 +40,7 @@ class PastChange:
     """A change with the history of its drafts.
 
     Attributes:
-        lines: The effect of the largest variant, as in lists of changes.
+        lines: Lines about the changed objects of the largest variant, as in lists of changes.
     """
 
     key: str
@@ -57,7 +57,10 @@ class PastChange:
 
 
 def update_history(history: Mapping[str, PastChange], index: FleetIndex) -> Mapping[str, PastChange]:
-    """Return the history after an index. The changes that were open last are at its end, and old ones are deleted."""
+    """Return the history with the changes of a new index. Open changes are at the end.
+
+    If the history exceeds its limits, the changes that were closed first are deleted.
+    """
     updated = {key: _close_drafts(change, index) for key, change in history.items() if key not in index.by_change}
     for change in reversed(index.changes):
         updated[change.key] = _add_open_change(change, history.get(change.key), index)
@@ -82,7 +85,10 @@ def _close_drafts(change: PastChange, index: FleetIndex) -> PastChange:
 
 
 def _close_draft(draft: PastDraft, index: FleetIndex, *, is_removal: bool) -> PastDraft:
-    """Return a draft with its outcome. An outcome does not change, unless the draft is open again."""
+    """Return a draft of the history with its outcome, after the draft is not open any more.
+
+    Return the draft unchanged if it already has an outcome, or if its target cannot be read.
+    """
     if draft.outcome != "open":
         return draft
     target = index.by_target.get(draft.target)
@@ -127,7 +133,7 @@ def select_drafts(change: PastChange, index: FleetIndex, *, reads_everything: bo
     drafts = tuple(draft for draft in change.drafts if _is_readable(draft, index))
     if not drafts:
         return None
-    # Remove the lines if the first draft can be missing, because the lines contain names of its target.
+    # Remove the lines, because they contain names of the first target, which the person may not be allowed to read.
     return change if len(drafts) == len(change.drafts) else replace(change, drafts=drafts, lines=())
 
 

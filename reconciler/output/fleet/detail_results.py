@@ -44,7 +44,7 @@ class ResourceDiffEntry(OutputModel):
 
 
 class ChangeDiffSummary(OutputModel):
-    """The draft whose differences the result contains, and their numbers."""
+    """The draft whose differences the result contains, and the numbers of these differences."""
 
     change: str
     variant: str

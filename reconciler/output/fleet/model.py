@@ -23,7 +23,7 @@ from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES, BlockingRe
 ChangeState = Literal["waiting", "proposed", "blocked", "rejected"]
 CHANGE_STATES: tuple[ChangeState, ...] = ("waiting", "proposed", "blocked", "rejected")
 BLOCKED_STATES: tuple[PackageState, ...] = ("blocked", "held")
-"""The states of packages that wait for a change of the config or for another decision than a review."""
+"""The states of packages that wait for a config change, or for a decision that is not a review."""
 KEY_CHARACTERS = 12
 """The length of the keys of changes and variants in URLs."""
 
@@ -149,7 +149,7 @@ class ReviewChange:
 
     @cached_property
     def effects(self) -> str:
-        """A short digest of the packages and of the effects on them. It does not change when a branch moves."""
+        """A short digest of the packages and of the effects on them. Commits with equal effects do not change it."""
         members = [[[member.target, member.package] for member in variant.members] for variant in self.variants]
         return shorten_digest(compute_digest([[variant.digest for variant in self.variants], members]))
 
@@ -354,5 +354,5 @@ class FleetIndex:
 
 
 def shorten_digest(digest: str) -> str:
-    """Return the form of a digest for URLs."""
+    """Return the short form of a digest for URLs."""
     return digest.removeprefix("sha256:")[:KEY_CHARACTERS]

@@ -104,7 +104,7 @@ class ResourceDiff:
         return sum(len(block.old) + len(block.new) for block in self.blocks if block.is_changed)
 
     def compute_digest(self, names: TargetNames) -> str:
-        """Return a digest of the shown lines, in which the names of the target have no effect."""
+        """Return a digest of the shown lines. The names of the target do not affect the digest."""
         lines = [[names.mask_names(line.text) for line in (*block.old, *block.new)] for block in self.blocks]
         return compute_digest([names.mask_names(self.title), self.change_type, self.note, lines])
 
@@ -199,7 +199,7 @@ def _build_file_diffs(
 
 
 def build_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]:
-    """Yield the blocks of two texts, whose lines are given."""
+    """Yield the blocks of the diff between two texts. `old` and `new` are the lines of the texts."""
     operations = _compare_lines(old, new)
     for index, (kind, old_start, old_end, new_start, new_end) in enumerate(operations):
         if kind != "equal":
@@ -216,9 +216,9 @@ def build_blocks(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffBlock]:
 def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[_Operation]:
     """Return the operations of difflib that change `old` into `new`.
 
-    In more than 200 lines, difflib ignores lines that are frequent. Without this, a list of 1,000 items with one
-    changed field each takes minutes. Equal lines at the start and at the end are removed first, so that they are never
-    ignored.
+    In texts with more than 200 lines, difflib does not match frequent lines. Without this heuristic, a list of 1,000
+    items with one changed field each would take minutes. Equal lines at the start and at the end are removed first, so
+    that they are always matched.
     """
     start, end = _count_common_ends(old, new)
     old_stop, new_stop = len(old) - end, len(new) - end
@@ -232,7 +232,10 @@ def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[_Operatio
 
 
 def _count_common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """Return the number of equal lines or characters at the start and, after them, at the end of both sides."""
+    """Return the number of equal lines or characters at the start of both sides, and at their end.
+
+    The second number does not include lines or characters that the first number includes.
+    """
     limit = min(len(old), len(new))
     start = next((index for index in range(limit) if old[index] != new[index]), limit)
     rest = limit - start
@@ -270,7 +273,7 @@ def _build_changed_block(old: Sequence[str], new: Sequence[str], old_start: int,
 
 
 def _mark_difference(old: str, new: str) -> tuple[tuple[TextPart, ...], tuple[TextPart, ...]]:
-    """Return the parts of two lines, in which the text between their common start and end is marked."""
+    """Split two lines into parts. The part between their common start and their common end is marked."""
     if max(len(old), len(new)) > _MAX_MARKED_CHARACTERS:
         return ((old, False),), ((new, False),)
     start, end = _count_common_ends(old, new)

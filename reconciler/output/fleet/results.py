@@ -1,4 +1,4 @@
-"""The results of the read API, built from the index of the fleet. Their envelope is that of `-o json`."""
+"""The results of the read API, built from the index of the fleet, with the same envelope as `-o json`."""
 
 from __future__ import annotations
 
@@ -386,7 +386,7 @@ def build_activity_list(
 
 
 def build_publication_entry(row: PackageRow, publication: Publication) -> PublicationEntry:
-    """Return the entry of a publication of a package."""
+    """Return the entry of a publication of the package in `row`."""
     return PublicationEntry(
         target=row.target,
         package=row.package,

@@ -38,7 +38,7 @@ _CONSEQUENCE_CLASSES: dict[ConsequenceLevel, RiskClass] = {
 }  # fmt: skip
 _ACCESS_VERBS: dict[ChangeType, str] = {"added": "adds", "changed": "changes", "removed": "deletes"}
 _ACCESS_GROUPS = frozenset({"rbac.authorization.k8s.io", "admissionregistration.k8s.io"})
-# Network plugins have own kinds with this suffix, such as CiliumNetworkPolicy and AdminNetworkPolicy.
+# Other kinds of network policies have this suffix too, such as CiliumNetworkPolicy and AdminNetworkPolicy.
 _NETWORK_POLICY_SUFFIX = "NetworkPolicy"
 _REPLICA_FIELDS = frozenset({"replicas", "minReplicas", "maxReplicas"})
 _RESOURCE_FIELDS = frozenset({"requests", "limits", "claims"})
@@ -110,7 +110,7 @@ def _controls_access(change: ObjectChange) -> bool:
 def _is_size_field(change: FieldChange) -> bool:
     """Return whether a field contains a number of replicas, or the resources of a container or volume.
 
-    A field `resources` can also have another meaning, for example in the schema of a CRD.
+    A field `resources` with other keys has a different meaning, for example in the schema of a CRD.
     """
     section, *path = change.path
     if section != "spec" or not path:

@@ -98,8 +98,11 @@ def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
     (plain,) = renders.render(renders.original)
     try:
         calls = find_chart_calls(renders.chart, renders.request.values)
-    except TooManyCallsError:
-        message = f"{renders.label} contains too many calls of functions with random results to check them"
+    except TooManyCallsError as error:
+        message = (
+            f"{renders.label}: the reconciler cannot check whether all renders have the same output, because the chart"
+            f" contains {error}; use a smaller chart"
+        )
         return DeterministicOutput((), (SourceCodes.SOURCE_TOO_LARGE.finding(message),))
     findings = tuple(_report_lookups(calls, renders.label))
     repeats = [renders.original] * (_REPEATED_RENDERS - 1) if calls.other_places else []

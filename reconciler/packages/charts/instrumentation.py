@@ -133,7 +133,7 @@ class InstrumentedChart:
 
 
 class TooManyCallsError(Exception):
-    """The chart contains more calls or more template text than the search supports."""
+    """The chart contains more calls or more text than the search supports. The message names the exceeded limit."""
 
 
 def find_chart_calls(chart: FileTree, values: str) -> ChartCalls:
@@ -163,12 +163,12 @@ class _CallSearch:
         """Add the calls in a text whose first line is at `start`. `entries` gets the calls that variants replace."""
         self._characters += len(text)
         if self._characters > _MAX_SEARCHED_CHARACTERS:
-            raise TooManyCallsError
+            raise TooManyCallsError(f"more than {_MAX_SEARCHED_CHARACTERS} characters in its templates and values")
         line, position = start.line, 0
         for call in find_calls(text, _FUNCTIONS):
             self._count += 1
             if self._count > _MAX_CALLS:
-                raise TooManyCallsError
+                raise TooManyCallsError(f"more than {_MAX_CALLS} calls of functions such as now, randAlphaNum and keys")
             line += text.count("\n", position, call.start) if start.line else 0
             position = call.start
             place = CallPlace(call.function, start.file, line, start.pointer)
