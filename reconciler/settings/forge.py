@@ -12,7 +12,9 @@ from reconciler.settings.declaration import SettingList, SettingsGroup, UrlWitho
 
 _KINDS_WITHOUT_API = ("gitlab-push-options", "agit")
 # A URL can name a complete host. A path on this machine must name a folder.
-_REPOSITORY_PREFIX = re.compile(r"(?:(?:https?|ssh)://[^\s@/?#]+|(?:file://(?:localhost)?)?(?=/+[^\s/]))(?:/[^\s@?#]*)?")
+_REPOSITORY_PREFIX = re.compile(
+    r"(?:(?:https?|ssh)://[^\s@/?#]+|(?:file://(?:localhost)?)?(?=/+[^\s/]))(?:/[^\s@?#]*)?"
+)
 
 
 class ForgeHost(SettingsGroup):

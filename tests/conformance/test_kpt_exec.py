@@ -188,6 +188,7 @@ def test_the_order_of_new_keys(tmp_path: Path) -> None:
     assert str(specs[0]) == str(specs[1])
 
 
+@pytest.mark.slow
 def test_subpackages(tmp_path: Path) -> None:
     path = program(tmp_path / "fn", SET)
     inner = {f"sub/{name}": text for name, text in package(f"  mutators:\n  - exec: {path} inner\n").items()}

@@ -301,6 +301,7 @@ def test_the_chart_never_creates_secrets_and_permissions() -> None:
     assert {"Secret", "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"}.isdisjoint(kinds)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("value", "message"),
     [

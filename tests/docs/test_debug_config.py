@@ -58,6 +58,7 @@ def test_the_page_contains_all_mistakes() -> None:
     assert len(titles) == PAGE.read_text().count("\n### ") == len(set(titles)) == 36
 
 
+@pytest.mark.slow
 def test_the_demo_is_valid(demo: Path) -> None:
     assert run_validate() == "no findings\n"
 

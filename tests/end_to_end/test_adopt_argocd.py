@@ -234,6 +234,7 @@ def test_overlays_of_a_set_are_built(tmp_path: Path) -> None:
 OPTIONS = "components: [../../tls], patches: [{path: ../../size.yaml}], images: ['web:2'], namePrefix: a-"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("overlay", "expected"),
     [("", "1 Equal, 0 Different"), ("namePrefix: own-\n", "ConfigMap/shop/a-web is missing in the render")],

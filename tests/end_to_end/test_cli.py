@@ -85,6 +85,7 @@ def test_the_demo_creates_a_draft_on_each_cluster(demo: tuple[Path, str]) -> Non
     assert git(fleet, "fsck", "--strict", "--no-dangling") == ""
 
 
+@pytest.mark.slow
 def test_the_commands_that_the_demo_suggests_succeed(demo: tuple[Path, str], tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     subprocess.run(["cp", "-r", demo[0], folder], check=True)
@@ -262,6 +263,7 @@ def test_a_plan_without_differences_ends_with_0(world: Path) -> None:
     assert plan(world).returncode == 0
 
 
+@pytest.mark.slow
 def test_the_config_may_be_named_by_the_settings(world: Path) -> None:
     (world / "reconciler.yaml").write_text("config: {url: config}\nfleet: {url: fleet.git}\n")
 
@@ -540,6 +542,7 @@ def test_the_service_reconciles_serves_signals_and_stops(world: Path) -> None:
     assert (stopping["signal"], stopped["exit_status"], code) == ("SIGTERM", 0, 0)
 
 
+@pytest.mark.slow
 def test_the_cache_is_private_and_one_that_others_can_write_to_is_refused(world: Path) -> None:
     cache = world / ".cache"
     cache.chmod(0o755)

@@ -196,6 +196,7 @@ def check_key(scene: Scene, **signing: Any) -> tuple[int, dict[str, Any]]:
     return scene.run().returncode, check
 
 
+@pytest.mark.slow
 def test_a_signing_key_that_is_an_allowed_signer_has_no_finding(scene: Scene) -> None:
     key = create_ssh_key(scene.folder / "keys", "ed25519")
     allowed = write_allowed_signers(scene.folder, key, "robot@example.com")

@@ -43,6 +43,7 @@ def read_files(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_config_is_created_from_options_and_has_drafts(folder: Path) -> None:
     result = init(folder, "platform", *OPTIONS)
 

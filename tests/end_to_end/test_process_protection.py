@@ -82,6 +82,7 @@ def test_a_function_finds_no_secret_of_the_environment(tmp_path: Path, command: 
     assert len(data["descriptors"]) == 4, "the three streams, and the folder that it lists"
 
 
+@pytest.mark.slow
 @needs_proc
 def test_the_settings_are_still_read_from_the_environment(tmp_path: Path) -> None:
     code = (

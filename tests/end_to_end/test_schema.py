@@ -81,6 +81,7 @@ def test_a_component_type_that_is_not_ready_gives_a_reason_and_no_schema(tmp_pat
     assert "type.yaml:4: error DefinitionNotFound" in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_folder_of_all_is_written_and_written_again(tmp_path: Path) -> None:
     first = schema(tmp_path, "--output", "schemas")
     result = schema(tmp_path, "--output", "schemas", "--config", str(SHOWCASE))

@@ -116,6 +116,7 @@ def run_scenario(world: World) -> list[Mapping[str, str]]:
     return values
 
 
+@pytest.mark.slow
 def test_every_executor_leaves_the_same_refs(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = tmp_path / "world"
     use(monkeypatch, None)

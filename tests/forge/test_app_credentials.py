@@ -68,6 +68,7 @@ def test_token_is_requested_again_shortly_before_it_expires(world: World) -> Non
     assert open_access(credentials, "read") != first
 
 
+@pytest.mark.slow
 def test_rotated_private_key_is_used_after_a_refusal(world: World) -> None:
     app = {"github_app": {"app_id": APP, "key_file": str(world.key_file)}}
     credentials = build_credentials(world, read_settings(world, {"read": app}))

@@ -170,6 +170,7 @@ def test_more_than_a_page(scene: Scene) -> None:
     assert first.number == 1
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("method", get_args(MergeMethod))
 def test_ways_to_merge(scene: Scene, method: MergeMethod) -> None:
     pull_request = scene.driver.create(replace(NEW, draft=False))
@@ -348,6 +349,7 @@ def test_a_trouble_has_one_name_in_every_call(
     assert failures_of(scene.driver, pull_request, other) == [None] * 10
 
 
+@pytest.mark.quick_cases(every=3)
 def test_what_is_forbidden_is_refused_in_the_forge_s_words(scene: Scene) -> None:
     pull_request, other = open_two(scene)
     scene.forge.forbid("the branch is frozen")

@@ -64,6 +64,7 @@ def open_many(scene: Scene, count: int) -> None:
             scene.repository.open(f"x/{number}", "other", str(number), "", draft=False)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("filters", "oldest_first", "pages"),
     [

@@ -537,6 +537,7 @@ def test_no_thread_sends_requests_to_a_busy_forge(world: World, made: PullReques
     assert len(world.forge.calls) == calls + 1
 
 
+@pytest.mark.quick_cases(every=4)
 @every_call
 def test_a_quota_that_is_used_up_is_waited_for(world: World, made: PullRequest, call: Call) -> None:
     world.forge.limit_until(world.clock.now + 1200)
@@ -546,6 +547,7 @@ def test_a_quota_that_is_used_up_is_waited_for(world: World, made: PullRequest, 
     assert refused.value.until == world.clock.now + 1200
 
 
+@pytest.mark.quick_cases(every=4)
 @every_call
 def test_a_forge_that_is_down_is_unreachable(world: World, made: PullRequest, call: Call) -> None:
     world.forge.break_down()
@@ -553,6 +555,7 @@ def test_a_forge_that_is_down_is_unreachable(world: World, made: PullRequest, ca
         call(world.driver(), made)
 
 
+@pytest.mark.quick_cases(every=4)
 @every_call
 def test_a_wrong_token_is_refused_and_not_in_the_error(world: World, made: PullRequest, call: Call) -> None:
     with pytest.raises(ForgeCredentialsError, match="401 Bad credentials") as refused:
@@ -561,12 +564,14 @@ def test_a_wrong_token_is_refused_and_not_in_the_error(world: World, made: PullR
     assert PLANTED not in "".join(traceback.format_exception(refused.value))
 
 
+@pytest.mark.quick_cases(every=4)
 @every_call
 def test_a_repository_that_may_not_be_seen_is_missing(world: World, made: PullRequest, call: Call) -> None:
     with pytest.raises(ForgeMissingError, match="404 Not Found"):
         call(world.driver(name="none"), made)
 
 
+@pytest.mark.quick_cases(every=6)
 @every_write
 def test_a_write_that_is_not_allowed_is_refused(world: World, made: PullRequest, call: Call) -> None:
     world.forge.forbid("Resource not accessible by personal access token")
@@ -574,6 +579,7 @@ def test_a_write_that_is_not_allowed_is_refused(world: World, made: PullRequest,
         call(world.driver(), made)
 
 
+@pytest.mark.quick_cases(every=6)
 @every_write
 def test_a_write_beyond_the_budget_is_not_sent(world: World, made: PullRequest, call: Call) -> None:
     world.budget = RateLimiter(1, 0, world.clock)

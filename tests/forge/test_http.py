@@ -502,6 +502,7 @@ def test_a_response_over_the_limit_is_refused_before_it_is_read_completely() -> 
     assert len(sent) == 17
 
 
+@pytest.mark.slow
 def test_a_compressed_response_over_the_limit_is_refused() -> None:
     packed = gzip.compress(b" " * 64 * 1024 * 1024)
     headers = {"content-encoding": "gzip"}

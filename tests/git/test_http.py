@@ -42,6 +42,7 @@ def open_mirror(tmp_path: Path, url: str, credentials: str = "") -> Mirror:
     return Mirror.open(tmp_path / "cache", url, options)
 
 
+@pytest.mark.slow
 def test_fetch_and_push(tmp_path: Path, host: GitHost) -> None:
     mirror = open_mirror(tmp_path, f"{host.url}/a.git")
     mirror.fetch("target")

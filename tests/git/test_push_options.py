@@ -84,6 +84,7 @@ def test_a_unit_with_options_is_a_push_of_its_own(tmp_path: Path, remote: Path) 
     assert len(pushes(remote)) == 3
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("atomic", ["true", "false"])
 def test_a_host_without_push_options_gets_the_unit_all_the_same(tmp_path: Path, deaf: Path, atomic: str) -> None:
     git(deaf, "config", "receive.advertiseAtomic", atomic)
@@ -120,6 +121,7 @@ def test_a_refusal_is_reported_as_for_any_other_push(tmp_path: Path, remote: Pat
     assert report["c1"] == PushRefused("pre-receive hook declined; no title")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("option", "ok"),
     [

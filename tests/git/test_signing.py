@@ -100,6 +100,7 @@ def test_ids_equal_those_of_git(tmp_path: Path, remote: Path, key_type: str) -> 
         assert 'Good "git" signature for robot@example.com' in verify(mirror, commit, key)
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize("key_type", KEY_TYPES)
 def test_tags_are_signed_like_those_of_git(tmp_path: Path, remote: Path, key_type: str) -> None:
     key = create_ssh_key(tmp_path, key_type)
@@ -178,6 +179,7 @@ def test_only_the_chosen_objects_are_signed(
     assert contents == signed
 
 
+@pytest.mark.slow
 def test_a_changed_key_file_is_used_for_the_next_commits(tmp_path: Path, remote: Path) -> None:
     old, new = create_ssh_key(tmp_path / "old", "ed25519"), create_ssh_key(tmp_path / "new", "rsa")
     link = tmp_path / "current"

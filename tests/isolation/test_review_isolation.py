@@ -93,6 +93,7 @@ VALIDATION = {
 }
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("target", VALIDATION.values(), ids=VALIDATION)
 @pytest.mark.parametrize("error", ERRORS)
 def test_a_check_that_fails_in_validate_leaves_the_other_findings(

@@ -206,6 +206,7 @@ def test_real_kptfiles_merged_with_themselves_keep_their_bytes() -> None:
     assert changed == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not KPTFILES, reason="the data of other projects is not available")
 def test_what_a_variant_and_upstream_add_to_a_real_kptfile_is_all_that_changes() -> None:
     own, new = {"name": "PackageVariant.p.f.0", "image": "own:v1"}, {"image": "new:v1"}

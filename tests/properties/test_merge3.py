@@ -207,6 +207,7 @@ def test_nothing_local_is_lost_without_a_word(triple: tuple[Document, Document, 
         ]
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None)
 @given(_triples(), st.sampled_from([SAFE, MergeRules(winner="local")]))
 def test_a_second_merge_is_silent(triple: tuple[Document, Document, Document], rules: MergeRules) -> None:
@@ -221,6 +222,7 @@ def test_a_second_merge_is_silent(triple: tuple[Document, Document, Document], r
     assert merge3(updated, updated, first, SHAPE, rules).document is first
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(100), deadline=None)
 @given(_triples())
 def test_lists_stay_free_of_duplicates(triple: tuple[Document, Document, Document]) -> None:

@@ -42,6 +42,7 @@ ROUNDS = int(os.environ.get("RECONCILER_SECRET_ROUNDS", "3"))
 CONFIG = Path("config")
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @for_all(texts())
 def test_the_controller_neither_reports_nor_renders_it(documents: list[str]) -> None:

@@ -122,6 +122,7 @@ def _meaning(path: str, content: bytes) -> Any:
     return sorted(json.dumps(document.data, sort_keys=True) for document in parse_yaml(content).documents)
 
 
+@pytest.mark.slow
 @MERGE
 @given(packages(), packages())
 def test_where_upstream_did_nothing_the_local_package_stays(origin: FileTree, local: FileTree) -> None:
@@ -136,6 +137,7 @@ def test_without_local_changes_the_result_is_the_upstream(origin: FileTree, upda
     assert (result.files, result.conflicts) == (updated, ())
 
 
+@pytest.mark.slow
 @MERGE
 @given(packages(), packages())
 def test_what_is_there_already_changes_nothing(origin: FileTree, updated: FileTree) -> None:
@@ -154,6 +156,7 @@ def test_a_second_update_is_silent(family: tuple[FileTree, FileTree, FileTree]) 
         assert safely(origin, updated, first.files, LOCK).files == first.files
 
 
+@pytest.mark.slow
 @MERGE
 @given(families())
 def test_without_conflicts_it_does_not_matter_who_is_upstream(family: tuple[FileTree, FileTree, FileTree]) -> None:
@@ -183,6 +186,7 @@ def real_packages() -> list[FileTree]:
     ]
 
 
+@pytest.mark.slow
 def test_any_three_real_packages_come_to_one(real_packages: list[FileTree]) -> None:
     chosen = random.Random(3)
     for _ in range(ROUNDS):

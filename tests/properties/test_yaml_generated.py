@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -105,6 +106,7 @@ def test_editing_what_we_wrote(data: Any, draw: st.DataObject) -> None:
     assert is_equal_data(parse_yaml(edited.text).documents[0].data, expected)
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(200), deadline=None)
 @given(_texts(), st.data())
 def test_editing_what_others_wrote(text: str, draw: st.DataObject) -> None:

@@ -83,6 +83,7 @@ def first(world: World) -> PassResult:
     return pass_result
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize("variant", PUBLISHED)
 def test_a_variant_of_a_published_package_has_a_draft(world: World, first: PassResult, variant: dict[str, Any]) -> None:
     repo, package = place_of(variant)

@@ -96,6 +96,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
     return World(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_pass_over_equal_heads_reads_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     passes, _ = world.passes()
     assert passes.run()
@@ -250,6 +251,7 @@ def test_a_missing_remote_delays_no_other_and_has_a_back_off(world: World) -> No
     assert (world.drafts(), world.drafts("far")) == ({"refs/heads/drafts/east"}, {"refs/heads/drafts/far"})
 
 
+@pytest.mark.slow
 def test_a_host_that_refuses_one_target_is_reported_and_others_continue(world: World) -> None:
     write_hook(world.folder / "far.git", "pre-receive", "echo asked >> asked; echo 'no secrets, please' >&2; exit 1")
     passes, _ = world.passes()

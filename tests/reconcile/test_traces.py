@@ -126,6 +126,7 @@ def test_only_slow_renders_have_spans(traces: Traces) -> None:
     assert (slow.start_time, slow.end_time) == (100 * 10**9, 102 * 10**9)
 
 
+@pytest.mark.slow
 def test_an_approval_by_annotation_is_linked_to_the_next_pass(tmp_path: Path) -> None:
     world = small_world(tmp_path, approvals={"by_annotation": True})
     approved = variant("metrics-berlin", "berlin", "metrics", extra="annotations: {approval.nephio.org/policy: always}")

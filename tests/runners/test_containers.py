@@ -174,6 +174,7 @@ def test_ours_or_theirs(machine: Path, image: str, source: str, *, theirs: bool)
     assert not other.identity
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("source", "error"),
     [

@@ -136,6 +136,7 @@ def _nested(depth: int) -> str:
         """
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("source", "error"),
     [

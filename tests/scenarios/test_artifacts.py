@@ -137,6 +137,7 @@ def test_explanation_names_the_template_and_the_digest(world: World, helm: FakeH
     assert compute_digest(pack_web("1.0.0")) in json.dumps(step)
 
 
+@pytest.mark.slow
 def test_highest_version_of_a_range_is_used(world: World, server: ArtifactServer) -> None:
     publish(world)
     server.add_chart("web", "1.0.1", pack_web("1.0.1"))
@@ -149,6 +150,7 @@ def test_highest_version_of_a_range_is_used(world: World, server: ArtifactServer
     assert world.package_status("drafts/berlin", "web")["upstream"]["from"]["version"] == "1.0.0"
 
 
+@pytest.mark.slow
 def test_lower_version_after_a_withdrawal_is_marked_as_a_downgrade(world: World, server: ArtifactServer) -> None:
     index = server.files["/charts/index.yaml"]
     server.add_chart("web", "1.0.1", pack_web("1.0.1"))
@@ -162,6 +164,7 @@ def test_lower_version_after_a_withdrawal_is_marked_as_a_downgrade(world: World,
     assert "downgrade" in git(world.fleet, "log", "-1", "--format=%B", "drafts/berlin")
 
 
+@pytest.mark.slow
 def test_new_version_waits_until_it_has_settled(world: World, server: ArtifactServer) -> None:
     upstream = 'chart: web, version: "~1.0", tagPolicy: {settle: 1h}'
     world.write({f"{name}.yaml": request(upstream, name) for name in CLUSTERS})
@@ -527,6 +530,7 @@ def test_withdrawn_version_stays_published(world: World, server: ArtifactServer)
     assert world.sync().after == result.after
 
 
+@pytest.mark.slow
 def test_unavailable_archive_changes_no_package_that_needs_no_render(world: World, server: ArtifactServer) -> None:
     publish(world)
     shutil.rmtree(world.folder / "cache")
@@ -583,6 +587,7 @@ def push_chart(registry: RegistryServer, seconds: int = 0) -> str:
     return registry.push("charts/web", "1.0.0", pack_web("1.0.0", seconds), CHART_LAYER)
 
 
+@pytest.mark.slow
 def test_pinned_manifest_is_read_while_it_exists(tmp_path: Path, registry: RegistryServer, helm: FakeHelm) -> None:
     """A chart that was pushed again with equal files changes nothing, as long as the pinned manifest exists."""
     first = push_chart(registry)

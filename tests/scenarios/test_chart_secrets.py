@@ -76,6 +76,7 @@ def read_render_cache(world: World) -> str:
     return "\n".join(path.read_text() for path in (world.folder / "cache" / "renders").rglob("*") if path.is_file())
 
 
+@pytest.mark.slow
 def test_plaintext_secret_is_refused_and_not_stored(world: World, capfd: pytest.CaptureFixture[str]) -> None:
     result = world.sync()
 

@@ -126,6 +126,7 @@ def test_status_contains_the_layers_and_objects(world: World) -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_changed_object_renders_only_the_packages_that_use_it(world: World, helm: FakeHelm) -> None:
     """A changed ConfigMap renders the packages that read it, and a new line above it renders nothing."""
     world.write({
@@ -350,6 +351,7 @@ def test_values_of_a_secret_are_written_nowhere(world: World, capfd: pytest.Capt
     assert not [text for text in texts if "correct-horse" in text]
 
 
+@pytest.mark.slow
 def test_values_that_the_schema_of_a_chart_refuses(tmp_path: Path) -> None:
     """The chart external-dns needs a valid policy. The error has the file and line of the value in the ConfigMap."""
     chart = chart_folder("external-dns")

@@ -74,6 +74,7 @@ def test_unchanged_package_renders_nothing(world: World) -> None:
     assert world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.slow
 def test_local_change_survives_an_update(world: World) -> None:
     world.sync()
     world.merge("berlin", delete=True)
@@ -90,6 +91,7 @@ def test_local_change_survives_an_update(world: World) -> None:
     assert world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "replicas"), [("local", 5), ("upstream", 4)])
 def test_conflict_of_a_local_change_with_the_chart(world: World, policy: str, replicas: int) -> None:
     world.sync()
@@ -107,6 +109,7 @@ def test_conflict_of_a_local_change_with_the_chart(world: World, policy: str, re
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_moved_template_changes_no_file(world: World) -> None:
     world.sync()
     world.merge("berlin", delete=True)

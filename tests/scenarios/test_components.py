@@ -89,6 +89,7 @@ def test_templates_read_the_values_of_the_environment(drafted_world: World) -> N
     assert [container["image"] for container in containers] == ["cart:1", "agent:1.0"]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("how", MERGES)
 def test_components_are_published_with_each_merge_method(drafted_world: World, how: str) -> None:
     drafted_world.merge("oslo", how)

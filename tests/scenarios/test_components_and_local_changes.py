@@ -153,6 +153,7 @@ def _create_world_with_unowned_directory(folder: Path) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_unowned_directory_is_kept_until_the_binding_adopts_it(tmp_path: Path) -> None:
     world = begin(tmp_path, _create_world_with_unowned_directory)
     before = world.sync()

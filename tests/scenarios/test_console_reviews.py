@@ -41,6 +41,7 @@ def read_message(world: World, branch: str, form: str = "%B") -> str:
 # Approve
 
 
+@pytest.mark.slow
 def test_an_approval_is_a_commit_by_the_person_with_the_request(console: ReviewConsole) -> None:
     world = console.world
     world.now = 1_600_000_000

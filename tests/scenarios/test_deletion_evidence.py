@@ -60,6 +60,7 @@ def config(shared_world: World) -> Iterator[World]:
     (shared_world.folder / "config-before").rename(shared_world.config)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("content", "code"),
     [

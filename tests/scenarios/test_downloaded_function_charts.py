@@ -72,6 +72,7 @@ def test_package_contains_the_resources_of_a_downloaded_chart(tmp_path: Path, se
     assert not [path for path in server.paths if path.endswith(".tgz")]
 
 
+@pytest.mark.slow
 def test_only_new_content_of_the_version_is_a_draft(tmp_path: Path, server: ArtifactServer) -> None:
     world = create_world(tmp_path, server)
     world.sync()

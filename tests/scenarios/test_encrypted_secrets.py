@@ -120,6 +120,7 @@ def test_policy_for_an_encrypted_value_is_refused(tmp_path: Path, key: SopsKey) 
     assert all("plaintext-value" not in finding.message for finding in result.findings)
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize("conflict_policy", ["local", "upstream", "block"])
 def test_rotation_on_both_sides_is_a_conflict_about_the_file(
     tmp_path: Path, key: SopsKey, conflict_policy: str
@@ -256,6 +257,7 @@ def test_sealed_values_are_merged_by_key_and_hidden(tmp_path: Path) -> None:
     assert not any(value in status for value in ("AgBy3i4OJSWK", "AgLocalValue", "AgUpstream"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rules", [SECRET_FIELDS, ()], ids=["secret-fields", "all-fields"])
 def test_output_names_changed_fields_without_values(tmp_path: Path, key: SopsKey, rules: tuple[str, ...]) -> None:
     first = key.encrypt(SECRET, *rules)
@@ -293,6 +295,7 @@ def test_config_map_with_a_field_named_sops_is_an_ordinary_resource(tmp_path: Pa
     assert "team: platform" in world.text("drafts/berlin", FILE)
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize("suffix", ["yaml", "json"])
 def test_policy_still_applies_after_a_rotation_on_the_branch(tmp_path: Path, key: SopsKey, suffix: str) -> None:
     secret = SECRET.replace("    app: shop\n", f"    app: shop\n    {ATTACHED}: label\n")

@@ -118,6 +118,7 @@ def test_text_of_values(world: World) -> None:
     ]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -52,6 +52,7 @@ def explain_as_json(fleet: Fleet, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize(
     ("resource", "pointer", "source", "file", "line"),
     [

@@ -61,6 +61,7 @@ def explain_value(world: HistoryWorld, *arguments: str) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_values_of_one_source_are_those_of_the_commit(tmp_path: Path) -> None:
     """The values at a commit come from the config of this commit, and the current values from the current config."""
     world = create_world(tmp_path, SINGLE)
@@ -77,6 +78,7 @@ def test_values_of_one_source_are_those_of_the_commit(tmp_path: Path) -> None:
     assert [(step["after"], step["line"]) for step in now["steps"]] == [(1, 1), (5, 7)]
 
 
+@pytest.mark.slow
 def test_values_of_several_sources_are_those_of_the_commit(tmp_path: Path) -> None:
     """The values files of another source have the recorded commit of this source, although its branch has moved."""
     world = create_world(tmp_path, SEVERAL)

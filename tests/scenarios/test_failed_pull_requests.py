@@ -221,6 +221,7 @@ def test_an_outdated_list_opens_no_second_pull_request_and_hides_no_closing(tmp_
         assert world.head("drafts/lisbon") == ""
 
 
+@pytest.mark.slow
 def test_a_full_body_is_reported_and_the_check_is_still_set(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()

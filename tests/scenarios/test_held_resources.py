@@ -150,6 +150,7 @@ def test_resource_that_a_person_deleted_is_not_held(fleet: ChartWorld) -> None:
     assert "CRDRemovalHeld" not in result.codes
 
 
+@pytest.mark.slow
 def test_confirmation_of_a_set_is_valid_for_all_clusters(tmp_path: Path) -> None:
     fleet = ChartWorld(tmp_path)
 
@@ -185,6 +186,7 @@ def test_confirmation_of_a_set_is_valid_for_all_clusters(tmp_path: Path) -> None
         assert CRD not in paths
 
 
+@pytest.mark.slow
 def test_definition_in_two_packages_is_reported(fleet: ChartWorld) -> None:
     world = fleet.world
     world.release("definitions", "v1", package("definitions", crd=RESOURCES["crd"]))

@@ -212,6 +212,7 @@ def deletions(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str],
     return cells
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("state", "policy", "expected", "is_owned"),
     [

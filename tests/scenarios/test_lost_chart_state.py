@@ -84,6 +84,7 @@ def test_lost_state_with_an_open_draft_keeps_its_local_changes(fleet: ChartWorld
     assert "configmap-kept.yaml" in fleet.drafted()
 
 
+@pytest.mark.slow
 def test_held_resource_is_a_part_of_the_restored_base(tmp_path: Path) -> None:
     fleet = ChartWorld(tmp_path)
     fleet.release("v1", "crd", "service")
@@ -100,6 +101,7 @@ def test_held_resource_is_a_part_of_the_restored_base(tmp_path: Path) -> None:
     assert {"CRDRemovalHeld"} == result.codes & {"CRDRemovalHeld", "BaseUnavailable"}
 
 
+@pytest.mark.slow
 def test_other_output_of_the_engine_needs_a_decision(fleet: ChartWorld) -> None:
     program = fleet.helm.path
     program.write_text(f"{program.read_text()}# another build\n")
@@ -119,6 +121,7 @@ def test_other_output_of_the_engine_needs_a_decision(fleet: ChartWorld) -> None:
     assert "# local" in fleet.world.text("clusters/berlin", f"web/{SERVICE}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_lost", [False, True])
 def test_renamed_release_is_reported_until_it_is_published(tmp_path: Path, is_lost: bool) -> None:
     fleet = ChartWorld(tmp_path)
@@ -169,6 +172,7 @@ def test_exception_in_the_render_of_a_base_blocks_only_its_package(
     assert result.outcomes["berlin/gateway"] == "published"
 
 
+@pytest.mark.slow
 def test_new_engine_with_equal_output_changes_nothing(tmp_path: Path) -> None:
     fleet = ChartWorld(tmp_path)
     fleet.release("v1", "crd", "service")
@@ -216,6 +220,7 @@ def test_missing_archive_of_the_base_writes_nothing(world: World, server: Artifa
     assert "NodePort" in world.text("drafts/berlin", "web/service-web.yaml")
 
 
+@pytest.mark.slow
 def test_owner_can_replace_local_changes_if_the_base_is_missing(world: World) -> None:
     helm = "updateStrategy: force-delete-replace\n  helm: {namespace: shop}"
     world.write({"berlin.yaml": request('chart: web, version: "2.0.0"', "berlin", helm)})
@@ -232,6 +237,7 @@ def server() -> Iterator[ArtifactServer]:
         yield running
 
 
+@pytest.mark.slow
 def test_base_has_the_recorded_versions_of_required_charts(tmp_path: Path, server: ArtifactServer) -> None:
     helm = FakeHelm(tmp_path / "bin")
     code = (

@@ -214,6 +214,7 @@ def test_missing_source_of_the_base_writes_nothing(tmp_path: Path) -> None:
     assert not world.head("drafts/berlin")
 
 
+@pytest.mark.slow
 def test_missing_archive_of_one_source_writes_nothing(tmp_path: Path, server: ArtifactServer) -> None:
     fleet = SeveralArtifacts(tmp_path, server)
     fleet.request(chart_source("1.0.0"))

@@ -254,6 +254,7 @@ def test_an_upstream_that_cannot_be_read(tmp_path: Path, shard: Shard, error: Gi
     assert observation.covers("/remote https://git.example/up") is not isinstance(error, RemoteBusyError)
 
 
+@pytest.mark.slow
 def test_a_refused_push_is_reported_once_per_target(fleet: Fleet) -> None:
     write_hook(fleet.world.fleet, "pre-receive", "echo refused by process $$ >&2; exit 1")
     release_gateway(fleet.world)

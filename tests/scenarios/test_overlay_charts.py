@@ -59,6 +59,7 @@ def add_chart(server: ArtifactServer, template: str, values: str = "{}\n") -> No
     server.add_chart("web", "2.0.0", pack_chart("web", "2.0.0", files))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["kustomize", "kubectl"])
 def test_overlay_contains_the_resources_of_the_chart(tmp_path: Path, server: ArtifactServer, program: str) -> None:
     world = create_world(tmp_path, server, find_program(program))
@@ -77,6 +78,7 @@ def test_overlay_contains_the_resources_of_the_chart(tmp_path: Path, server: Art
     assert not [path for path in server.paths if path.endswith(".tgz")]
 
 
+@pytest.mark.slow
 def test_published_package_can_be_verified(tmp_path: Path, server: ArtifactServer) -> None:
     world = create_world(tmp_path, server)
     world.sync()
@@ -86,6 +88,7 @@ def test_published_package_can_be_verified(tmp_path: Path, server: ArtifactServe
     assert read_verdicts(world)["berlin/web"] == ("reproduced", "")
 
 
+@pytest.mark.slow
 def test_overlay_can_be_one_of_several_sources(tmp_path: Path, server: ArtifactServer) -> None:
     world = create_world(tmp_path, server)
     world.release("extra", "v1", {"extra.yaml": format_config_map("extra")})

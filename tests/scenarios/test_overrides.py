@@ -222,6 +222,7 @@ WITH_UNUSABLE_POLICY = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.quick_cases(every=4)
 @WITH_UNUSABLE_POLICY
 def test_unusable_policy_keeps_the_drafts(drafted_world: World, make_unusable: PolicyChange, code: str) -> None:
     before = read_heads(drafted_world)
@@ -240,6 +241,7 @@ def test_unusable_policy_keeps_the_drafts(drafted_world: World, make_unusable: P
     assert drafted_world.sync().is_unchanged
 
 
+@pytest.mark.quick_cases(every=4)
 @WITH_UNUSABLE_POLICY
 def test_unusable_policy_keeps_published_content_and_delays_updates(
     world: World, make_unusable: PolicyChange, code: str

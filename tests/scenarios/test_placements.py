@@ -298,6 +298,7 @@ def _list_existing_branches(world: World) -> list[str]:
     return [name for name in names if world.head(name)]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("files", "code"),
     [

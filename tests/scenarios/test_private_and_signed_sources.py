@@ -49,6 +49,7 @@ def publish(world: World) -> None:
     world.sync_until_unchanged()
 
 
+@pytest.mark.slow
 def test_signed_package(make_world: Callable[..., World], secrets: Path, registry: RegistryServer) -> None:
     """A valid signature, none, one by another key, and a valid one for another digest."""
     key, other_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))

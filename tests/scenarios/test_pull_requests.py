@@ -61,6 +61,7 @@ def test_a_pull_request_is_published_with_every_merge_method(method: str, tmp_pa
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
 
 
+@pytest.mark.slow
 def test_closing_a_pull_request_declines_the_draft_until_its_content_changes(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync_until_unchanged()
@@ -89,6 +90,7 @@ def test_edits_on_a_closed_draft_are_kept_on_a_ref(tmp_path: Path) -> None:
         assert "refs/heads/drafts/lisbon" not in end.after
 
 
+@pytest.mark.slow
 def test_a_closed_draft_with_edits_from_an_earlier_version_is_declined_without_the_edits_too(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync_until_unchanged()
@@ -128,6 +130,7 @@ def test_an_edit_on_a_closed_draft_opens_a_new_pull_request(tmp_path: Path) -> N
         assert world.open_requests["drafts/lisbon"].number > pull_request.number, "a new pull request is opened"
 
 
+@pytest.mark.slow
 def test_an_approved_draft_is_not_changed_until_it_is_merged(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
@@ -145,6 +148,7 @@ def test_an_approved_draft_is_not_changed_until_it_is_merged(tmp_path: Path) -> 
         assert world.open_requests["drafts/lisbon"].title == "lisbon/web: update v1 → v2"
 
 
+@pytest.mark.slow
 def test_proposing_marks_the_pull_request_ready_and_rejecting_reverts_that(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
@@ -178,6 +182,7 @@ def test_unmet_readiness_gates_fail_the_check(tmp_path: Path) -> None:
         assert check.state == "success"
 
 
+@pytest.mark.slow
 def test_titles_and_bodies_are_rewritten_only_after_a_change_of_the_draft(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync_until_unchanged()
@@ -237,6 +242,7 @@ def test_a_refused_pull_request_does_not_fail_the_pass(tmp_path: Path) -> None:
         assert len(world.open_requests) == 2
 
 
+@pytest.mark.slow
 def test_removal_drafts_have_separate_pull_requests(tmp_path: Path) -> None:
     with github_world(tmp_path) as world:
         world.sync_until_unchanged()
@@ -271,6 +277,7 @@ def test_approve_merges_the_pull_request_where_the_forge_decides(method: str, tm
             assert "Reconciler-Approved-Via: forge" in message
 
 
+@pytest.mark.slow
 @pytest.mark.emits("pull_request_merged", "pull_request_opened")
 def test_an_approval_in_the_console_merges_the_pull_request_as_reviewed(tmp_path: Path) -> None:
     with github_world(tmp_path, merge="merge") as world:

@@ -30,6 +30,7 @@ def make_world(folder: Path, kind: str) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_gitlab_opens_a_merge_request_with_the_push_of_a_draft(tmp_path: Path) -> None:
     world = make_world(tmp_path, "gitlab-push-options")
     write_hook(world.fleet, "pre-receive", NOTE)
@@ -47,6 +48,7 @@ def test_gitlab_opens_a_merge_request_with_the_push_of_a_draft(tmp_path: Path) -
     assert "=web v1 → v2: replicas]" in (world.fleet / "pushes").read_text().splitlines()[1]
 
 
+@pytest.mark.slow
 def test_each_draft_head_requests_one_review(tmp_path: Path) -> None:
     world = make_world(tmp_path, "agit")
     git(world.fleet, "config", "receive.procReceiveRefs", "refs/for")
@@ -62,6 +64,7 @@ def test_each_draft_head_requests_one_review(tmp_path: Path) -> None:
     assert len((world.fleet / "reviews").read_text().splitlines()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["topic-branch is not set"])
 def test_a_refused_review_is_reported_and_retried(answer: str, tmp_path: Path) -> None:
     world = make_world(tmp_path, "agit")

@@ -131,6 +131,7 @@ def test_status_is_pushed_before_all_drafts_are_pushed(tmp_path: Path) -> None:
     assert world.list_drafted_clusters() < set(CLUSTERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("per_minute", "refs"),
     [
@@ -160,6 +161,7 @@ def test_a_rate_limited_fleet_ends_with_the_same_refs_as_an_unlimited_one(
     assert world.read_all_refs() == expected
 
 
+@pytest.mark.slow
 def test_a_release_during_postponed_pushes_is_drafted_everywhere(tmp_path: Path) -> None:
     world = build_rate_limited_world(tmp_path / "world")
     world.run_pass()

@@ -25,6 +25,7 @@ def open_replica(world: World) -> World:
     return World(world.folder, cache=str(world.folder / "replica"))
 
 
+@pytest.mark.slow
 def test_two_replicas_at_once_produce_the_same_commits(world: World) -> None:
     other = open_replica(world)
 
@@ -35,6 +36,7 @@ def test_two_replicas_at_once_produce_the_same_commits(world: World) -> None:
     assert other.sync().is_unchanged
 
 
+@pytest.mark.slow
 def test_a_person_who_edits_the_draft_during_a_push_wins(world: World) -> None:
     world.sync()
     release_metrics(world)
@@ -47,6 +49,7 @@ def test_a_person_who_edits_the_draft_during_a_push_wins(world: World) -> None:
     assert world.sync().is_unchanged
 
 
+@pytest.mark.slow
 def test_a_merge_during_a_push_is_recognized_in_the_same_pass(world: World) -> None:
     world.sync()
     release_metrics(world)
@@ -61,6 +64,7 @@ def test_a_merge_during_a_push_is_recognized_in_the_same_pass(world: World) -> N
     assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
+@pytest.mark.slow
 @pytest.mark.emits("race_lost")
 def test_a_lost_race_at_one_cluster_does_not_stop_the_others(world: World) -> None:
     world.sync()
@@ -74,6 +78,7 @@ def test_a_lost_race_at_one_cluster_does_not_stop_the_others(world: World) -> No
     assert world.sync().is_unchanged
 
 
+@pytest.mark.slow
 @pytest.mark.emits("push_failed")
 def test_a_refused_push_is_reported_and_not_recorded_as_drafted(world: World) -> None:
     world.sync()
@@ -90,6 +95,7 @@ def test_a_refused_push_is_reported_and_not_recorded_as_drafted(world: World) ->
     assert world.sync().is_unchanged
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "remaining_refs",
     [
@@ -115,6 +121,7 @@ def test_after_a_kill_the_next_pass_produces_the_same_refs_as_an_uninterrupted_o
     assert read_refs(world.fleet) == whole
 
 
+@pytest.mark.slow
 def test_a_draft_branch_that_another_person_created_is_appended_to(world: World) -> None:
     world.sync()
     world.merge("berlin", "squash")
@@ -133,6 +140,7 @@ def test_a_draft_branch_that_another_person_created_is_appended_to(world: World)
     assert "metrics:2.0" in world.text("clusters/berlin", "metrics/deployment.yaml")
 
 
+@pytest.mark.slow
 def test_a_merge_with_the_draft_as_first_parent_is_recognized(world: World) -> None:
     world.sync()
     world.merge("berlin", "squash")

@@ -101,6 +101,7 @@ def list_effects(world: World) -> list[str]:
     return [line.strip() for line in plan(world).splitlines() if line.strip().startswith("effect of")]
 
 
+@pytest.mark.slow
 def test_changed_value(world: World, helm: FakeHelm) -> None:
     """The plan shows the field that changes on the cluster, once for all clusters with the same change."""
     write_release(world, clusters=CLUSTERS)
@@ -140,6 +141,7 @@ def test_new_package(world: World) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_local_change_of_the_release(world: World) -> None:
     """The effect is that of the HelmReleases on the branches, and not only that of the values in the config."""
     write_release(world)
@@ -177,6 +179,7 @@ def test_resources_become_a_release(world: World, helm: FakeHelm) -> None:
     assert list_effects(world) == [f"{PREFIX}no resource changes"]
 
 
+@pytest.mark.slow
 def test_random_values_have_placeholders(world: World, helm: FakeHelm, server: ArtifactServer) -> None:
     """A chart with random values, which `output: manifests` refuses, has an effect without the random values."""
     for version in ("1.0.0", "2.0.0"):
@@ -240,6 +243,7 @@ spec:
 """
 
 
+@pytest.mark.slow
 def test_releases_of_several_sources(world: World) -> None:
     """Each changed release has its own effect. A release without a change is not rendered and has no line."""
     world.write({"web.yaml": SEVERAL % ("1.0.0", 1)})

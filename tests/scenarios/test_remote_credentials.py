@@ -54,6 +54,7 @@ def create_world(tmp_path: Path, host: GitHost, **git_settings: Any) -> World:
     return world
 
 
+@pytest.mark.slow
 def test_target_without_credentials_for_pushes_is_reported_and_the_others_continue(
     tmp_path: Path, host: GitHost
 ) -> None:
@@ -85,6 +86,7 @@ def test_validate_reports_the_read_only_target_and_deprecated_settings(tmp_path:
     assert codes["SettingDeprecated"].location.pointer == "git.credentials_file"
 
 
+@pytest.mark.slow
 @pytest.mark.emits("credential_reloaded")
 def test_service_continues_after_a_rotation_of_all_tokens(tmp_path: Path, host: GitHost) -> None:
     world = create_world(tmp_path, host)

@@ -232,6 +232,7 @@ def test_the_removal_of_a_published_package_is_proposed_on_a_separate_branch(wor
     assert_sound(world.fleet)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("delete", [pytest.param(True, id="branch-deleted"), pytest.param(False, id="branch-stays")])
 @pytest.mark.parametrize("merge_method", MERGES)
 def test_merging_the_removal_draft_approves_the_removal(world: World, merge_method: str, delete: bool) -> None:
@@ -858,6 +859,7 @@ def test_deleting_a_whole_set_proposes_all_its_removals(large_set: World) -> Non
 # Removals need evidence
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "config",
     [

@@ -99,6 +99,7 @@ def test_resource_of_the_chart_has_the_layer_of_the_function(tmp_path: Path) -> 
     assert "render-helm-chart" in json.dumps(step)
 
 
+@pytest.mark.slow
 def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> None:
     world = create_world(tmp_path, find_program("helm"))
     world.sync()
@@ -119,6 +120,7 @@ def test_update_of_the_chart_replaces_and_removes_resources(tmp_path: Path) -> N
     assert world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -206,6 +208,7 @@ def create_values_world(tmp_path: Path, fake: FakeHelm, mode: str, files: str, c
     return world
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("mode", "files", "values"),
     [
@@ -232,6 +235,7 @@ def test_values_file_without_values_is_accepted(tmp_path: Path, fake: FakeHelm, 
     assert json.loads(fake.inputs()["files"]["values.json"]) == {"replicas": 3}
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -33,6 +33,7 @@ def world(tmp_path: Path) -> World:
     return begin(tmp_path, published)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_another_spelling_of_a_repository_url_is_the_same_repository(world: World, spelling: str) -> None:
     drafted = read_refs(world.fleet)
@@ -51,6 +52,7 @@ def test_another_spelling_of_a_repository_url_is_the_same_repository(world: Worl
     }
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize("spelling", [spelling for spelling in SPELLINGS if "relative" not in spelling])
 def test_the_spelling_of_the_fleet_url_moves_no_ref(tmp_path: Path, spelling: str) -> None:
     world = build_fleet_world(tmp_path)

@@ -67,6 +67,7 @@ def test_a_plan_reports_the_reset_and_keeps_the_record_of_it(world: World) -> No
     assert RESET in world.sync().codes
 
 
+@pytest.mark.slow
 def test_an_acknowledged_reset_drafts_all_packages_again(world: World) -> None:
     replace_with_empty_repository(world)
     after = world.sync()
@@ -83,6 +84,7 @@ def test_an_acknowledged_reset_drafts_all_packages_again(world: World) -> None:
     assert "drafts/berlin" not in world.sync().changed_branches
 
 
+@pytest.mark.slow
 def test_an_old_acknowledgment_does_not_acknowledge_the_next_reset(world: World) -> None:
     replace_with_empty_repository(world)
     world.write({BERLIN: add_acknowledgement(repository("berlin"), world.sync(), "berlin")})
@@ -176,6 +178,7 @@ def test_a_url_of_an_empty_repository_is_a_reset(world: World) -> None:
     assert read_refs(world.folder / "empty.git") == {}
 
 
+@pytest.mark.slow
 def test_a_cluster_of_the_fleet_repository_has_the_annotation_itself(tmp_path: Path) -> None:
     world = World.create(tmp_path)
     cluster = "apiVersion: greenhouse.sap/v1alpha1\nkind: Cluster\nmetadata:\n  name: berlin\n  namespace: default\n"

@@ -137,6 +137,7 @@ def test_no_daemon_needs_to_run_during_the_soak_time(world: World) -> None:
     assert world.sync().is_unchanged
 
 
+@pytest.mark.slow
 def test_a_service_wakes_exactly_when_the_next_wave_opens(world: World) -> None:
     write_rule(world, 5)
     world.sync()
@@ -196,6 +197,7 @@ def test_a_changed_rule_starts_at_the_first_wave_and_later_waves_keep_the_old_ru
     assert list_drafted_replicas(rolled_out) == {"lisbon": 6}
 
 
+@pytest.mark.slow
 def test_a_rule_reverted_before_its_publication_is_not_drafted_on_later_waves(rolled_out: World) -> None:
     write_rule(rolled_out, 6)
     rolled_out.sync()

@@ -78,6 +78,7 @@ def fleet(tmp_path: Path, server: ArtifactServer) -> SeveralArtifacts:
     return SeveralArtifacts(tmp_path, server)
 
 
+@pytest.mark.slow
 def test_range_moves_in_one_source(fleet: SeveralArtifacts, server: ArtifactServer) -> None:
     fleet.publish()
     server.add_chart("web", "1.0.1", pack_web("1.0.1"))
@@ -143,6 +144,7 @@ def test_unreachable_source_of_a_new_package_is_named(fleet: SeveralArtifacts, s
     assert any("source chart: " in finding.message for finding in result.findings)
 
 
+@pytest.mark.slow
 def test_unavailable_archive_changes_no_package_that_needs_no_render(
     fleet: SeveralArtifacts, server: ArtifactServer
 ) -> None:
@@ -198,6 +200,7 @@ def test_withdrawn_version_of_one_source_stays_published(fleet: SeveralArtifacts
     assert result.changed_branches == set()
 
 
+@pytest.mark.slow
 def test_withdrawn_version_of_values_stays_published(fleet: SeveralArtifacts, registry: RegistryServer) -> None:
     """The lock of a source with values files has its digest, with which the files are read."""
     registry.push("team/values", "1.0.0", pack_files({"web.yaml": "replicas: 1\n"}))
@@ -219,6 +222,7 @@ def test_withdrawn_version_of_values_stays_published(fleet: SeveralArtifacts, re
     assert (result.outcomes["berlin/web"], result.changed_branches) == ("published", set())
 
 
+@pytest.mark.slow
 def test_rewritten_version_of_one_source_is_reported(fleet: SeveralArtifacts, server: ArtifactServer) -> None:
     fleet.request(chart_source("1.0.0"))
     fleet.publish()
@@ -232,6 +236,7 @@ def test_rewritten_version_of_one_source_is_reported(fleet: SeveralArtifacts, se
     assert compute_digest(pack_files(files)) in message
 
 
+@pytest.mark.slow
 def test_archive_with_equal_files_keeps_its_digest(fleet: SeveralArtifacts, server: ArtifactServer) -> None:
     """An archive that was packed again is no move, also if another source changes."""
     fleet.publish()

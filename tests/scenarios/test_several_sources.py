@@ -120,6 +120,7 @@ def test_lock_records_each_source(fleet: Fleet) -> None:
     assert [source["ref"] for source in upstream["sources"]] == ["charts/web/v1", "main", "alerts/v1"]
 
 
+@pytest.mark.slow
 def test_only_used_values_files_change_the_package(fleet: Fleet) -> None:
     fleet.publish()
     fleet.write_team({"web/lisbon.yaml": "replicas: 9\n"})
@@ -247,6 +248,7 @@ def test_set_creates_a_package_with_all_sources_on_each_target(fleet: Fleet) -> 
     assert fleet.world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.slow
 def test_fixed_values_are_those_of_a_single_source(tmp_path: Path) -> None:
     """A fixed value depends on the location of the package, and not on the number of its sources."""
     world = small_world(tmp_path, sources={"helm": {"program": find_program("helm")}})

@@ -105,6 +105,7 @@ def test_every_shard_is_responsible_for_some_clusters() -> None:
     assert {find_shard(name) for name in NAMES} == {1, 2, 3}
 
 
+@pytest.mark.slow
 def test_passes_of_all_shards_produce_the_commits_of_a_single_pass(world: World) -> None:
     world.sync()
     expected = FleetRefs.read_from(world)
@@ -132,6 +133,7 @@ def test_a_second_pass_of_each_shard_changes_nothing(world: World) -> None:
     assert all(item.sync().is_unchanged for item in daemons)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cache", [pytest.param("", id="separate-caches"), pytest.param("cache", id="shared-cache")])
 def test_concurrent_shards_and_replicas_produce_the_same_refs(world: World, cache: str) -> None:
     expected = compute_unsharded_refs(world)
@@ -151,6 +153,7 @@ def test_concurrent_shards_and_replicas_produce_the_same_refs(world: World, cach
     assert FleetRefs.read_from(world) == raced
 
 
+@pytest.mark.slow
 def test_adding_a_shard_moves_no_draft_and_keeps_all_edits(world: World) -> None:
     sync_in_turns(shards_of(world, 3))
     world.merge("city-0", "squash")
@@ -187,6 +190,7 @@ def test_concurrent_daemons_with_two_shard_counts_produce_the_same_refs(world: W
     assert FleetRefs.read_from(world) == expected
 
 
+@pytest.mark.slow
 def test_the_first_shard_keeps_the_status_of_packages_that_other_shards_have_not_planned(world: World) -> None:
     sync_in_turns(shards_of(world, 3))
     before = world.files(world.fleet, "reconciler/status")
@@ -212,6 +216,7 @@ def test_the_first_shard_keeps_the_status_of_packages_that_other_shards_have_not
     assert world.files(world.fleet, "reconciler/status") == files
 
 
+@pytest.mark.slow
 def test_unused_policies_are_reported_in_the_status_but_not_by_single_shards(world: World) -> None:
     world.write({"policies/site.yaml": policy("site", [])})
 
@@ -328,6 +333,7 @@ def roll_out_in_waves(world: World) -> None:
         world.now += HOUR
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "scenario",
     [

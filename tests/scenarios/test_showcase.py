@@ -105,6 +105,7 @@ def list_row_parameters() -> Iterator[Any]:
             yield pytest.param(row, id=f"{controller}-{row.id}")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("cluster", PACKAGES)
 def test_a_cluster_has_exactly_these_packages(world: Showcase, cluster: Any) -> None:
     status = (
@@ -114,11 +115,13 @@ def test_a_cluster_has_exactly_these_packages(world: Showcase, cluster: Any) -> 
     assert [item.removesuffix(".yaml") for item in status] == PACKAGES[cluster]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("row", [*list_row_parameters()])
 def test_the_files_contain_the_expected_value(world: Showcase, row: Row) -> None:
     assert resolve_pointer(world.read_resource(row), parse_pointer(row.pointer)) == row.value
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("row", [*list_row_parameters()])
 def test_the_last_step_of_an_explanation_names_the_origin_of_the_value(world: Showcase, row: Row) -> None:
     last = world.explain_value(row)["steps"][-1]

@@ -45,6 +45,7 @@ def list_unsigned(repository: Path, key: Path) -> list[str]:
     return unsigned
 
 
+@pytest.mark.slow
 def test_every_commit_and_tag_is_signed(world: World, key: Path) -> None:
     world.sync()
     world.run_review_action("propose", "berlin")

@@ -110,6 +110,7 @@ def build_east_and_west(folder: Path, host: GitHost) -> SlowRemotesService:
     return service
 
 
+@pytest.mark.slow
 def test_a_late_remote_is_skipped_and_drafted_after_its_fetch(tmp_path: Path, host: GitHost) -> None:
     service = build_east_and_west(tmp_path, host)
     host.held = "west.git"
@@ -130,6 +131,7 @@ def test_a_late_remote_is_skipped_and_drafted_after_its_fetch(tmp_path: Path, ho
     assert "RepositoryUnreachable" not in service.codes
 
 
+@pytest.mark.slow
 def test_a_late_remote_is_not_changed_and_not_treated_as_empty(tmp_path: Path, host: GitHost) -> None:
     service = build_east_and_west(tmp_path, host)
     service.run_pass()
@@ -150,6 +152,7 @@ def test_a_late_remote_is_not_changed_and_not_treated_as_empty(tmp_path: Path, h
     assert service.read_remote_refs("west")
 
 
+@pytest.mark.slow
 def test_a_late_upstream_is_read_from_its_last_fetch(tmp_path: Path, host: GitHost) -> None:
     service = build_east_and_west(tmp_path, host)
     service.world.write({"catalog.yaml": catalog().replace("./catalog.git", service.url("catalog"))})
@@ -171,6 +174,7 @@ def test_a_late_upstream_is_read_from_its_last_fetch(tmp_path: Path, host: GitHo
     assert "replicas: 5" in service.world.files(tmp_path / "east.git", "drafts/east", "more")["deployment.yaml"]
 
 
+@pytest.mark.slow
 def test_an_upstream_that_was_never_fetched_stalls_its_packages(tmp_path: Path, host: GitHost) -> None:
     service = build_east_and_west(tmp_path, host)
     service.world.write({"catalog.yaml": catalog().replace("./catalog.git", service.url("catalog"))})
@@ -184,6 +188,7 @@ def test_an_upstream_that_was_never_fetched_stalls_its_packages(tmp_path: Path, 
     service.run_until_ref_exists("east", "refs/heads/drafts/east")
 
 
+@pytest.mark.slow
 def test_a_hanging_push_continues_during_later_passes(tmp_path: Path, host: GitHost) -> None:
     service = build_east_and_west(tmp_path, host)
     host.held = PUSHES
@@ -221,6 +226,7 @@ def test_closing_the_remotes_stops_a_hanging_fetch(tmp_path: Path, host: GitHost
         assert remotes.failures == {}
 
 
+@pytest.mark.slow
 def test_one_dead_and_one_slow_remote_do_not_delay_eighteen_others(tmp_path: Path, host: GitHost) -> None:
     near = [f"near{index:02}" for index in range(18)]
     host.held = "slow.git"

@@ -155,6 +155,7 @@ def test_a_pool_of_a_package_inherits_from_a_placed_kafka(tmp_path: Path) -> Non
 # Changes of the parent
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("parent", "files", "renders"),
     [
@@ -440,6 +441,7 @@ def test_a_property_that_a_person_adds_stays(world: World, branch: str) -> None:
     assert world.sync().is_unchanged
 
 
+@pytest.mark.slow
 @WHERE
 def test_an_inherited_property_that_a_person_changes_becomes_an_own_property(world: World, branch: str) -> None:
     change_kafka(world, {"pod": {**URGENT, "hostUsers": False}}, "v9", "berlin")

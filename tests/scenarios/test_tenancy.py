@@ -365,6 +365,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("content", HOSTILE.values(), ids=HOSTILE.keys())
 def test_files_of_a_tenant_never_change_other_packages(tmp_path: Path, content: str) -> None:
     world = begin(tmp_path, berlin_published)
@@ -411,6 +412,7 @@ BROKEN = "a: [\n"
 BROKEN_SHOP = {"teams/shop/api.yaml": BROKEN}
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     ("files", "is_held"),
     [

@@ -67,6 +67,7 @@ def request_set(upstream: str, expression: str) -> str:
     )
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "text",
     [

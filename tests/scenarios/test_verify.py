@@ -318,6 +318,7 @@ def test_offline_mode_without_a_cache_is_an_error(world: HistoryWorld) -> None:
     assert (result.returncode, "cannot be contacted in offline mode" in result.stderr) == (3, True)
 
 
+@pytest.mark.slow
 def test_a_rollout_is_verified_with_the_rules_of_the_state(tmp_path: Path) -> None:
     world = begin(tmp_path, rollout_history)
     has_rule = [ring for ring in RINGS if "replicas: 5" in world.text(f"clusters/{ring}", "web/deployment.yaml")]
@@ -343,6 +344,7 @@ def test_templates_are_merged_with_the_recorded_parents(tmp_path: Path) -> None:
     assert set(read_verdicts(world).values()) == {"reproduced"}
 
 
+@pytest.mark.slow
 def test_templates_of_other_tenants_are_not_read(tmp_path: Path) -> None:
     world = begin(tmp_path, templates_of_tenants)
 

@@ -109,6 +109,7 @@ def test_local_change_is_reported(fleet: SeveralSources) -> None:
     assert item["editDifference"]["pointer"] == "/data/level"
 
 
+@pytest.mark.slow
 def test_another_engine_is_a_separate_result(fleet: SeveralSources) -> None:
     fleet.helm.path.write_text(f"{fleet.helm.path.read_text()}# another build\n")
 
@@ -154,6 +155,7 @@ def test_invalid_source_in_a_status_file_is_reported(fleet: SeveralSources, old:
     assert message in reason
 
 
+@pytest.mark.slow
 def test_why_finds_the_commit_of_a_values_file(fleet: SeveralSources) -> None:
     fleet.write_values(5)
     fleet.write_values(7)
@@ -165,6 +167,7 @@ def test_why_finds_the_commit_of_a_values_file(fleet: SeveralSources) -> None:
     assert (reason["kind"], [entry["commit"] for entry in reason["commits"]]) == ("upstream", [commit])
 
 
+@pytest.mark.slow
 def test_why_finds_the_commit_of_a_folder(fleet: SeveralSources) -> None:
     fleet.write_values(7)
     commit = fleet.world.release("alerts", "v1", {"alert.yaml": ALERT.replace("high", "low")})

@@ -73,6 +73,7 @@ def commit_unrelated_changes(world: HistoryWorld, number: int) -> None:
     git(world.repo, "fast-import", "--quiet", stdin="".join(lines).encode())
 
 
+@pytest.mark.slow
 def test_the_config_commit_is_identified_among_hundreds_with_few_renders(world: HistoryWorld) -> None:
     commit_unrelated_changes(world, 150)
     cause = world.change(build_count_policy(7), "seven in Berlin", seconds=1_220_000_000)

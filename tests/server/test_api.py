@@ -341,6 +341,7 @@ def test_a_request_without_a_session_is_refused(console: ConsoleClient) -> None:
     assert response.json()["nextStep"] == "Send a token in the header Authorization."
 
 
+@pytest.mark.slow
 def test_before_the_first_pass_the_client_must_wait(tmp_path: Path) -> None:
     response = open_console(begin(tmp_path, published)).get(f"{API_PREFIX}/status")
 

@@ -71,6 +71,7 @@ def sign_in(console: ConsoleClient, rule: RoleRule) -> None:
     console.context = replace(console.context, authenticator=Fixed())
 
 
+@pytest.mark.slow
 def test_an_approval_is_a_job_that_publishes_the_drafts(world: World, console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     accepted = console.post_json(
@@ -90,6 +91,7 @@ def test_an_approval_is_a_job_that_publishes_the_drafts(world: World, console: C
     assert "Reconciler-Request-Id: run-7" in message
 
 
+@pytest.mark.slow
 def test_results_and_bodies_have_the_schemas_of_the_openapi_document(console: ConsoleClient) -> None:
     document = build_openapi_document()
     change = find_change(console, "install gateway v1")
@@ -152,6 +154,7 @@ def test_a_repeated_request_has_the_same_job(world: World, console: ConsoleClien
     assert world.head("clusters/lisbon") == head
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize(
     ("title", "verb", "target"),
     [
@@ -198,6 +201,7 @@ def test_a_viewer_is_refused(world: World, console: ConsoleClient) -> None:
     assert console.requested_passes == 0
 
 
+@pytest.mark.slow
 def test_the_job_of_another_person_is_not_shown(console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     job = act(console, "approve", change, build_body(change))

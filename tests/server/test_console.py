@@ -170,6 +170,7 @@ def test_a_change_that_is_not_open_has_a_page(drafted_console: ConsoleClient) ->
     assert "0123456789ab is not open" in response.text
 
 
+@pytest.mark.slow
 def test_a_draft_that_moved_after_the_pass_is_reported(world: World, console: ConsoleClient) -> None:
     change = find_change(console, "install metrics v1")
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")

@@ -61,6 +61,7 @@ def test_an_approval_publishes_the_drafts_as_the_person(world: World, console: C
     assert "install gateway v1" not in console.get("/changes").text
 
 
+@pytest.mark.slow
 def test_only_the_chosen_targets_are_approved(world: World, console: ConsoleClient) -> None:
     change = find_change(console, "install gateway v1")
     member = next(member for member in change.members if member.target == "lisbon")
@@ -72,6 +73,7 @@ def test_only_the_chosen_targets_are_approved(world: World, console: ConsoleClie
     assert "gateway/deployment.yaml" in world.paths(world.fleet, "clusters/lisbon")
 
 
+@pytest.mark.slow
 def test_a_draft_that_moved_after_the_confirmation_is_skipped(world: World, console: ConsoleClient) -> None:
     key = find_change(console, "install gateway v1").key
     confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
@@ -178,6 +180,7 @@ def test_the_confirmation_of_another_person_is_not_shown(console: ConsoleClient)
     assert console.get(confirmation).status_code == 410
 
 
+@pytest.mark.slow
 def test_a_reviewer_sees_and_approves_only_permitted_targets(world: World, console: ConsoleClient) -> None:
     rule = RoleRule("reviewer", users=("ada@example.com",), targets=LabelSelector((("region", "south"),)))
     sign_in(console, Session(ADA, Permissions((rule,))))

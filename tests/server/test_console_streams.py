@@ -67,6 +67,7 @@ def wait_for_free_stream(port: int) -> int:
     return status
 
 
+@pytest.mark.slow
 def test_two_hundred_clients(server: ServiceServer) -> None:
     with ExitStack() as stack:
         statuses = open_streams(server.port, 200, stack)

@@ -104,6 +104,7 @@ def service(tmp_path: Path) -> Iterator[Service]:
 ALL = {"berlin/gateway", "berlin/metrics", "lisbon/gateway"}
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize(
     ("review", "expected"),
     [
@@ -135,6 +136,7 @@ def test_outcomes(review: RemoteReview, expected: dict[str, str], service: Servi
     assert service.apply(review) == expected
 
 
+@pytest.mark.slow
 def test_the_owner_of_the_token_is_the_author(service: Service) -> None:
     service.apply(RemoteReview("approve", frozenset({("lisbon", "")}), reason="ready", includes_unproposed=True))
     world = service.console.world
@@ -145,6 +147,7 @@ def test_the_owner_of_the_token_is_the_author(service: Service) -> None:
     assert world.paths(world.fleet, "clusters/berlin") == []
 
 
+@pytest.mark.slow
 def test_a_draft_that_moved_after_the_last_pass_is_refused(service: Service) -> None:
     service.console.world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
 
@@ -153,6 +156,7 @@ def test_a_draft_that_moved_after_the_last_pass_is_refused(service: Service) -> 
     }
 
 
+@pytest.mark.slow
 def test_a_rejected_draft_must_be_named(service: Service) -> None:
     service.apply(RemoteReview("reject", frozenset({("lisbon", "")}), reason="too early"))
     service.console.update()
@@ -171,6 +175,7 @@ def test_a_person_without_the_role_changes_nothing(tmp_path: Path) -> None:
         assert read_refs(service.console.world.fleet) == before
 
 
+@pytest.mark.slow
 def test_a_removal_must_be_selected(tmp_path: Path) -> None:
     for service in serve(tmp_path, published, Permissions((RoleRule("admin", groups=("g",)),))):
         world = service.console.world
@@ -189,6 +194,7 @@ def test_a_job_that_does_not_complete_is_an_error(service: Service, monkeypatch:
         apply_remote_action(service.client, RemoteReview("approve", includes_unproposed=True), lambda _: None)
 
 
+@pytest.mark.slow
 def test_the_output_of_the_command(service: Service) -> None:
     service.console.context.jobs.start()
     proposed = service.run(propose.command, "lisbon")
@@ -201,6 +207,7 @@ def test_the_output_of_the_command(service: Service) -> None:
     assert json.loads(text)["items"][0]["outcome"] == "done"
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [

@@ -54,6 +54,7 @@ def console(fleet: ConsoleClient, tmp_path: Path, provider: OidcProvider) -> Con
     return fleet
 
 
+@pytest.mark.slow
 @pytest.mark.emits("sign_in_completed")
 def test_a_person_signs_in_and_returns_to_the_page(console: ConsoleClient, provider: OidcProvider) -> None:
     browser = Browser(console)
@@ -111,6 +112,7 @@ def test_the_flags_of_cookies(console: ConsoleClient, provider: OidcProvider) ->
     assert completed.headers["cache-control"] == "no-store"
 
 
+@pytest.mark.slow
 def test_without_tls_on_this_machine_cookies_have_no_prefix(
     console: ConsoleClient, provider: OidcProvider, tmp_path: Path
 ) -> None:
@@ -122,6 +124,7 @@ def test_without_tls_on_this_machine_cookies_have_no_prefix(
     assert browser.get("/").status_code == 200
 
 
+@pytest.mark.slow
 def test_the_id_of_a_session_is_new_after_each_sign_in(console: ConsoleClient, provider: OidcProvider) -> None:
     browser = Browser(console)
     browser.cookies["__Host-session"] = "chosen-by-an-attacker"
@@ -135,6 +138,7 @@ def test_the_id_of_a_session_is_new_after_each_sign_in(console: ConsoleClient, p
     assert browser.get("/", cookie="__Host-session=chosen-by-an-attacker").status_code == 303
 
 
+@pytest.mark.slow
 def test_a_person_without_a_role_can_sign_out(console: ConsoleClient, provider: OidcProvider) -> None:
     provider.claims["groups"] = ["other"]
     browser = Browser(console)
@@ -149,6 +153,7 @@ def test_a_person_without_a_role_can_sign_out(console: ConsoleClient, provider: 
     assert browser.get("/changes").status_code == 303
 
 
+@pytest.mark.slow
 @pytest.mark.emits("sign_out_completed")
 def test_sign_out_ends_the_session(console: ConsoleClient, provider: OidcProvider) -> None:
     browser = Browser(console)
@@ -171,6 +176,7 @@ def test_sign_out_ends_the_session(console: ConsoleClient, provider: OidcProvide
     assert "sign_out_completed" in [event["event"] for event in events]
 
 
+@pytest.mark.slow
 def test_a_get_request_does_not_sign_out(console: ConsoleClient, provider: OidcProvider) -> None:
     browser = Browser(console)
     browser.sign_in(provider)
@@ -179,6 +185,7 @@ def test_a_get_request_does_not_sign_out(console: ConsoleClient, provider: OidcP
     assert browser.get("/").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_form_needs_the_token_of_its_session(console: ConsoleClient, provider: OidcProvider) -> None:
     ana, other = Browser(console), Browser(console)
     ana.sign_in(provider)
@@ -189,6 +196,7 @@ def test_a_form_needs_the_token_of_its_session(console: ConsoleClient, provider:
     assert console.requested_passes == 1
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("steps", "status"),
     [
@@ -241,6 +249,7 @@ def test_other_modes_have_no_session_to_extend(console: ConsoleClient, provider:
     assert Browser(console).get("/sign-in/session", client=PROXY, **luis).status_code == 401
 
 
+@pytest.mark.slow
 def test_roles_and_issuers_are_those_of_the_current_settings(
     console: ConsoleClient, provider: OidcProvider, tmp_path: Path
 ) -> None:
@@ -257,6 +266,7 @@ def test_roles_and_issuers_are_those_of_the_current_settings(
     assert (as_viewer.status_code, without_role.status_code, other_issuer.status_code) == (403, 403, 303)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "text",
     [
@@ -346,6 +356,7 @@ CLAIMS = {
 }  # fmt: skip
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.emits("sign_in_refused")
 @pytest.mark.parametrize("name", [*SIGNATURES, *CLAIMS])
 def test_a_forged_token_creates_no_session(name: str, console: ConsoleClient, provider: OidcProvider) -> None:
@@ -365,6 +376,7 @@ def test_a_forged_token_creates_no_session(name: str, console: ConsoleClient, pr
     assert refused in (["TokenInvalid"], ["ClaimInvalid"])
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     "values",
     [
@@ -412,6 +424,7 @@ def test_the_code_of_another_sign_in_is_refused(console: ConsoleClient, provider
     assert attacker.session == ""
 
 
+@pytest.mark.slow
 def test_the_response_for_another_browser_is_refused(console: ConsoleClient, provider: OidcProvider) -> None:
     attacker, victim = Browser(console), Browser(console)
     callback = provider.authorize(attacker.start())
@@ -422,6 +435,7 @@ def test_the_response_for_another_browser_is_refused(console: ConsoleClient, pro
     assert victim.session == ""
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize(
     "replaced",
     [
@@ -448,6 +462,7 @@ def test_a_forged_response_is_refused(
     assert browser.session == ""
 
 
+@pytest.mark.slow
 def test_a_sign_in_expires(console: ConsoleClient, provider: OidcProvider) -> None:
     browser = Browser(console)
     callback = provider.authorize(browser.start())
@@ -459,6 +474,7 @@ def test_a_sign_in_expires(console: ConsoleClient, provider: OidcProvider) -> No
 DISCOVERY = "/.well-known/openid-configuration"
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("path", "answer"),
     [
@@ -490,6 +506,7 @@ def test_a_failing_provider(
     assert browser.sign_in(provider).status_code == 303
 
 
+@pytest.mark.slow
 def test_endpoints_without_tls_are_refused(console: ConsoleClient, provider: OidcProvider) -> None:
     metadata = {**provider.build_metadata(), "token_endpoint": "file:///etc/passwd"}
     provider.answers[DISCOVERY] = (200, json.dumps(metadata).encode())
@@ -499,6 +516,7 @@ def test_endpoints_without_tls_are_refused(console: ConsoleClient, provider: Oid
     assert "token_endpoint" in response.text
 
 
+@pytest.mark.slow
 def test_claims_of_the_userinfo_endpoint(console: ConsoleClient, provider: OidcProvider) -> None:
     provider.userinfo = {name: provider.claims.pop(name) for name in ("email", "email_verified", "groups", "name")}
     browser = Browser(console)
@@ -507,6 +525,7 @@ def test_claims_of_the_userinfo_endpoint(console: ConsoleClient, provider: OidcP
     assert "Ana Silva" in browser.get("/").text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "userinfo",
     [
@@ -521,6 +540,7 @@ def test_unusable_userinfo(userinfo: dict[str, Any], console: ConsoleClient, pro
     assert Browser(console).sign_in(provider).status_code == 403
 
 
+@pytest.mark.slow
 def test_the_client_secret_is_read_again_after_a_change(
     console: ConsoleClient, provider: OidcProvider, tmp_path: Path
 ) -> None:
@@ -602,6 +622,7 @@ def test_the_page_system_lists_tokens_without_their_secrets(
     assert "Access tokens" not in as_program
 
 
+@pytest.mark.slow
 def test_several_modes_are_combined(console: ConsoleClient, provider: OidcProvider, tmp_path: Path) -> None:
     token = create_token()
     (tmp_path / "tokens").write_text(format_line("ci", "viewer", "", token, None))
@@ -628,6 +649,7 @@ def test_several_modes_are_combined(console: ConsoleClient, provider: OidcProvid
     assert browser.post("/system/pass", form).status_code == 303
 
 
+@pytest.mark.slow
 def test_a_session_stays_valid_after_a_reload_but_not_without_the_mode(
     console: ConsoleClient, provider: OidcProvider, tmp_path: Path
 ) -> None:

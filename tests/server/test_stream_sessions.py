@@ -75,6 +75,7 @@ def pass_time(console: ConsoleClient, seconds: int) -> None:
     console.world.now += seconds
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "end",
     [
@@ -112,6 +113,7 @@ def test_a_stream_ends_with_the_token(is_expired: bool, console: ConsoleClient, 
     assert read_stream(console, {"authorization": f"Bearer {token}"}, end) == (200, 1)
 
 
+@pytest.mark.slow
 def test_a_stream_ends_when_the_secret_of_the_proxy_changes(console: ConsoleClient, tmp_path: Path) -> None:
     file = tmp_path / "secret"
     file.write_text("first-secret-of-the-proxy-0123456789\n")
@@ -139,6 +141,7 @@ def test_an_open_stream_does_not_extend_the_session(console: ConsoleClient) -> N
     assert hours[0] <= 10
 
 
+@pytest.mark.slow
 def test_an_automatic_request_does_not_extend_the_session(console: ConsoleClient) -> None:
     _, headers = use_sessions(console)
     statuses = []

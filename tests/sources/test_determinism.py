@@ -75,6 +75,7 @@ def test_fields_that_change(tmp_path: Path) -> None:
     assert sorted(list_errors(render(tmp_path, build_config_maps(CHANGING_LINES)))) == sorted(expected)
 
 
+@pytest.mark.slow
 def test_preview_is_equal_in_each_render(tmp_path: Path) -> None:
     """A preview has placeholders also for keys and certificates, because its values are only compared."""
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\nstringData: {a: {{ randAlphaNum 9 }}}\n"
@@ -92,6 +93,7 @@ def test_preview_is_equal_in_each_render(tmp_path: Path) -> None:
     assert len(first.files) == len(lines) + 1
 
 
+@pytest.mark.slow
 def test_fixed_output_is_equal_in_each_render(tmp_path: Path) -> None:
     chart = build_config_maps(CHANGING_LINES)
 
@@ -101,6 +103,7 @@ def test_fixed_output_is_equal_in_each_render(tmp_path: Path) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_fields_that_do_not_change(tmp_path: Path) -> None:
     lines = {
         "not-called": "{{ if false }}{{ now }}{{ end }}x",
@@ -128,6 +131,7 @@ def test_fields_that_do_not_change(tmp_path: Path) -> None:
 MAP_ENTRIES = " ".join(f'"k{number}" {number}' for number in range(30))
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("line", "place"),
     [
@@ -159,6 +163,7 @@ def test_place_of_the_call(tmp_path: Path, line: str, place: str) -> None:
     assert error.startswith(f"{FIELD} {place}; set values")
 
 
+@pytest.mark.slow
 def test_fixed_values(tmp_path: Path) -> None:
     lines = {
         "date": '{{ now | date "2006-01-02T15:04:05Z07:00" | quote }}',
@@ -189,6 +194,7 @@ def test_fixed_values(tmp_path: Path) -> None:
     assert {name for name in lines if first[name] != second[name]} == {"text", "digits", "bytes", "uuid"}
 
 
+@pytest.mark.slow
 def test_secrets_have_no_fixed_values(tmp_path: Path) -> None:
     secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {password: {{ randAlphaNum 9 | b64enc }}}\n"
     chart = build_config_maps(
@@ -214,6 +220,7 @@ def test_secrets_have_no_fixed_values(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_comments_and_key_order_are_written_again(tmp_path: Path) -> None:
     labels = '{{ range $k := keys (dict "a" 1 "b" 2 "c" 3 "d" 4) }}    {{ $k }}: x\n{{ end }}'
     chart = build_chart({"a.yaml": f"# {{{{ now }}}}\n{HEAD}  labels:\n{labels}"})
@@ -237,6 +244,7 @@ def test_resource_that_is_not_always_rendered(tmp_path: Path) -> None:
     assert error == f"ConfigMap/a depends on randAlpha (templates/a.yaml:1){STEP}"
 
 
+@pytest.mark.slow
 def test_chart_that_needs_the_result_of_a_function(tmp_path: Path) -> None:
     chart = build_config_map('{{ (genSignedCert "x" nil nil 1 (genCA "y" 1)).Cert | b64enc | fail }}')
     passing = build_config_map('{{ if ne (randNumeric 3 | len) 3 }}{{ fail "too long" }}{{ end }}')
@@ -260,6 +268,7 @@ def test_lookup_is_reported(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_left_out_hooks_do_not_count(tmp_path: Path) -> None:
     chart = read_folder(chart_folder("podinfo"))
 

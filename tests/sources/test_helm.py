@@ -85,6 +85,7 @@ def test_equal_inputs_start_one_process(tmp_path: Path, engine: HelmEngine, helm
     assert len(helm.calls("version")) == 1
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -39,6 +39,7 @@ def index_resources(text: str) -> dict[tuple[str, ...], Any]:
     }
 
 
+@pytest.mark.quick_cases(every=7)
 @pytest.mark.parametrize("name", CHARTS)
 def test_files_equal_the_output_of_helm(tmp_path: Path, name: str) -> None:
     folder = chart_folder(name)
@@ -69,6 +70,7 @@ def test_values_schema(tmp_path: Path) -> None:
     assert list_errors(render(tmp_path, chart, values='{"policy":7}', skip_schema_validation=True)) == []
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("template", "message"),
     [

@@ -17,6 +17,7 @@ LONG_TEXT = '{{ range until 2000 }}{{ repeat 1000 "x" }}{{ end }}'
 VALUES_URL = '{{ tpl "{{ .Files.Get `https://example.com/x` }}" . | default "nothing" }}'
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize(
     ("templates", "limits", "code", "text"),
     [

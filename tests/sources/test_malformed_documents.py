@@ -232,6 +232,7 @@ def iterate_overlay_texts(files: dict[str, File]) -> Iterator[str]:
     yield str(detect_source_kind(tree))
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize(
     ("document", "path"),
     [pytest.param(KUSTOMIZATION, "kustomization.yaml", id="kustomization"), pytest.param(FUNCTION, "function.yaml", id="function")],

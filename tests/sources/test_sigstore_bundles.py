@@ -348,6 +348,7 @@ def test_keyless_bundle(kind: str, sigstore: Sigstore, world: World, registry: R
     assert registry.requests == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["statement", "message"])
 def test_wrong_keyless_bundles(kind: str, sigstore: Sigstore, world: World, registry: RegistryServer) -> None:
     digest, other_digest = registry.push("team/app", "v1", APP), registry.push("team/app", "v2", OTHER)

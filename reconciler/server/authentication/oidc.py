@@ -232,9 +232,7 @@ class OidcProvider:
         groups = [groups] if isinstance(groups, str) else groups
         if not isinstance(groups, list) or not all(map(_is_text, groups)):
             raise SignInError("ClaimInvalid", f"the claim `{options.groups_claim}` must be a list of texts")
-        return Reviewer(
-            name if _is_text(name) and name else email, email, subject, self.issuer, frozenset(groups)
-        )
+        return Reviewer(name if _is_text(name) and name else email, email, subject, self.issuer, frozenset(groups))
 
 
 def _read_text(values: Mapping[str, Any], name: str) -> str:

@@ -35,6 +35,7 @@ def test_a_quoted_text_evaluates_to_the_text(text: str) -> None:
     assert literal.isprintable()
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(400))
 @given(VALUES)
 def test_a_literal_evaluates_to_the_value(value: Any) -> None:

@@ -29,6 +29,7 @@ def _build_nested_bind(count: int, first: str, content: str) -> str:
     return f"cel.bind(v0, {first}, {text})"
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     "text",
     [

@@ -150,7 +150,8 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         pytest.param("cache: 1\n", ["1: cache: must be a text, not 1"], id="number-as-a-text"),
         pytest.param(
             "forge: {hosts: [{url: 'https://git.example.com'}]}\n",
-            ["1: forge.hosts.0.kind: the setting is required, but it is missing"], id="missing-setting",
+            ["1: forge.hosts.0.kind: the setting is required, but it is missing"],
+            id="missing-setting",
         ),
         pytest.param(
             "forge: {hosts: [{url: /, kind: agit}]}\n",

@@ -113,6 +113,7 @@ def test_many_objects_are_rendered() -> None:
     assert len(bytes_of(reconcile_patches(annotate("x"), numbers=3000))) == 3000
 
 
+@pytest.mark.slow
 def test_many_target_searches_exceed_the_limit() -> None:
     unmatched_patch = patch("add", "/x", 1, {"resourceType": "Nobody"}, forEach="${spec.l}")
     result = reconcile_patches(unmatched_patch, numbers=2000, loop=2000)

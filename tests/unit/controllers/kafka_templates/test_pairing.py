@@ -238,6 +238,7 @@ def test_dependencies_include_missing_kafkas() -> None:
     assert find_resource(package, "stray").dependencies == (key("stray"), key("nobody", "Kafka"))
 
 
+@pytest.mark.slow
 def test_kafka_change_updates_only_the_pools_that_inherit() -> None:
     names = [f"kafka-{number:02}" for number in range(50)]
 

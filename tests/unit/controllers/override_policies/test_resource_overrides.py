@@ -61,6 +61,7 @@ texts = st.sampled_from([{}, {STAGED: None}, {STAGED: EARLIER}])
 asked = st.lists(st.tuples(st.sampled_from([FILES, OTHER_FILES]), st.sampled_from([EAST, WEST, NORTH]), texts))
 
 
+@pytest.mark.slow
 @given(some=st.lists(rules, max_size=3), more=st.lists(staged, max_size=1), questions=asked)
 def test_result_does_not_depend_on_earlier_results(
     some: list[dict[str, Any]], more: list[dict[str, Any]], questions: list[tuple[Any, ...]]

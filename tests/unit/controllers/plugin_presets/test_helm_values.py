@@ -260,6 +260,7 @@ def test_values_are_the_same_as_in_the_reference_implementation(entries: list[tu
     )
 
 
+@pytest.mark.slow
 @given(SIMPLE, st.randoms(use_true_random=False))
 def test_order_of_different_names_does_not_matter(entries: list[tuple[str, Any]], random: Any) -> None:
     entries = list(dict(entries).items())

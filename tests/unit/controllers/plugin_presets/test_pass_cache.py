@@ -174,6 +174,7 @@ def rename_releases(branches: FakeBranches, _: ControllerResult) -> FakeBranches
 UPDATES = st.sampled_from([keep_branches, keep_plugins, publish_result, delete_owners, rename_releases])
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(60), deadline=None)
 @for_all(st.lists(st.tuples(draw_edits(), SETTINGS, UPDATES), min_size=1, max_size=6))
 def test_pass_with_a_cache_has_the_same_result(

@@ -37,6 +37,7 @@ def test_additional_shard_moves_targets_only_to_itself(name: str, count: int) ->
     assert after in (before, count + 1)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("count", [2, 3, 5, 8])
 def test_shards_have_similar_sizes(count: int) -> None:
     sizes = [sum(Shard(index, count).is_responsible_for(target) for target in FLEET) for index in range(1, count + 1)]

@@ -360,6 +360,7 @@ plain_ops = st.sampled_from(["add", "replace", "remove"])
 plain_steps = st.lists(st.sampled_from("abc01-"), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @given(documents, plain_ops, plain_steps, values)
 def test_plain_pointers_have_the_rfc_6902_meaning(document: Any, op: str, keys: list[str], value: Any) -> None:
     """Where RFC 6902 reports an error, this engine may add parents or ignore a missing location."""

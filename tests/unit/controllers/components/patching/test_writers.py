@@ -312,6 +312,7 @@ def iterate_leaves(value: Any, at: tuple[str | int, ...] = ()) -> Any:
         yield at, value
 
 
+@pytest.mark.slow
 @given(shapes, moves)
 def test_writers_follow_their_values(shape: Any, steps: list[tuple[str, Any, str, Any]]) -> None:
     document: Any = {"k": fill_leaves(shape, "definition"), "l": ["definition"] * 3}
