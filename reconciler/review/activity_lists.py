@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import ReferenceType, ref
 
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.fleet.activity import ActivityEvent, merge_activity
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from reconciler.review.permissions import Permissions
 
 _MAX_CACHED = 8
+Events = tuple[ActivityEvent, ...]
 
 
 class ActivityLists:
@@ -25,28 +27,27 @@ class ActivityLists:
         read_events: Returns the events of the log.
     """
 
-    def __init__(self, read_events: Callable[[], tuple[ActivityEvent, ...]]) -> None:
+    def __init__(self, read_events: Callable[[], Events]) -> None:
         self._read_events = read_events
         self._lock = Lock()
-        self._cached: OrderedDict[tuple[int, int, Permissions], tuple[ActivityEvent, ...]] = OrderedDict()
+        # The lists by the ID of the object with the index. A weak reference proves that it is still the same object.
+        self._cached: OrderedDict[tuple[int, Permissions], tuple[ReferenceType[FleetIndex], Events]] = OrderedDict()
 
-    def list_events(
-        self, whole_index: FleetIndex, index: FleetIndex, permissions: Permissions
-    ) -> tuple[ActivityEvent, ...]:
+    def list_events(self, whole_index: FleetIndex, index: FleetIndex, permissions: Permissions) -> Events:
         """Return the activity, the newest event first. Events after the pass of the index are omitted.
 
         Args:
             whole_index: The index of the whole fleet.
             index: The part of this index that the person may read.
         """
-        key = (whole_index.number, whole_index.completed_at, permissions)
+        key = (id(index), permissions)
         with self._lock:
-            found = self._cached.pop(key, None)
-            if found is None:
+            reference, found = self._cached.pop(key, (None, ()))
+            if reference is None or reference() is not index:
                 events = [event for event in self._read_events() if event.recorded_at <= whole_index.completed_at]
                 readable = events if permissions.reads_everything else _select_readable(events, whole_index, index)
                 found = merge_activity(readable, index.publications)
-            self._cached[key] = found
+            self._cached[key] = ref(index), found
             if len(self._cached) > _MAX_CACHED:
                 self._cached.popitem(last=False)
         return found
@@ -63,8 +64,7 @@ def _select_readable(
     names = {*whole_index.by_target, *(event.target for event in all_events if event.target)}
     hidden = TargetNameSet(name for name in names if name not in index.by_target)
     for event in all_events:
-        target = index.by_target.get(event.target)
-        if target and event.package in target.by_package:
+        if index.find_row(event.target, event.package):
             message, reason = hide_names(event.message, hidden), hide_names(event.reason, hidden)
             is_unchanged = (message, reason) == (event.message, event.reason)
             yield event if is_unchanged else replace(event, message=message, reason=reason)

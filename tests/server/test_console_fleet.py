@@ -9,8 +9,10 @@ from html import unescape
 
 import pytest
 
+from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.fleet.model import PackageRow, TargetEntry
 from reconciler.output.fleet.publications import Publication
+from reconciler.review.activity_lists import ActivityLists
 from tests.support.console import ConsoleClient, open_console
 from tests.support.console_server import add_targets
 from tests.support.fleet_index import create_row, create_target
@@ -70,6 +72,25 @@ def test_recent_activity_has_ten_rows(console: ConsoleClient) -> None:
     assert "package-09" in text
 
 
+def test_recent_activity_contains_reviews_and_passes(console: ConsoleClient) -> None:
+    events = (
+        ActivityEvent(("draft-created",), SECONDS, 0, "berlin", "gateway", message="install"),
+        ActivityEvent(("pass",), SECONDS, 0, message="1 draft created"),
+        ActivityEvent(("rejected",), SECONDS + 1, 0, "berlin", "gateway", "Ana", reason="too early"),
+        ActivityEvent(("rejected",), SECONDS + 1, 0, "lisbon", "gateway", "Ana", reason="too early"),
+        ActivityEvent(("proposed",), SECONDS + 2, 0, "berlin", "deleted", "Ana"),
+    )
+    console.context = replace(console.context, activity=ActivityLists(lambda: events))
+    text = read_section(console, "/", "activity")
+    page = console.get("/activity?action=rejected&actor=Ana&q=too%20early").text
+
+    assert "Ana proposed deleted on berlin" in text
+    assert "Ana rejected gateway on 2 targets too early" in text
+    assert "pass: 1 draft created" in text
+    assert "draft-created" not in text
+    assert "1 to 2 of 2 events" in page
+
+
 def test_links_of_recent_activity_lead_to_pages(console: ConsoleClient) -> None:
     targets = [create_published(name, publish(name, "web", 2)) for name in ("edge-1", "edge-2")]
     add_targets(console, targets, ())
@@ -78,7 +99,7 @@ def test_links_of_recent_activity_lead_to_pages(console: ConsoleClient) -> None:
 
     assert len(links) > 2
     assert {console.get(link).status_code for link in links} == {200}
-    assert "1 to 2 of 2 publications" in console.get(links[0]).text
+    assert "1 to 2 of 2 events" in console.get(links[0]).text
 
 
 def test_numbers_lead_to_the_packages_with_this_state(console: ConsoleClient) -> None:

@@ -304,6 +304,11 @@ class FleetIndex:
         """The targets by name."""
         return {target.name: target for target in self.targets}
 
+    def find_row(self, target: str, package: str) -> PackageRow | None:
+        """Return a package. Return None if the index does not contain it."""
+        entry = self.by_target.get(target)
+        return entry.by_package.get(package) if entry else None
+
     @cached_property
     def by_change(self) -> Mapping[str, ReviewChange]:
         """The changes by key."""

@@ -107,8 +107,7 @@ def find_row(index: FleetIndex, target: str, package: str) -> PackageRow:
     Raises:
         ApiError: There is no such package, or the person may not read it.
     """
-    entry = index.by_target.get(target)
-    row = entry.by_package.get(package) if entry else None
+    row = index.find_row(target, package)
     if row is None:
         raise create_missing_error("package", f"{target}/{package}")
     return row

@@ -8,8 +8,8 @@ from itertools import groupby, islice
 
 from reconciler.krm.findings import Severity
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import BLOCKED_STATES, FleetIndex, PackageRow
-from reconciler.output.fleet.publications import Publication
+from reconciler.output.fleet.activity import ActivityEvent
+from reconciler.output.fleet.model import BLOCKED_STATES, FleetIndex
 from reconciler.planning.lifecycle.open_drafts import PackageState
 from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.page import PageContent, PageRequest
@@ -40,12 +40,18 @@ class HealthRow:
 
 
 @dataclass(frozen=True)
-class PublicationGroup:
-    """The publications of one package on several targets. `row` and `publication` are those of the newest one."""
+class EventGroup:
+    """Equal events of one package on several targets. `first` is the newest one.
 
-    row: PackageRow
-    publication: Publication
+    Attributes:
+        column: The package, with `*` for the name of its target. "" for an event about a pass.
+        has_page: Whether the package of the first event has a page.
+    """
+
+    first: ActivityEvent
+    column: str
     targets: tuple[str, ...]
+    has_page: bool
 
 
 def build_page(page: PageRequest) -> PageContent:
@@ -62,7 +68,7 @@ def build_page(page: PageRequest) -> PageContent:
             "waiting": waiting[:MAX_ROWS],
             "waiting_count": len(waiting),
             "oldest": min((change.since for change in waiting if change.since is not None), default=None),
-            "recent": list(islice(group_publications(index.publications), MAX_ROWS)),
+            "recent": list(islice(group_events(_list_recent_events(page), index), MAX_ROWS)),
             "errors": group_findings(errors)[:MAX_ROWS],
             "failed_checks": [check for check in evaluate_health(page.context.state).checks if check.failures],
             "unread": [target for target in index.targets if target.read_error],
@@ -75,16 +81,24 @@ def build_page(page: PageRequest) -> PageContent:
     )
 
 
-def group_publications(publications: Iterable[tuple[PackageRow, Publication]]) -> Iterator[PublicationGroup]:
-    """Yield groups of consecutive publications of one revision by one person on several targets."""
+def _list_recent_events(page: PageRequest) -> Iterator[ActivityEvent]:
+    """Yield the actions of people and the effects of passes. The effects of a pass contain the numbers of drafts."""
+    events = page.context.activity.list_events(page.whole_index, page.index, page.session.permissions)
+    return (event for event in events if not event.actions[0].startswith("draft-"))
 
-    def get_key(item: tuple[PackageRow, Publication]) -> tuple[object, ...]:
-        row, publication = item
-        return row.column, publication.author, publication.number, publication.subject, publication.reason
 
-    for _, group in groupby(publications, get_key):
+def group_events(events: Iterable[ActivityEvent], index: FleetIndex) -> Iterator[EventGroup]:
+    """Yield groups of consecutive events with the same action, person, reason and package on several targets."""
+
+    def get_key(event: ActivityEvent) -> tuple[object, ...]:
+        row = index.find_row(event.target, event.package)
+        column = row.column if row else event.package
+        return column, event.actions, event.person, event.revision, event.message, event.reason
+
+    for key, group in groupby(events, get_key):
         items = list(group)
-        yield PublicationGroup(*items[0], tuple(row.target for row, _ in items))
+        has_page = index.find_row(items[0].target, items[0].package) is not None
+        yield EventGroup(items[0], str(key[0]), tuple(event.target for event in items), has_page)
 
 
 def build_health_rows(index: FleetIndex, label: str) -> list[HealthRow]:
