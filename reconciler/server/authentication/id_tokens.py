@@ -51,6 +51,9 @@ class SigningKeys:
 
         Keys are fetched again after an hour, and after at least a minute if a key is unknown, because providers
         rotate their keys.
+
+        Raises:
+            ProviderUnavailableError: The key is unknown, and the keys were fetched less than a minute ago.
         """
         with self._lock:
             age = self._clock() - self._fetched_at
@@ -59,6 +62,8 @@ class SigningKeys:
                 self._keys = _read_keys(self._fetch())
                 self._fetched_at = self._clock()
                 found = [*self._list_candidates(algorithm, key_id)]
+            elif not found:
+                raise ProviderUnavailableError("the key of the token is unknown; try again in a minute")
         return found[0] if len(found) == 1 else None
 
     def _list_candidates(self, algorithm: str, key_id: str | None) -> Iterator[Mapping[str, Any]]:
