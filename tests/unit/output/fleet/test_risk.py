@@ -50,7 +50,7 @@ def assess(before: Files, after: Files, blocking_reasons: Sequence[str] = ()) ->
 
 DELETIONS = [
     pytest.param(resource("Namespace"), "Namespace x: everything in the namespace is deleted", id="namespace"),
-    pytest.param(resource("PersistentVolumeClaim"), "PersistentVolumeClaim x: the data of its volume", id="claim"),
+    pytest.param(resource("PersistentVolumeClaim"), "PersistentVolumeClaim x: the reclaim policy of its volume", id="claim"),
     pytest.param(resource("StatefulSet", api="apps/v1"), "StatefulSet x: its pods are deleted", id="stateful-set"),
     pytest.param(
         resource("CustomResourceDefinition", api="apiextensions.k8s.io/v1"),
