@@ -84,7 +84,7 @@ class SessionStore:
         self._write = write
         self._store()
 
-    def create(self, person: Reviewer, provider_session: str = "", refresh_token: str = "") -> str:
+    def create(self, person: Reviewer, provider_session: str = "", refresh_token: str = "") -> str:  # nosec B107
         """Create a session with a new ID, and return the ID."""
         identifier, now = secrets.token_urlsafe(_ID_BYTES), self._clock()
         with self._lock:
