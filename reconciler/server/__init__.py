@@ -1,7 +1,7 @@
-"""The HTTP server of the service. It receives webhooks and answers health checks.
+"""The HTTP server of the service: health checks, metrics, webhooks, the API and the console.
 
-The server runs in its own thread. Handlers only read immutable values, and they do not run Git or render. A webhook
-only starts a pass. The content of a webhook has no effect on the result of the pass.
+The server runs in its own thread. A webhook only starts a pass. The content of a webhook has no effect on the result
+of the pass.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Parses the address on which the HTTP server listens, and contains parts of its URLs.
+"""Parses the address on which the HTTP server listens, and contains constants for its URLs.
 
 Every command imports this module. Therefore, it must not import modules that load slowly.
 """
@@ -21,7 +21,7 @@ def split_address(address: str) -> tuple[str, int]:
     """Return the host and the port of an address such as "127.0.0.1:8080" or "[::]:8080".
 
     Raises:
-        ValueError: The address has another form. The message describes the allowed forms.
+        ValueError: The address has a different form. The message describes the allowed forms.
     """
     match = re.fullmatch(r"(?:\[([0-9A-Fa-f:.]+)\]|([A-Za-z0-9.-]+)):([0-9]{1,5})", address)
     if not match or int(match[3]) > 65_535:

@@ -21,7 +21,7 @@ _MAX_DETAILS_BYTES = 1 << 20
 
 
 class NoResponseError(Exception):
-    """The service does not respond, or the response is not that of a service. The message contains the URL."""
+    """The service does not respond, or the response does not come from the service. The message contains the URL."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def request_health(url: str, *, should_verify: bool = True) -> ServiceHealth:
 
     Args:
         should_verify: Whether the certificate of an https URL must be valid for its host name. The certificate of the
-            service on this machine usually has another name than the loopback address.
+            service on this machine usually does not contain the loopback address.
 
     Raises:
         ValueError: The URL is not valid.
@@ -83,7 +83,7 @@ def _connect(parts: SplitResult, timeout_seconds: float, *, should_verify: bool)
 
 
 def request_details(url: str) -> dict[str, Any]:
-    """Request the details of all health checks, and the last pass. A service answers only clients on its machine.
+    """Request the details of all health checks, and the last pass. A service returns them only to local clients.
 
     Raises:
         ValueError: The URL is not valid.

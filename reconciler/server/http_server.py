@@ -30,7 +30,7 @@ class HttpServer:
     """The HTTP server. Its address can change at run time. A `with` block closes the server at its end.
 
     Args:
-        activated_socket: A listening socket, which the server uses instead of each address.
+        activated_socket: A listening socket from systemd. If it is set, `listen` uses it instead of the address.
     """
 
     def __init__(self, app: ASGIApp, limits: ServerLimits, activated_socket: socket.socket | None = None) -> None:
@@ -52,7 +52,7 @@ class HttpServer:
         if self._listener and self._listener.is_equal(address, certificate_files):
             return
         certificate = ServerCertificate(certificate_files) if certificate_files else None
-        # Open the new socket before the old one is closed.
+        # Open the new socket first. If this fails, the server continues to use the old socket.
         listening_socket = self._open_socket(address) if address else None
         self.close()
         if listening_socket:
@@ -168,8 +168,8 @@ def _start_listener(
 def _open_socket(address: str) -> socket.socket:
     host, port = split_address(address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Set the protocol: asyncio sets TCP_NODELAY only for sockets with this protocol. Without it, each response on an
-    # open connection takes 40 ms longer (Nagle's algorithm).
+    # Set the protocol: asyncio sets TCP_NODELAY only for sockets with this protocol. Without TCP_NODELAY, each
+    # response on an open connection takes 40 ms longer (Nagle's algorithm).
     listening_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listening_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,4 +1,4 @@
-"""Review actions of commands through the API of a running service. The owner of the token is their author."""
+"""Review actions of commands through the API of a running service. The owner of the access token is the author."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RemoteReview:
     includes_removals: bool = False
 
     def names(self, target: str, package: str) -> bool:
-        """Return whether a reference names a package."""
+        """Return whether a reference names this package, and not only its target."""
         return (target, package) in self.references
 
     def selects(self, target: str, package: str) -> bool:
@@ -152,7 +152,10 @@ def _has_moved(result: ReviewActionResult | None) -> bool:
 def _wait_for_next_pass(
     client: ApiClient, review: RemoteReview, drafts: Iterable[_Draft], sleep: Callable[[float], None]
 ) -> list[_Draft]:
-    """Return these drafts with new heads, when a pass has read them. A draft with another effect is not returned."""
+    """Wait until a pass has read the new heads of the target branches. Return these drafts with their new heads.
+
+    Drafts whose effect has changed are omitted. Return [] if no pass has read the new heads in time.
+    """
     known = {draft.key: draft for draft in drafts}
     for _ in range(int(MAX_SECONDS / _POLL_SECONDS) if known else 0):
         sleep(_POLL_SECONDS)
@@ -194,8 +197,9 @@ def _submit(
     is_removal: bool,
     sleep: Callable[[float], None],
 ) -> list[ReviewActionResult]:
-    """Return the results for drafts of one change. If the service refuses the whole request, each result contains the
-    reason.
+    """Return the results for drafts of one change.
+
+    If the service refuses the whole request, each result contains the reason.
     """
     heads = {draft.target: draft.data for draft in drafts}
     body = {

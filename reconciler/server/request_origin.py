@@ -96,7 +96,7 @@ class OriginCheck:
 
 
 def is_from_trusted_proxy(scope: Scope) -> bool:
-    """Return whether a trusted proxy has sent the request to this server. `OriginCheck` must have processed it."""
+    """Return whether a trusted proxy has sent the request to this server. Call this after `OriginCheck`."""
     return bool(scope.get(_FROM_TRUSTED_PROXY))
 
 

@@ -1,4 +1,7 @@
-"""Rollouts of override rules: the targets whose wave is open, and why the next wave is closed."""
+"""Rollouts of override rules: the targets whose wave is open, and why the next wave is closed.
+
+A wave is a group of clusters. It opens when the rule is published on the clusters of all earlier waves.
+"""
 
 from __future__ import annotations
 

@@ -68,7 +68,10 @@ class TargetNames:
         return FileTree({path: File(self._mask_bytes(file.data), file.executable) for path, file in files.items()})
 
     def rename_cluster(self, files: FileTree, name: str) -> FileTree:
-        """Return the files with another name of the cluster in their contents. Paths and binary files do not change."""
+        """Return the files, in which `name` replaces the name of the cluster. Paths and binary files do not change.
+
+        If the name of the cluster is a number, a version or a word such as `true`, return the files unchanged.
+        """
         if not _is_distinctive(self.cluster):
             return files
         return FileTree({path: File(self._rename(file.data, name), file.executable) for path, file in files.items()})
@@ -87,12 +90,12 @@ class TargetNames:
 
 
 def _is_distinctive(name: str) -> bool:
-    """Return whether a name can be replaced in texts. A number, a version or a word such as `true` is another value."""
+    """Return whether a name can be replaced in texts. A name such as `1`, `v2` or `true` also occurs as a value."""
     return bool(name) and not _VERSION.fullmatch(name) and isinstance(resolve_plain(name), str)
 
 
 def _replace_name(text: str, name: str, mark: str) -> str:
-    """Replace the name if no letter and no digit is directly before or after the name."""
+    """Replace each occurrence of the name that has no letter and no digit directly before or after it."""
     # Do not use regular expressions. A pattern for each of 10,000 owners would take longer than the rest of the report.
     return "".join(_split_at_name(text, name, mark)) if name in text else text
 

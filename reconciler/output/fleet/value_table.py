@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from reconciler.output.fleet.model import ChangeVariant
 
 MIN_VARIANTS = 11
-"""The smallest number of variants with equal paths that one table replaces."""
+"""The minimum number of variants in a table. Fewer variants with equal changed fields are listed one by one."""
 _Row = tuple[str, str]
 """A resource and the path of its field. The path is "" for a resource or file that is added or removed as a whole."""
 
@@ -59,7 +59,7 @@ class VariantTable:
 
     @property
     def target_count(self) -> int:
-        """The number of drafts."""
+        """The number of drafts in all variants of the table."""
         return sum(len(variant.members) for variant in self.variants)
 
 
@@ -77,7 +77,7 @@ class VariantGroups:
 
 
 def group_variants(variants: Sequence[ChangeVariant]) -> VariantGroups:
-    """Return the variants, in which more than 10 variants with equal paths are one table.
+    """Return the variants in groups. More than 10 variants with equal changed fields and equal risk form one table.
 
     Variants with conflicts or with other reasons that block them are never in a table, because a reviewer must read
     them one by one.
@@ -120,7 +120,7 @@ def _list_values(variant: ChangeVariant) -> Iterator[tuple[_Row, str]]:
 
 def _build_table(group: Sequence[tuple[ChangeVariant, Mapping[_Row, str]]]) -> VariantTable:
     rows = []
-    # The first variant has the most targets, so its order of the fields is that of the page.
+    # List the fields in the order of the first variant, because this variant has the most targets.
     for row in group[0][1]:
         targets: dict[str, list[str]] = {}
         for variant, values in group:

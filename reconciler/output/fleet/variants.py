@@ -1,4 +1,4 @@
-"""Variants of changes: the digest of the effect of a draft on its cluster, and shared parts of contents of drafts."""
+"""Variants of changes: the digest of the effect of a draft on its cluster, and the content that drafts share."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ class DraftEffect:
 
     @property
     def _unmasked_owner(self) -> str:
-        """The owner if the masked files contain the names of its functions, because a name such as `1` is not masked.
+        """The name of the owner, if the masked files still contain it in the names of functions. Otherwise, "".
 
-        Otherwise, the owner has no influence on the variant, and the value is "".
+        For example, the name `1` is not masked. Such a name has an influence on the digest of the variant.
         """
         prefix = format_function_prefix(self.names.owner).encode()
         files = (file for tree in self._masked_files for file in tree.values())
@@ -126,8 +126,8 @@ class VariantPool:
     its target. Objects without these names are shared.
 
     Args:
-        shares_contents: Whether all drafts of a variant have the content of its first draft, with the names of this
-            draft. This saves most of the time, because the files of other drafts are not parsed.
+        shares_contents: Whether all drafts of a variant have the content of the first draft, with the names of the
+            first draft. This saves most of the time, because the files of the other drafts are not parsed.
     """
 
     def __init__(self, *, shares_contents: bool = False) -> None:
@@ -167,8 +167,8 @@ class VariantPool:
         )
 
     def _share_object(self, change: ObjectChange) -> ObjectChange:
-        # Without changed fields, only the digest differs between targets. The index contains no digests, because they
-        # are computed from values of Secrets.
+        # Drafts share an added or removed object, because only its digest differs between targets. Remove the digest,
+        # because it is computed from values of Secrets.
         key = (change.key, change.change_type, change.files, change.digest if change.fields else "")
         shared: ObjectChange | None = self._parts.get(key)
         if shared is None:
@@ -177,8 +177,8 @@ class VariantPool:
 
     def _share_kptfile(self, kptfile: KptfileChange) -> KptfileChange:
         if kptfile.change_type != "changed":
-            # The name of a function contains the name of the target. Omit the fields, because all of them are new, or
-            # all of them are removed.
+            # Omit the functions and gates of an added or removed Kptfile, because the names of functions contain the
+            # name of the target.
             kptfile = KptfileChange(kptfile.path, kptfile.change_type, kptfile.upstream)
         key = compute_digest([repr(kptfile)])
         shared: KptfileChange = self._parts.setdefault(key, kptfile)
@@ -195,7 +195,7 @@ def count_resources(files: FileTree) -> int:
 
 
 def list_noise(changes: PackageChanges) -> tuple[str, ...]:
-    """Return the paths of changed files that have no effect on a cluster, or that only have another format.
+    """Return the paths of files whose changes have no effect on a cluster, for example changes of the format.
 
     Kptfiles without a change of functions or gates have no effect on a cluster. Objects of local config have no effect
     either.

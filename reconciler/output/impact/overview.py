@@ -311,7 +311,10 @@ def _build_group_key(package: AffectedPackage) -> str:
 
 
 def _build_changes_key(changes: PackageChanges, *, has_content: bool) -> list[Any]:
-    """Return data to compare the changes of packages. The former content of removed objects is ignored."""
+    """Return data to compare the changes of packages. The former content of removed objects is ignored.
+
+    If `has_content` is False, only the names of the objects and the types of their changes are compared.
+    """
     objects = [
         [
             *change.key, change.change_type,

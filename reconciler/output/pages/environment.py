@@ -19,7 +19,7 @@ def create_environment(package: str) -> Environment:
     """Return an environment with the shared templates, and with the folder `templates` of a package.
 
     The shared templates need the global `change_url`, which returns the URL of a change by its key. Macros for lists of
-    the console also need its other globals.
+    the console also need the other globals of the console.
     """
     environment = Environment(
         autoescape=True, finalize=_escape_controls, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
@@ -58,7 +58,7 @@ def format_date(seconds: float) -> str:
 
 
 def format_age(seconds: float | None, now: float) -> str:
-    """Return the time since a point in time in its largest unit, such as `3 d`. "" if the point is unknown."""
+    """Return the age of a point in time in the largest unit, such as `3 d`. Return "" if the point is unknown."""
     if seconds is None:
         return ""
     age = max(int(now - seconds), 0)

@@ -146,7 +146,10 @@ def _format_proposal_markdown(proposal: ConfigProposalEntry | None) -> str:
 
 
 def _format_new_branches(branches: Sequence[NewTargetBranch]) -> str:
-    """Return the new target branches on one line, because a misspelled branch name also creates a branch."""
+    """Return the new target branches on one line, so that a person can detect a misspelled branch name.
+
+    Return "" if there are no new branches.
+    """
     if not branches:
         return ""
     names = format_names([f"{each.branch} ({each.target})" for each in branches], _MAX_TARGETS)

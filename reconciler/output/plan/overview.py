@@ -254,7 +254,7 @@ class _ListedErrors:
         self._errors = {_get_identity(error): error for error in select_errors(list(findings))}
 
     def build_causes(self, findings: Iterable[Finding]) -> tuple[FindingCause, ...]:
-        """Return the errors in the plan that are equal to the findings. Files and lines are not compared."""
+        """Return the errors in the plan that are equal to `findings`, apart from file and line."""
         errors = (self._errors.get(_get_identity(finding)) for finding in findings)
         return tuple(build_finding_cause(error) for error in errors if error)
 

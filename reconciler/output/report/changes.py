@@ -111,7 +111,7 @@ def _limit_lines(diff: ResourceDiff) -> ResourceDiff:
 
 
 def _limit_blocks(blocks: Iterable[DiffBlock], max_lines: int) -> Iterator[DiffBlock]:
-    """Yield the first blocks with this number of changed lines."""
+    """Yield the first blocks, with at most `max_lines` changed lines. The last block can be shortened."""
     remaining = max_lines
     for block in blocks:
         if not block.is_changed:

@@ -28,7 +28,7 @@ _VERSION_OR_RANGE = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(?:[-+].*)?|[<>=^~*].*"
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """A Repository with upstream packages. `type` is "" until it is detected from the URL."""
+    """A Repository with upstream packages. `type` is "" until the type is detected from the URL."""
 
     name: str
     url: str

@@ -35,7 +35,11 @@ class LastPass(OutputModel):
 
 
 def parse_last_pass(data: object) -> LastPass:
-    """Return the last pass for JSON data. Its times are in the format of RFC 3339. Raises ValueError."""
+    """Return the last pass for JSON data with times in the format of RFC 3339.
+
+    Raises:
+        ValueError: The data is not valid.
+    """
     if not isinstance(data, dict):
         raise ValueError("must be a mapping")  # noqa: TRY004 - the data comes from a file or from a server
     times = {name: parse_rfc3339_seconds(str(data.get(name))) for name in ("startedAt", "completedAt")}

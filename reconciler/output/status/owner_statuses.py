@@ -34,7 +34,7 @@ from reconciler.planning.decide.package_decision import VALID_CONDITION
 
 
 class OwnerStatusCache:
-    """Caches each status until one of its inputs is another Python object. The cache does not change the results."""
+    """Caches each status until one of its inputs is a different object. The cache does not change the results."""
 
     def __init__(self) -> None:
         self.configs = ConfigStatusCache()
@@ -229,8 +229,8 @@ def _build_unavailable(plan: FleetPlan) -> Iterator[ObjectStatus]:
 def _build_parent(config: ConfigStatus, file: str, owners: Mapping[ObjectKey, ObjectStatus]) -> ObjectStatus:
     """Return the status of a parent. For an object without children, return the status that its controller reports.
 
-    The status contains the config file, because no package records the file. A later pass uses it to decide which of
-    two definitions was first.
+    The status contains `file`, because no package records the config file of a parent. If two files define the same
+    object, a later pass uses the recorded file to decide which definition was first.
     """
     own_fields = {**config.fields, **({"source": {"file": file}} if file else {})}
     status = ObjectStatus(config.key, config.api_version, config.conditions, own_fields, config.spec, config.metadata)

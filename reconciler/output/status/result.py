@@ -90,7 +90,7 @@ class StatusResult(CommandResult):
         return format_totals(self.summary.model_dump(by_alias=True, exclude={"last_pass"}))
 
     def with_last_pass(self, last_pass: LastPass | None) -> StatusResult:
-        """Return the status with this last pass. The status branch contains no times."""
+        """Return a copy of the status that contains the last pass. The status branch does not contain the last pass."""
         return self.model_copy(update={"summary": self.summary.model_copy(update={"last_pass": last_pass})})
 
     @property

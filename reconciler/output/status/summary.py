@@ -71,7 +71,7 @@ def list_tenants(paths: Iterable[str]) -> list[str]:
 
 
 def build_tenant_summaries(plan: FleetPlan, objects: Sequence[SummaryEntries]) -> Mapping[str, bytes]:
-    """Return the summary of each tenant by path. It contains only the packages and findings of the tenant."""
+    """Return the summary of each tenant by path. A summary contains only the packages and findings of its tenant."""
     if not plan.tenants.by_name:
         return {}
     own: dict[str, list[SummaryEntries]] = {}

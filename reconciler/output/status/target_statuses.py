@@ -137,7 +137,7 @@ class TargetStatuses:
 
 
 class TargetStatusCache:
-    """Caches the statuses of a target until its plan is another Python object. Caching does not change the results."""
+    """Caches the statuses of a target until its plan is a different object. The cache does not change the results."""
 
     def __init__(self) -> None:
         self._previous: dict[ObjectKey, _CacheEntry] = {}
@@ -245,7 +245,7 @@ def _get_ready_condition(variant: Variant) -> Condition:
 
 
 def _find_own_record(outcome: PackageOutcome, plan: TargetPlan) -> PackageRecord | None:
-    # Check the owner of the record, because another owner can have the package at this path.
+    # Check the owner of the record, because the package at this path can belong to a different owner.
     record = plan.next_state.packages.get(outcome.variant.target.package) or outcome.record
     return record if record and record.owner.key == outcome.variant.owner.key else None
 
@@ -277,8 +277,8 @@ def build_downstream_targets(
         return []
     has_draft = is_drafted or record.draft_version
     workspace = record.last_workspace if has_draft else _get_published_workspace(record)
-    # Use the recorded render status only for the last workspace, because the record has the status of the last render
-    # only. This can be the render of a deleted draft.
+    # Use the recorded render status only for the last workspace, because the record contains only the status of the
+    # last render. The last render can belong to a deleted draft.
     is_last = workspace == record.last_workspace
     render = omit_empty({name: record.render_status.get(name) for name in _RENDER_FIELDS}) if is_last else {}
     name = f"{repository}.{package.replace('/', '.')}.packagevariant-{workspace}"

@@ -1,4 +1,4 @@
-"""The read API of the service below `/api/v1`. Its results have the envelope of `-o json`."""
+"""The API of the service below `/api/v1`, for reads and actions. Its results have the envelope of `-o json`."""
 
 from typing import TYPE_CHECKING
 

@@ -41,7 +41,7 @@ _READ_AGAIN = "Read the change again, and send the request with the new heads."
 
 @dataclass(frozen=True)
 class ActionResponse:
-    """The result of an accepted action. `location` is the path of the newest result."""
+    """The result of an accepted action. `location` is the path at which a client can read the current result."""
 
     result: CommandResult
     location: str
@@ -77,10 +77,10 @@ def _review(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ActionR
 
 
 def _find_repeated(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ReviewJob | None:
-    """Return the job of an earlier request with the same key.
+    """Return the job of an earlier request with the same idempotency key. Return None if there is no such job.
 
     Raises:
-        ApiError: The earlier request was another one.
+        ApiError: The earlier request had a different action, change or selection of targets.
     """
     job = request.context.jobs.find_by_key(body.idempotency_key, request.session.person)
     if job is None:
@@ -106,7 +106,7 @@ def _submit(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ReviewJ
             request.whole_index, session.person, session.permissions, review, request.index
         )
         _check_drafts(confirmation)
-        # The request contains the heads of each target, so that its number of targets need not be confirmed.
+        # Do not require the number of targets as a confirmation, because the request names each target with its heads.
         submission = Submission(
             confirmation.id, body.reason, confirmation.typed_count, body.idempotency_key, request.id,
             channel="api",

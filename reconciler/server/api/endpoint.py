@@ -73,7 +73,7 @@ class Endpoint:
     Attributes:
         path: The path below `API_PREFIX`, with parameters such as `{target}`.
         is_list: Whether the endpoint has the parameters `limit` and `cursor`.
-        depends_on_index: Whether the result changes only with the index. If so, it has the header `ETag`.
+        depends_on_index: Whether the result changes only with the index. If so, the response has the header `ETag`.
         text_result: The model of the result with the parameter `output=text`. None if there is no such parameter.
         refusals: Further statuses of refused requests, with their descriptions.
     """

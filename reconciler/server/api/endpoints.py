@@ -1,4 +1,4 @@
-"""The endpoints of the API that read: their paths, parameters and results. The OpenAPI document has the same source."""
+"""The endpoints of the API that read: their paths, parameters and results. `openapi.py` uses these declarations."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class ApiError(Exception):
 
     Attributes:
         code: The reason as an identifier, such as `InvalidParameter`.
-        next_step: What the client can do. "" if the message contains it.
+        next_step: The next step of the client. "" if the message contains the next step.
         details: More fields of the problem.
     """
 

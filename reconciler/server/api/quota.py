@@ -1,4 +1,4 @@
-"""The limit of requests of one person or program to the API, and the headers that show it."""
+"""The limit for the API requests of each person or program, and the response headers that contain this limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _POLICY = '"requests"'
 
 
 def count_request(request: Request, session: Session, limit: RateLimit) -> None:
-    """Count a request. `add_quota_headers` adds its quota to the response.
+    """Count a request, and store the quota of the person or program in the request for `add_quota_headers`.
 
     Raises:
         ApiError: The person or program has sent too many requests.

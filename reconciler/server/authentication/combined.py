@@ -11,9 +11,9 @@ from reconciler.server.console.people import Authenticator, Session
 
 @dataclass(frozen=True)
 class CombinedAuthenticator:
-    """Identifies programs by tokens, and people by the first other authenticator that identifies them.
+    """Identifies programs by access tokens, and people by other authenticators, in order.
 
-    A request with an access token has no other identity, so that a wrong token is an error.
+    A request with an access token is not passed to the other authenticators, so that a wrong token is an error.
 
     Attributes:
         tokens: Identifies programs. None if the settings contain no tokens.

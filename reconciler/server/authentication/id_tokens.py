@@ -49,8 +49,8 @@ class SigningKeys:
     def find(self, algorithm: str, key_id: str | None) -> Mapping[str, Any] | None:
         """Return the key for a token. Return None if the provider has no such key, or several.
 
-        Keys are fetched again after an hour, and after at least a minute if a key is unknown, because providers
-        rotate their keys.
+        Keys are fetched again after an hour, because providers rotate their keys. If no key matches, keys are
+        fetched again too, but at most once a minute.
 
         Raises:
             ProviderUnavailableError: The key is unknown, and the keys were fetched less than a minute ago.

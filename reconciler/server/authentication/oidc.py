@@ -25,7 +25,7 @@ from reconciler.server.authentication.provider_metadata import MetadataCache
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 MAX_SIGN_INS = 16
-"""The number of sign-ins that wait for the provider. A slow provider must not block all threads of the server."""
+"""The maximum number of sign-ins that wait for the provider. A slow provider must not block all threads."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class SignedInPerson:
 
 @dataclass(frozen=True)
 class EndedSessions:
-    """The sessions that a provider has ended: those with this session of the provider, or all of a person."""
+    """The sessions that a provider has ended: sessions with the ID `provider_session`, or all sessions of `subject`."""
 
     issuer: str
     subject: str
@@ -137,14 +137,14 @@ class OidcProvider:
         return SignedInPerson(person, _read_text(claims, "sid"), _read_text(answer, "refresh_token"))
 
     def refresh(self, known: Reviewer, refresh_token: str, store_token: Callable[[str], None]) -> Reviewer:
-        """Return a person with the current claims. If the provider sends no claims, they stay the same.
+        """Return the person with the current claims of the provider. If the provider sends no claims, return `known`.
 
         Args:
             store_token: Stores a new refresh token. The old token can be invalid from then on.
 
         Raises:
             ProviderUnavailableError: The claims cannot be read now.
-            SignInError: The provider does not permit it any more, or a claim is not valid.
+            SignInError: The provider refuses the refresh token, or a claim is not valid.
         """
         with self._limit_sign_ins():
             answer = self._request_tokens({"grant_type": "refresh_token", "refresh_token": refresh_token})
@@ -160,7 +160,10 @@ class OidcProvider:
         return known if len(claims) == 1 else self._read_person(self._add_known(claims, known))
 
     def _add_known(self, claims: Mapping[str, Any], known: Reviewer) -> Mapping[str, Any]:
-        """Add the mail address of the sign-in, because not all providers send it again. Groups are always new."""
+        """Add the mail address and name of `known` if the claims lack the mail address. Do not add the known groups.
+
+        Not all providers send the mail address again after the sign-in.
+        """
         options = self._options
         if claims.get(options.email_claim) is not None:
             return claims
@@ -204,7 +207,10 @@ class OidcProvider:
         )
 
     def _add_userinfo(self, claims: Mapping[str, Any], access_token: object) -> Mapping[str, Any]:
-        """Return the claims. If some are missing, add them from the userinfo endpoint, as some providers require."""
+        """Return the claims. If claims are missing, add the claims of the userinfo endpoint.
+
+        Some providers send these claims only from the userinfo endpoint.
+        """
         options, endpoint = self._options, self._metadata.get().userinfo_endpoint
         needed = {options.name_claim, options.email_claim, "email_verified", options.groups_claim}
         if needed <= claims.keys() or not endpoint or not isinstance(access_token, str):
@@ -213,7 +219,7 @@ class OidcProvider:
         if userinfo.get("sub") != claims["sub"]:
             raise SignInError("ClaimInvalid", "the userinfo endpoint describes another person than the ID token")
         merged = {**userinfo, **claims}
-        # Take the address and its verification from the same source.
+        # Take the mail address and `email_verified` from the same source.
         if not {options.email_claim, "email_verified"} <= claims.keys():
             merged |= {name: userinfo.get(name) for name in (options.email_claim, "email_verified")}
         return merged
@@ -242,5 +248,5 @@ def _read_text(values: Mapping[str, Any], name: str) -> str:
 
 
 def _is_text(value: object) -> TypeGuard[str]:
-    """Return whether a value is a text. Half of a surrogate pair is not a text, because a file cannot contain it."""
+    """Return whether a value is a string without lone surrogates, which cannot be stored in a file."""
     return isinstance(value, str) and not _SURROGATE.search(value)

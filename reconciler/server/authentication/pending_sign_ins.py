@@ -20,7 +20,7 @@ class PendingSignIn:
     """A sign-in that the provider has not completed.
 
     Attributes:
-        state: The value with which the provider must return.
+        state: The value that the provider must send back.
         nonce: The value that the ID token must contain.
         code_verifier: The secret of PKCE (RFC 7636).
         return_path: The page to which the person returns.
@@ -44,7 +44,7 @@ class PendingSignIns:
 
     Args:
         clock: Returns seconds since 1970.
-        max_pending: The number of sign-ins. The oldest ones are deleted.
+        max_pending: The maximum number of sign-ins. If there are more, the oldest sign-ins are deleted.
     """
 
     def __init__(self, clock: Callable[[], float], max_pending: int = 10_000) -> None:

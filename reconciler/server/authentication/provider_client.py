@@ -83,7 +83,7 @@ def _read_content(response: httpx.Response, place: str) -> bytes:
 
 
 def check_endpoint(url: object, name: str, issuer: str) -> str:
-    """Return the URL of an endpoint. It must use TLS, unless the issuer does not.
+    """Return the URL of an endpoint. The URL must use TLS, unless the URL of the issuer does not use TLS.
 
     Raises:
         ProviderUnavailableError: The URL is not allowed.

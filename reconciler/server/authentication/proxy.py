@@ -64,7 +64,7 @@ class ProxyAuthenticator:
             return None
         members = frozenset(group.strip() for group in groups.split(",") if group.strip())
         person = Reviewer(name or user, email, user, ISSUER, members)
-        # The ID is the same for all requests of the person, because the proxy has the session.
+        # Use the same ID for all requests of the person, because the proxy manages the session.
         return Session(person, self._find_permissions(person), f"{ISSUER}:{user}", "proxy")
 
     def _has_secret(self, request: Request) -> bool:
@@ -74,7 +74,7 @@ class ProxyAuthenticator:
 def _read_single(request: Request, name: str) -> str | None:
     """Return the value of a header, or "" if it is absent. Return None if it is repeated.
 
-    A proxy that adds a header without removing the header of its client sends both.
+    A header is repeated if a proxy adds it without removing the header that the client sent.
     """
     values = request.headers.getlist(name)
     if len(values) > 1:

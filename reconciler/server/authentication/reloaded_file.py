@@ -43,7 +43,7 @@ class ReloadedFile(Generic[Content]):
         try:
             content = self._parse(self._file)
         except SecretFileError as error:
-            # Do not keep the previous content, because an operator can delete the file to revoke it.
+            # Do not keep the previous content, because an operator can delete the file to revoke its content.
             log.error("console_file_unreadable", file=str(self._file), message=str(error))
             return None
         log.info("console_file_reloaded", file=str(self._file))

@@ -8,7 +8,7 @@ from reconciler.server.authentication.oidc import EndedSessions, OidcProvider
 from reconciler.server.authentication.session_store import SessionStore, StoredSession
 from reconciler.telemetry.event_log import log
 
-# The errors of the client or of the provider (RFC 6749). They do not depend on the person, so that they end no session.
+# The errors of the client or of the provider (RFC 6749). They do not depend on the person and end no session.
 # Providers use several other codes for a person or a token that they do not accept any more: `invalid_grant`, and for
 # example `invalid_request` (Dex).
 _ERRORS_OF_SERVICES = frozenset({
@@ -25,9 +25,9 @@ class SessionChecks:
         self._provider = provider
 
     def check(self, identifier: str) -> None:
-        """Check the person of a session if a check is due. End the session if the provider does not permit it.
+        """Check the person of a session if a check is due. End the session if the provider rejects the person.
 
-        Other requests of the session use the known groups until this request has an answer.
+        Until the check is complete, other requests of the session use the known groups.
         """
         session = self._store.start_check(identifier)
         if session is None or session.person.issuer != self._provider.issuer:
@@ -60,18 +60,18 @@ class SessionChecks:
 
 
 def _is_temporary(error: SignInError) -> bool:
-    """Return whether a later check can succeed. An error of the client, such as a wrong secret, ends no session."""
+    """Return whether a later check can succeed, for example after an operator has corrected the client secret."""
     if isinstance(error, ProviderRefusedError):
         return error.code in _ERRORS_OF_SERVICES
     return isinstance(error, ProviderUnavailableError) or error.reason == "SecretUnreadable"
 
 
 def _is_ended(session: StoredSession, ended: EndedSessions) -> bool:
-    # A token that is sent again must not end a session that is newer than the token.
+    # A replayed logout token must not end a session that is newer than the token.
     is_older = session.created_at <= ended.issued_at + CLOCK_SKEW_SECONDS
     if session.person.issuer != ended.issuer or not is_older:
         return False
-    # Not all providers send the ID of their session with the sign-in. Then, end all sessions of the person.
+    # If the provider did not send the ID of its session at the sign-in, end all sessions of the person.
     if ended.provider_session and (session.provider_session or not ended.subject):
         return session.provider_session == ended.provider_session
     return session.person.subject == ended.subject

@@ -32,7 +32,7 @@ class SavedSessions:
     """The content of the file.
 
     Attributes:
-        form_key: The key of the tokens of forms, as hexadecimal digits.
+        form_key: The key of the CSRF tokens of forms, as hexadecimal digits.
         sessions: The sessions by their IDs.
     """
 
@@ -84,12 +84,12 @@ class SessionFile:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, InvalidToken) as error:
-            # The key can be another one, or another version can have written the file.
+            # Start without sessions: the key may have changed, or a different version may have written the file.
             log.warning("sessions_unreadable", file=str(self._file), message=type(error).__name__)
             return None
 
     def write(self, saved: SavedSessions) -> None:
-        """Store sessions. If this is not possible, delete the file, because it contains sessions that have ended."""
+        """Store sessions. If an error occurs, delete the file, because it can contain sessions that have ended."""
         keys = self._keys.read()
         if keys is None:
             delete_session_file(self._file)

@@ -59,8 +59,8 @@ class SessionStore:
 
     Args:
         clock: Returns seconds since 1970.
-        max_sessions: The number of sessions of all people. The sessions without a request for the longest time end.
-        max_per_person: The number of sessions of one person.
+        max_sessions: The maximum number of sessions of all people. The sessions with the oldest requests end first.
+        max_per_person: The maximum number of sessions of one person.
     """
 
     def __init__(self, clock: Callable[[], float], max_sessions: int = 10_000, max_per_person: int = 20) -> None:
@@ -80,7 +80,7 @@ class SessionStore:
             self._sessions = OrderedDict(sorted(sessions.items(), key=lambda item: item[1].used_at)) | self._sessions
 
     def write_with(self, write: Callable[[Mapping[str, StoredSession]], None] | None) -> None:
-        """Store all sessions after each change with a function. With None, sessions are only in memory."""
+        """Call `write` with all sessions after each change. If `write` is None, store sessions only in memory."""
         self._write = write
         self._store()
 
@@ -152,7 +152,7 @@ class SessionStore:
         self._store()
 
     def postpone_check(self, identifier: str) -> None:
-        """Let the next check be due in a minute."""
+        """Postpone the next check of a session by a minute."""
         checked_at = self._clock() - CHECK_SECONDS + _RETRY_SECONDS
         self._change(identifier, lambda session: replace(session, checked_at=checked_at))
 

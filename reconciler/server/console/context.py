@@ -1,4 +1,4 @@
-"""The data that the pages of the console use. The service replaces it when its settings change."""
+"""The data that the pages of the console use. The service replaces the data when the settings change."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class EventFeed:
 
     Attributes:
         is_open: Returns whether the stream continues. It can take several seconds. A stream ends when the session of
-            its person ends, and when the console is disabled, gets other settings, or stops.
+            its person ends, and when the console is disabled, gets different settings, or stops.
         get_number: Returns the number of the newest index. None if no index is complete.
         get_index: Returns the part of the newest index that the person may read. It can take a long time.
         get_view: Returns the fleet after the last pass. None if no pass is complete.
@@ -61,7 +61,7 @@ class EventStreams:
     """The open streams of events. Each stream checks every two seconds for a new index.
 
     Args:
-        max_streams: The number of open streams. Further requests have the status 503, and their pages poll.
+        max_streams: The maximum number of open streams. Further requests get the status 503, and their pages poll.
         poll_seconds: The time between two checks.
     """
 

@@ -1,4 +1,4 @@
-"""Findings with one code and one message are one row of a page."""
+"""Groups of findings with equal codes and messages. A page shows each group as one row."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import shorten_digest
 from reconciler.output.fleet.target_names import TargetNames
 
-# Most findings of a pass are also findings of the next pass.
+# Cache IDs, because most findings of a pass are also findings of the next pass.
 _KNOWN_IDS = 20_000
 
 
 @dataclass(frozen=True)
 class FindingPlace:
-    """A location of findings, without their packages."""
+    """A location of findings, and the packages of these findings. `location` contains no package."""
 
     location: SourceLocation
     packages: tuple[str, ...]
@@ -39,11 +39,11 @@ class FindingGroup:
 
     @cached_property
     def places(self) -> tuple[FindingPlace, ...]:
-        """The locations, each with the packages of all its findings, as `target/package`."""
+        """The locations of the findings. Each location has the packages of its findings, as `target/package`."""
         places: dict[tuple[str, int, str, str], list[SourceLocation]] = {}
         for finding in self.findings:
             location = finding.location
-            # The object of a package has a different name on each target.
+            # Omit the object of a finding in a package, because this object can have a different name on each target.
             named_object = "" if location.package else location.object
             places.setdefault((location.file, location.line, named_object, location.pointer), []).append(location)
         return tuple(

@@ -80,7 +80,7 @@ class CsrfTokens:
             raise HTTPException(HTTPStatus.FORBIDDEN)
 
     def compute_session_digest(self, session_id: str) -> str:
-        """Return a text that is equal for all pages whose forms this object accepts for a session."""
+        """Return a digest of the key and the session. `check` refuses forms of pages with a different digest."""
         return sha256(self._compute_secret(session_id)).hexdigest()
 
     def _compute_secret(self, session_id: str) -> bytes:

@@ -64,7 +64,7 @@ def is_time(text: str) -> bool:
 def build_query(query: QueryParams, **changes: object) -> str:
     """Return the query of a link: the current parameters with changes. A parameter with an empty value is removed.
 
-    A link to another filter leads to the first page without selected rows, because the list has other items then.
+    The link leads to the first page without selected rows, because changed filters select different items.
     """
     # A form sends a parameter several times if several of its boxes are checked.
     parameters = {name: ",".join(query.getlist(name)) for name in query if name not in ("page", "select")}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """A request for a page. All parts of the page must use this index, because a newer index can appear meanwhile.
+    """A request for a page. All parts of a page must use `index`, because a newer index can appear meanwhile.
 
     Attributes:
         index: The part of the newest index that the person may read.

@@ -18,7 +18,7 @@ PLACEHOLDERS = ("host", "path", "commit", "file", "line")
 
 @dataclass(frozen=True)
 class LinkTemplates:
-    """The templates of the URLs of one kind of forge. The end of `file` after `#` is omitted if there is no line."""
+    """The templates of the URLs of one kind of forge. If the line is unknown, `#` and the text after it are omitted."""
 
     commit: str
     file: str
@@ -121,7 +121,7 @@ def _parse(repository: str) -> GitUrl | None:
 
 
 def _get_page_host(address: GitUrl) -> str:
-    """Return the host of the pages. The port of an https URL is that of the pages, and the port of ssh is not."""
+    """Return the host of the pages. Keep the port of an https URL, and omit the port of an ssh URL."""
     host = split_host_and_path(address)[0]
     port = urlsplit(address.text).port if address.scheme == "https" else None
     return f"{host}:{port}" if port else host

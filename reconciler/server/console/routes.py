@@ -41,7 +41,7 @@ from reconciler.server.console.staleness import find_staleness
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
-# Actions on the service itself are possible before an index is complete, for example after an error in the config.
+# The index for actions on the service, which must be possible before an index is complete.
 _NO_INDEX = FleetIndex(0, 0, "")
 
 _PAGES: Mapping[str, Page] = {
@@ -216,7 +216,7 @@ def _respond_to_form(request: Request, action: PageAction, form: Form, context: 
     page_request = _open_page(request, context, form)
     if isinstance(page_request, Response):
         return page_request
-    # A page of another site cannot send the token of a program, because browsers do not add it.
+    # Check no CSRF token of a program: browsers do not add access tokens to the requests of other sites.
     if page_request.session.mode != "token":
         try:
             context.csrf.check(request, form, page_request.session.id)

@@ -95,7 +95,7 @@ def _list_resources(index: FleetIndex, fields: Iterable[tuple[str, str]]) -> Ite
 
 
 def format_search_text(name: str) -> str:
-    """Return a name in lower case, with the initials of a first word in camel case."""
+    """Return a name in lower case. If its first word is in camel case, append the initials of this word."""
     initials = "".join(_CAPITAL.findall(name.partition(" ")[0]))
     return f"{name} {initials}".lower() if len(initials) > 1 else name.lower()
 

@@ -28,12 +28,12 @@ class ShownResource:
     """The diff of a resource on a page.
 
     Attributes:
-        anchor: The ID of its element, such as `r-Deployment-edge-web`.
-        sign: The sign of its operation, or of a conflict.
-        digest: A digest of its content, which is equal for equal contents on all targets.
-        are_lines_hidden: Whether the page does not contain its lines, because they exceed a limit.
-        is_too_large: Whether no page contains its lines.
-        raw_url: The URL of its file on the forge. "" if it is unknown.
+        anchor: The ID of the HTML element, such as `r-Deployment-edge-web`.
+        sign: The sign of the change type, or of a conflict.
+        digest: A digest of the diff. Equal diffs on different targets have the same digest.
+        are_lines_hidden: Whether the page omits the lines of the diff, because they exceed a limit.
+        is_too_large: Whether all pages omit the lines of the diff.
+        raw_url: The URL of the file on the forge. "" if the URL is unknown.
     """
 
     diff: ResourceDiff
@@ -116,7 +116,11 @@ def read_diffs(
 
 
 def find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
-    """Yield for each diff whether its lines are hidden: the diffs after the first 400 changed lines, and large ones."""
+    """For each diff, yield whether its lines are hidden.
+
+    Lines of large diffs are hidden, and lines of diffs after the first 400 changed lines. The
+    lines of `resource` are hidden only if its diff is large.
+    """
     lines = 0
     for diff in diffs:
         lines += 0 if diff.is_noise else diff.changed_lines
@@ -125,7 +129,7 @@ def find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
 
 
 def _create_anchors(diffs: Collection[ResourceDiff]) -> Iterator[str]:
-    """Yield a different ID for each diff. It consists of characters that need no escape in a selector."""
+    """Yield a different ID for each diff. The IDs need no escapes in a CSS selector."""
     known: set[str] = set()
     for number, diff in enumerate(diffs):
         name = f"r-{_NOT_IN_ANCHORS.sub('-', diff.title)}"

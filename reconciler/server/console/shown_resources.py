@@ -13,10 +13,10 @@ from reconciler.output.text import format_object_reference
 
 @dataclass(frozen=True)
 class TextPart:
-    """Lines of a resource that end with a set value, or the rest of its lines.
+    """Consecutive lines of a resource. The last line has a value that a policy, template, function or person set.
 
     Attributes:
-        value: The value on the last line that a policy, a template, a function or a person set. None for the rest.
+        value: The value on the last line. None for the lines after the last such value.
     """
 
     text: str
@@ -57,7 +57,7 @@ def list_shown_resources(
 
 
 def _find_lines(text: str, values: Iterable[ReportedValue]) -> Mapping[int, ReportedValue]:
-    """Return the values by the number of their first line. Values that the resource does not contain have no line."""
+    """Return the first value that starts on each line, by line number. Values that the text lacks are omitted."""
     pointers = sorted(find_line_pointers(text).items())
     lines: dict[int, ReportedValue] = {}
     for value in values:

@@ -142,7 +142,7 @@ def _complete(request: Request, sign_in: SignIn) -> Response:
         raise SignInError(
             "StateInvalid", "the sign-in has expired, is already complete, or was started in another browser"
         )
-    # Providers send `iss` so that a response of another provider is not accepted (RFC 9207).
+    # Providers send `iss` so that clients can refuse the response of a different provider (RFC 9207).
     if query.get("iss", sign_in.provider.issuer) != sign_in.provider.issuer:
         raise SignInError("IssuerInvalid", "another provider has sent the response")
     if "code" not in query:
@@ -171,7 +171,7 @@ def _sign_out(request: Request, form: Form, context: ConsoleContext, sign_in: Si
 
 
 def _end_sessions(form: Form, sign_in: SignIn) -> Response:
-    """End sessions at the request of the provider. Its signature replaces the token of a form."""
+    """End sessions at the request of the provider. The signature of the logout token replaces a CSRF token."""
     try:
         sign_in.checks.end(form.get("logout_token"))
     except SignInError as error:

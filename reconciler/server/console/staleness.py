@@ -28,7 +28,7 @@ class Staleness:
 
 
 def find_staleness(context: ConsoleContext, index: FleetIndex | None) -> Staleness | None:
-    """Return the reason why the data of an index is old. Return None if it is the data of the last pass."""
+    """Return the reason why the data of an index is old. Return None if the data is current or no index is complete."""
     state, view = context.state, context.state.view
     if index is None or view is None:
         return None

@@ -26,7 +26,7 @@ def list_group_labels(targets: Iterable[TargetEntry]) -> Sequence[str]:
         count += 1
         for name, value in target.labels.items():
             values.setdefault(name, set()).add(value)
-    # A label with a different value for each target does not form groups.
+    # A label with only one value, or with a different value for each target, does not form groups.
     groups = {name: len(found) for name, found in values.items() if 1 < len(found) < max(count, 3)}
     return sorted(groups, key=lambda name: (groups[name], name))
 

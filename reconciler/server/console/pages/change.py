@@ -132,7 +132,7 @@ def build_targets_page(page: PageRequest) -> PageContent:
 
 
 def describe_difference(first: ChangeVariant, other: ChangeVariant) -> str:
-    """Return how a variant differs from the shown variant, as a phrase. "" for the shown variant."""
+    """Return how a variant differs from the shown variant, as a phrase. Return "" for the shown variant."""
     if other is first:
         return ""
     parts = []

@@ -82,7 +82,10 @@ def _read_selections(form: Form) -> list[ChangeSelection]:
 
 
 def _select_stage(page: PageRequest, selection: ChangeSelection, stage: str) -> ChangeSelection | None:
-    """Return the part of a selection whose targets are in a stage. Return None if there are none."""
+    """Return the selection with only its targets in this stage. Return None if it has no such targets.
+
+    A selection whose change is not open is returned unchanged.
+    """
     change = page.index.by_change.get(selection.key)
     if change is None:
         return selection
@@ -130,7 +133,7 @@ def renew_confirmation(page: PageRequest, _form: Form) -> PageContent | Redirect
 
 
 def _renew(page: PageRequest) -> Confirmation | None:
-    """Create an expired confirmation again. Return None if the person has none with this ID."""
+    """Create an expired confirmation again. Return None if the person has no expired confirmation with this ID."""
     store, session = page.context.confirmations, page.session
     expired = store.find_expired(page.request.path_params["id"], session.person)
     if expired is None:
@@ -248,7 +251,7 @@ def _list_risks(change: ReviewChange, digests: Collection[str]) -> list[str]:
 
 def submit(page: PageRequest, form: Form) -> PageContent | Redirect:
     """Start the job of a confirmed action."""
-    # An earlier process with the same cache folder can have stored the confirmation.
+    # A read-only service creates no confirmations, but an earlier process can have stored this one in the cache folder.
     if page.context.state.is_read_only:
         return build_refusal_page(_REFUSED, _READ_ONLY)
     submission = Submission(

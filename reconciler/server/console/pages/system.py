@@ -55,7 +55,10 @@ def build_page(page: PageRequest) -> PageContent:
 
 
 def _list_remotes(page: PageRequest) -> Sequence[RemoteState]:
-    """Return the remotes of the last pass. Their URLs contain names of targets."""
+    """Return the remotes of the last pass. Return () if the person may not read all targets.
+
+    The URLs of remotes contain names of targets.
+    """
     view = page.context.state.view
     return view.remotes if view and page.session.permissions.reads_everything else ()
 
