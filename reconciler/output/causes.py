@@ -66,7 +66,7 @@ def _format_revisions(draft: Draft) -> str:
 
 
 def _list_source_changes(requested: UpstreamPackage, locks: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Yield the version change of each source, such as `web v1 → v2`. Skip sources with the version of their lock."""
+    """Yield the version change of each source, such as `web v1 → v2`. Skip sources whose version did not change."""
     for source in requested.sources:
         package, lock = source.upstream, locks.get(source.name, {})
         new, old = (shorten_ref(ref, package.directory) for ref in (package.ref, lock.get("ref", "")))

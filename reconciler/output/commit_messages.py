@@ -310,7 +310,7 @@ def format_recorded_approval_message(
     person: tuple[str, str] | None,
     request: ConsoleRequest | None = None,
 ) -> str:
-    """Return the message of the commit that records an approval. Before publication, more people must approve."""
+    """Return the message of the commit that records one approval of a draft that needs more approvals."""
     message = _format_message("approve", draft, packages, _format_summary(draft, packages), "", reason)
     head = f"{_DRAFT_HEAD_TRAILER}: {draft.head}"
     trailers = (*_list_approval_trailers(reason, via, person), *_list_request_trailers(request, draft, packages), head)
@@ -329,7 +329,7 @@ def parse_reason(message: str) -> str:
 
 
 def parse_change_key(message: str) -> str:
-    """Return the change key in the message of a publish commit. Return "" if the message has no or several keys."""
+    """Return the change key in the message of a publish commit. Return "" if it has no key or several keys."""
     changes = [value for name, value in list_trailers(message) if name == _CHANGE_TRAILER]
     return changes[0].partition("/")[0] if len(changes) == 1 else ""
 

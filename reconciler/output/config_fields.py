@@ -42,7 +42,7 @@ class ConfigFieldLocator:
         return get_line(location) if location else (file, 0)
 
     def find_field(self, name: str, field: str, file: str = "") -> FieldLocation | None:
-        """Return the object and data path of a field. Return None if the object is ambiguous or lacks the field."""
+        """Return the object and data path of a field. Return None if no field or several fields match."""
         candidates = [manifest for manifest in self._by_name.get(name, ()) if file in ("", manifest.file)]
         path = parse_field_path(candidates[0].data, field) if len(candidates) == 1 else None
         return None if path is None else (candidates[0], path)

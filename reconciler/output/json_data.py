@@ -21,7 +21,7 @@ from reconciler.redaction import (
 
 
 def read_mapping(data: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return the mapping in a field. Return {} if the field is absent or has another type."""
+    """Return the mapping in a field. Return {} if the field is absent or has a different type."""
     value = data.get(name)
     return value if isinstance(value, Mapping) else {}
 

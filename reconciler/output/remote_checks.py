@@ -15,7 +15,7 @@ from reconciler.output.text import format_count, to_one_line
 CheckStatus = Literal["ok", "failed", "readOnly", "notRequired"]
 RemoteUse = Literal["config", "upstream", "target", "fleet.url", "status.url"]
 MAX_CLOCK_SECONDS = 30
-"""The largest clock difference without a warning, in seconds. GitHub rejects tokens of Apps from 60 seconds on."""
+"""The largest clock difference without a warning, in seconds. GitHub rejects App tokens from 60 seconds on."""
 _STATUS_TEXTS: dict[CheckStatus, str] = {
     "ok": "ok", "failed": "failed", "readOnly": "read-only", "notRequired": "not required",
 }  # fmt: skip

@@ -42,8 +42,8 @@ class MetricsAccess:
 def create_metrics_route(access: MetricsAccess) -> Route:
     """Return the route that reports the current values of all metrics."""
 
-    # This function is not a coroutine, so that Starlette calls it in a thread, because each call takes some
-    # milliseconds.
+    # Each call takes some milliseconds. This function is not a coroutine, so that Starlette calls it in a thread and
+    # the event loop does not wait for it.
     def report(request: Request) -> Response:
         if not access.is_allowed(request.headers.get("authorization", "")):
             return Response(status_code=HTTPStatus.UNAUTHORIZED, headers={"WWW-Authenticate": "Bearer"})

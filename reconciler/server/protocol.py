@@ -64,7 +64,7 @@ class LimitedH11Protocol(H11Protocol):
         self._close_with_status(HTTPStatus(hint))
 
     def _close_with_status(self, status: HTTPStatus, *headers: tuple[bytes, bytes]) -> None:
-        # Send no status if a response has already started, because it cannot get another status.
+        # Send no status if a response has already started, because the status of a started response cannot change.
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             fields = [(b"content-length", b"0"), (b"connection", b"close"), *headers]
             response = h11.Response(status_code=status, headers=fields, reason=status.phrase.encode())

@@ -9,7 +9,7 @@ _SCHEME = "bearer "
 
 
 def parse_bearer_token(authorization: str) -> str:
-    """Return the token in the value of the header `Authorization`. Return "" if the value has another scheme."""
+    """Return the token in the value of the header `Authorization`. Return "" if the value has a different scheme."""
     is_bearer = authorization[: len(_SCHEME)].lower() == _SCHEME
     return authorization[len(_SCHEME) :].strip() if is_bearer else ""
 

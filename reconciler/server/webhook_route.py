@@ -30,7 +30,7 @@ def create_webhook_route(deliveries: WebhookDeliveries, rate_limit: AddressRateL
 
 
 def _check_request(request: Request, deliveries: WebhookDeliveries) -> None:
-    # Compare the path as the client sent it, because a proxy can treat `/%68ooks` as another path.
+    # Compare the path as the client sent it, because a proxy can treat `/%68ooks` as a different path.
     if deliveries.secrets is None or request.scope["raw_path"] != WEBHOOK_PATH.encode() or request.url.query:
         raise HTTPException(HTTPStatus.NOT_FOUND, headers=CLOSE)
     # Reject a chunked body, because no header contains its length. Reverse proxies convert a chunked body before they

@@ -122,7 +122,7 @@ class ResourceExplanation:
     ) -> Iterator[ValueStep]:
         template_steps = self._list_template_steps(path)
         is_template_written = any(change.state.cause.layer == TEMPLATE_DEPENDENCY for change in changes)
-        # Put the steps of the parent resource first, because the values of this resource replace the inherited values.
+        # Put the steps of the parent resource first, because the child resource replaces inherited values.
         inherited = [step for step in template_steps if step.set_by != self.resource] if not is_template_written else []
         yield from inherited
         if inherited and changes:

@@ -112,7 +112,7 @@ class StepBuilder:
     def _build_located_step(
         self, location: FieldLocation | None, layer: str, default_origin: str, field: str = ""
     ) -> ValueStep:
-        """Return a step for a config field. If the field is unknown, `default_origin` is the origin."""
+        """Return a step for a config field. If the location is unknown, the step names `default_origin`."""
         if location is None:
             return ValueStep(default_origin, "", layer=layer, field=field)
         manifest, path = location
@@ -220,7 +220,7 @@ class StepBuilder:
         )  # fmt: skip
 
     def _build_function_entry_step(self, package: str, path: DataPath, spec: FunctionSpec) -> ValueStep:
-        """Return the step that added a function to the pipeline: of the package variant, the upstream or a person."""
+        """Return the step in which the package variant, the upstream or a person added a function to the pipeline."""
         if is_variant_function(spec.name, self.variant.owner.key.name):
             number = int(spec.name.rpartition(".")[2])
             location = self._variant_fields.find_function("mutators", number)

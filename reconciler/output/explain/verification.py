@@ -183,9 +183,9 @@ def _get_sort_key(result: PackageVerification) -> tuple[int, str, str]:
 
 
 def _format_verdicts_before_edits(results: Iterable[PackageVerification]) -> str:
-    """Return the number of edited packages with the re-render verdict `differs`, and with `unknowable`.
+    """Return how many edited packages have the re-render verdict `differs`, and how many have `unknowable`.
 
-    Show these verdicts, because the exit status depends on them. Return "" if there are none.
+    The text shows these verdicts, because the exit status depends on them. Return "" if there are none.
     """
     counts = Counter(result.rerender.verdict for result in results if result.verdict == "edited")
     verdicts = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("differs", "unknowable") if counts[verdict])

@@ -52,7 +52,7 @@ If an error blocks nothing in its context, it has the severity `warning`. Exampl
 def format_findings(findings: Iterable[Finding]) -> list[str]:
     """Return `location: severity Code: message` for each finding. More than five similar findings share one line.
 
-    The first consequences of a root cause are indented below it. One more line has the number of the others.
+    The first consequences of a root cause are indented below it. An additional line counts the remaining consequences.
     See `format_location`, `group_findings` and `find_root_causes`.
     """
     return [line for group in group_root_causes(sort_findings(findings)) for line in group.lines]
@@ -122,7 +122,7 @@ def format_findings_page(codes: Iterable[FindingCode]) -> str:
 
 def _format_finding(finding: Finding) -> str:
     location = format_location(vars(finding.location))
-    # Remove the location from the message. Parser messages begin with their location, because some callers show only
-    # the message.
+    # Remove the location from the messages of parsers. These messages begin with the location, because some callers
+    # show only the message.
     text = f"{finding.severity.value} {finding.code}: {finding.message.removeprefix(f'{location}: ')}"
     return to_one_line(shorten(f"{location}: {text}" if location else text, MAX_LINE_CHARACTERS))

@@ -18,7 +18,7 @@ class PastDraft:
 
     Attributes:
         version: The number of the published revision while the draft was open. 0 if there was none.
-        outcome: "replaced" means that a draft of another change follows. "withdrawn" means that no draft follows.
+        outcome: "replaced" means that a draft of a different change follows. "withdrawn" means that no draft follows.
         number: The number of the published revision. 0 if the draft was not published, or removed the package.
         author: The person who published the draft. "" if it is unknown.
         seconds: The time of the publication, in seconds since 1970. 0 if it is unknown.
@@ -85,7 +85,7 @@ def _close_drafts(change: PastChange, index: FleetIndex) -> PastChange:
 
 
 def _close_draft(draft: PastDraft, index: FleetIndex, *, is_removal: bool) -> PastDraft:
-    """Return a draft of the history with its outcome, after the draft is not open any more.
+    """Return a draft that is no longer open, with its outcome.
 
     Return the draft unchanged if it already has an outcome, or if its target cannot be read.
     """
@@ -133,7 +133,7 @@ def select_drafts(change: PastChange, index: FleetIndex, *, reads_everything: bo
     drafts = tuple(draft for draft in change.drafts if _is_readable(draft, index))
     if not drafts:
         return None
-    # Remove the lines, because they contain names of the first target, which the person may not be allowed to read.
+    # If drafts are hidden, remove the lines, because they can contain names of a target that the person may not read.
     return change if len(drafts) == len(change.drafts) else replace(change, drafts=drafts, lines=())
 
 

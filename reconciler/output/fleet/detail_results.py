@@ -1,4 +1,4 @@
-"""The results of the read API about one package, about the differences of one change, and of a search."""
+"""Results of the read API: the revisions of a package, the differences of a change, and the objects of a search."""
 
 from __future__ import annotations
 

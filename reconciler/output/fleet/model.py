@@ -149,7 +149,7 @@ class ReviewChange:
 
     @cached_property
     def effects(self) -> str:
-        """A short digest of the packages and of the effects on them. Commits with equal effects do not change it."""
+        """A short digest of the packages and of the effects on them. It changes only if the effects change."""
         members = [[[member.target, member.package] for member in variant.members] for variant in self.variants]
         return shorten_digest(compute_digest([[variant.digest for variant in self.variants], members]))
 

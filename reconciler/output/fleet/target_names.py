@@ -68,7 +68,7 @@ class TargetNames:
         return FileTree({path: File(self._mask_bytes(file.data), file.executable) for path, file in files.items()})
 
     def rename_cluster(self, files: FileTree, name: str) -> FileTree:
-        """Return the files, in which `name` replaces the name of the cluster. Paths and binary files do not change.
+        """Return the files with `name` instead of the name of the cluster. Paths and binary files do not change.
 
         If the name of the cluster is a number, a version or a word such as `true`, return the files unchanged.
         """

@@ -86,7 +86,7 @@ class DraftEffect:
 
     @property
     def _unmasked_owner(self) -> str:
-        """The name of the owner, if the masked files still contain it in the names of functions. Otherwise, "".
+        """The name of the owner if the names of functions in the masked files still contain it. Otherwise, "".
 
         For example, the name `1` is not masked. Such a name has an influence on the digest of the variant.
         """
@@ -167,8 +167,8 @@ class VariantPool:
         )
 
     def _share_object(self, change: ObjectChange) -> ObjectChange:
-        # Drafts share an added or removed object, because only its digest differs between targets. Remove the digest,
-        # because it is computed from values of Secrets.
+        # All drafts share one entry for an added or removed object, because only the digest differs between targets.
+        # The entry has no digest, because the digest is computed from values of Secrets.
         key = (change.key, change.change_type, change.files, change.digest if change.fields else "")
         shared: ObjectChange | None = self._parts.get(key)
         if shared is None:

@@ -239,7 +239,10 @@ def _build_affected(effect: PackageImpact, attribution: ConfigChangeAttribution)
 
 
 def _build_draft(effect: PackageImpact) -> DraftOverview | None:
-    """Return the overview of the draft for the second config, compared with the package for the first config."""
+    """Return the draft for the second config, compared with the package for the first config.
+
+    Return None if the second config results in no draft.
+    """
     draft = effect.after.outcome
     if not isinstance(draft, Draft) or effect.target is None:
         return None

@@ -99,7 +99,7 @@ def parse_catalog(text: str) -> CatalogEntry:
     """Parse `NAME=URL[#BRANCH]` or `NAME:TYPE=URL[#BRANCH]`.
 
     Raises:
-        ValueError: The text has another form, or a part is invalid.
+        ValueError: The text has a different form, or a part is invalid.
     """
     match = _CATALOG.fullmatch(text)
     if match is None:
@@ -132,7 +132,7 @@ def parse_label(text: str) -> tuple[str, str]:
     """Parse `KEY=VALUE`.
 
     Raises:
-        ValueError: The text has another form, or the key or value is invalid.
+        ValueError: The text has a different form, or the key or value is invalid.
     """
     key, separator, value = text.partition("=")
     if not separator:
@@ -187,7 +187,7 @@ def parse_package(text: str) -> PackageEntry:
     """Parse `CATALOG/PACKAGE[@REV]` or `CATALOG/CHART[@VERSION]`.
 
     Raises:
-        ValueError: The text has another form, or the path is invalid.
+        ValueError: The text has a different form, or the path is invalid.
     """
     catalog_and_path, has_version, version = text.partition("@")
     catalog, _, path = catalog_and_path.partition("/")

@@ -78,7 +78,7 @@ def read_inputs(status: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def read_text(data: Mapping[str, Any], name: str) -> str:
-    """Return a field of type string, or "" if the field is absent or has another type."""
+    """Return a field of type string, or "" if the field is absent or has a different type."""
     value = data.get(name)
     return value if isinstance(value, str) else ""
 

@@ -80,7 +80,7 @@ class ObjectStatusFile:
         return self.summary_entries.is_healthy
 
     def is_current(self, previous: Mapping[str, bytes], large: Collection[ObjectKey]) -> bool:
-        """Return whether the file does not have to be written. Files of healthy children of large sets are not written.
+        """Return whether the status branch needs no change for the object. Healthy children of large sets need no file.
 
         Args:
             previous: The files on the status branch.

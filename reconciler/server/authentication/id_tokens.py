@@ -1,4 +1,4 @@
-"""The verification of ID tokens and logout tokens of an OpenID Connect provider, and its signing keys."""
+"""Verifies ID tokens and logout tokens of an OpenID Connect provider, and caches the keys of the provider."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def verify_logout_token(token: str, keys: SigningKeys, recipient: TokenRecipient
     """Return the claims of a logout token.
 
     Raises:
-        SignInError: The token is not valid, or it is a token for another purpose.
+        SignInError: The token is not valid, or it has a different purpose.
     """
     claims = _verify(token, "logout token", keys, recipient, _LOGOUT_CLAIMS)
     events = claims["events"]

@@ -47,8 +47,8 @@ class SessionAuthenticator:
     """Identifies people by the cookie of their session.
 
     Args:
-        issuer: The service that must have identified the person. Sessions of another issuer are refused, because the
-            settings can change while sessions exist.
+        issuer: The service that must have identified the person. Other sessions are refused, because the settings can
+            change while sessions exist.
         find_permissions: Returns the current permissions of a person.
         check: Checks the person of a session at the provider, if a check is due. It can take several seconds.
     """

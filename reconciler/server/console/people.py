@@ -21,7 +21,7 @@ class Session:
     """A person or program that sends a request.
 
     Attributes:
-        id: The ID of the session. Forms of another session are refused.
+        id: The ID of the session. Forms of a different session are refused.
         mode: How the person was identified.
     """
 

@@ -216,7 +216,7 @@ def _respond_to_form(request: Request, action: PageAction, form: Form, context: 
     page_request = _open_page(request, context, form)
     if isinstance(page_request, Response):
         return page_request
-    # Check no CSRF token of a program: browsers do not add access tokens to the requests of other sites.
+    # A request with an access token needs no CSRF token, because browsers do not add access tokens to requests.
     if page_request.session.mode != "token":
         try:
             context.csrf.check(request, form, page_request.session.id)

@@ -118,8 +118,8 @@ def read_diffs(
 def find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
     """For each diff, yield whether its lines are hidden.
 
-    Lines of large diffs are hidden, and lines of diffs after the first 400 changed lines. The
-    lines of `resource` are hidden only if its diff is large.
+    The lines of a large diff are hidden, and the lines of diffs after the first 400 changed lines. The lines of
+    `resource` are hidden only if its diff is large.
     """
     lines = 0
     for diff in diffs:

@@ -13,10 +13,10 @@ from reconciler.output.text import format_object_reference
 
 @dataclass(frozen=True)
 class TextPart:
-    """Consecutive lines of a resource. The last line has a value that a policy, template, function or person set.
+    """Consecutive lines of a resource, up to a line with a value that a policy, template, function or person set.
 
     Attributes:
-        value: The value on the last line. None for the lines after the last such value.
+        value: The value on the last line. None for the remaining lines of the resource.
     """
 
     text: str
