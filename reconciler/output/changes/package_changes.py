@@ -70,7 +70,7 @@ def find_file_changes(old: FileTree, new: FileTree, objects: Sequence[ObjectChan
 
 
 def _find_moves(old: FileTree, new: FileTree) -> dict[str, str]:
-    """Map each new path to the former path of a file with equal content."""
+    """Map the new path of each moved file to the former path. A moved file has the same content at both paths."""
     removed: dict[File, list[str]] = {}
     for path in sorted(old, reverse=True):
         if path not in new:

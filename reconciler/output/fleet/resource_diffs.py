@@ -27,7 +27,7 @@ from reconciler.output.fleet.variants import list_noise
 from reconciler.output.text import to_one_line
 
 CONTEXT_LINES = 3
-# The run time of difflib is quadratic in the number of lines.
+# Limit the size of a diff, because the run time of difflib is quadratic in the number of lines.
 _MAX_LINES = 3_000
 _MAX_CHARACTERS = 500_000
 _MAX_MARKED_CHARACTERS = 500

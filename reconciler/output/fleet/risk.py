@@ -38,7 +38,7 @@ _CONSEQUENCE_CLASSES: dict[ConsequenceLevel, RiskClass] = {
 }  # fmt: skip
 _ACCESS_VERBS: dict[ChangeType, str] = {"added": "adds", "changed": "changes", "removed": "deletes"}
 _ACCESS_GROUPS = frozenset({"rbac.authorization.k8s.io", "admissionregistration.k8s.io"})
-# Other kinds of network policies have this suffix too, such as CiliumNetworkPolicy and AdminNetworkPolicy.
+# Select kinds by this suffix, to include for example CiliumNetworkPolicy and AdminNetworkPolicy.
 _NETWORK_POLICY_SUFFIX = "NetworkPolicy"
 _REPLICA_FIELDS = frozenset({"replicas", "minReplicas", "maxReplicas"})
 _RESOURCE_FIELDS = frozenset({"requests", "limits", "claims"})

@@ -151,7 +151,7 @@ class VariantPool:
         self._digests = {source: digest for source, digest in self._digests.items() if digest in digests}
 
     def _share(self, content: VariantContent) -> VariantContent:
-        """Return the content for the index. Its parts are shared with other contents."""
+        """Return the content in the form for the index, with parts that other contents share."""
         changes = content.changes
         return replace(
             content,

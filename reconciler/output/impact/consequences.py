@@ -17,7 +17,7 @@ from reconciler.output.envelope import DATACLASS_CONFIG
 
 ConsequenceLevel = Literal["destroys", "recreates", "stops", "restarts"]
 CONSEQUENCE_LEVELS: tuple[ConsequenceLevel, ...] = ("destroys", "recreates", "stops", "restarts")
-"""The levels of consequences, the worst first. "recreates" means that the cluster refuses the change."""
+"""The levels of consequences, the worst first. "recreates" is the change of an immutable field."""
 
 
 @dataclass(frozen=True)

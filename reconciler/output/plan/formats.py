@@ -161,7 +161,7 @@ def _format_removal_title(removal: PlannedRemoval) -> str:
 
 
 def _format_findings(result: PlanResult) -> Iterator[str]:
-    """Yield each root cause. Indent the other findings and the blocked items of a root cause below it.
+    """Yield each root cause. Below a root cause, indent its consequences and blocked items.
 
     Blocked items without an error come last, for example a package that cannot change because its draft is proposed.
     """

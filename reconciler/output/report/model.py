@@ -220,7 +220,7 @@ def _serialize_facts(facts: tuple[tuple[str, str], ...]) -> list[dict[str, str]]
 
 @dataclass(frozen=True)
 class ReportedExplanation:
-    """The inputs and provenance of a package, and all targets whose status files contain the same.
+    """The inputs and provenance of a package, and all targets with equal inputs and provenance.
 
     Attributes:
         facts: Pairs of a label and a text, such as `owner` and `PackageVariant default/web`.

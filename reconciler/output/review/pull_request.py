@@ -79,7 +79,7 @@ class PullRequestText:
         return not self._list_reasons(has_accepted_conflicts)
 
     def format_verdict(self, *, has_accepted_conflicts: bool = False) -> str:
-        """Return the first blocking reason and the number of the others, or that nothing blocks publication."""
+        """Return the first blocking reason and the number of the other reasons, or that nothing blocks publication."""
         reasons = self._list_reasons(has_accepted_conflicts)
         if not reasons:
             acceptance = ": a reviewer accepted the conflicts" if self.conflicts else ""

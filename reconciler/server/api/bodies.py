@@ -15,7 +15,7 @@ from reconciler.server.api.problems import ApiError
 from reconciler.server.console.forms import is_same_origin
 
 MAX_TARGETS = 300
-"""The maximum number of targets in one request. Their names and heads fit into the size limit of a body."""
+"""The maximum number of targets in one request. The size limit of a body permits this number of names and heads."""
 _JSON_TYPE = "application/json"
 _BROWSER_HEADERS = ("sec-fetch-site", "origin")
 _MAX_NAME_CHARACTERS = 253

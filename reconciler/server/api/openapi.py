@@ -82,7 +82,7 @@ def _build_result_schemas() -> dict[str, Any]:
     _, definitions = models_json_schema([(model, "serialization") for model in models], ref_template=_SCHEMA_REF)
     schemas = dict(definitions["$defs"])
     for schema in schemas.values():
-        # Clients must accept unknown fields, because new versions can add fields.
+        # Allow unknown fields in results, because new versions can add fields.
         schema.pop("additionalProperties", None)
     return schemas
 

@@ -52,7 +52,7 @@ class EventFeed:
 
     @property
     def event_id(self) -> str:
-        """The ID of the newest event. It changes with each index and each pass. "" if no index is complete."""
+        """The ID of the newest event. The ID changes with each index and each pass. "" if no index is complete."""
         number, view = self.get_number(), self.get_view()
         return "" if number is None else f"{number}.{view.number if view else 0}"
 

@@ -73,7 +73,7 @@ class CsrfTokens:
         """Check that a page of the console with this session has sent a form.
 
         Raises:
-            HTTPException: The form comes from another site or session.
+            HTTPException: The form comes from a different site or session.
         """
         has_token = hmac.compare_digest(_read_secret(form.get(TOKEN_FIELD)), self._compute_secret(session_id))
         if not (has_token and is_same_origin(request)):
