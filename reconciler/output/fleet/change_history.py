@@ -1,4 +1,4 @@
-"""What happened to the drafts of each change. A change that is not open any more has a history, but no draft."""
+"""The history of each change: its drafts and their outcomes. A closed change has a history, but no open draft."""
 
 from __future__ import annotations
 

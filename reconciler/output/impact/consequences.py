@@ -17,7 +17,7 @@ from reconciler.output.envelope import DATACLASS_CONFIG
 
 ConsequenceLevel = Literal["destroys", "recreates", "stops", "restarts"]
 CONSEQUENCE_LEVELS: tuple[ConsequenceLevel, ...] = ("destroys", "recreates", "stops", "restarts")
-"""The levels of consequences, the worst first. "recreates" is the change of an immutable field."""
+"""The levels of consequences, the worst first. "recreates" marks changes of immutable fields."""
 
 
 @dataclass(frozen=True)
