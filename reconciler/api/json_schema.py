@@ -95,7 +95,7 @@ def _allow_empty(schema: JsonSchemaValue, *, allow_text: bool) -> JsonSchemaValu
     if "const" in schema:
         schema = {"enum": [schema["const"]], **{key: value for key, value in schema.items() if key != "const"}}
     if "enum" in schema and allow_text:
-        # Editors suggest all values in `enum`. Therefore, `enum` must not contain null and the empty string.
+        # Allow null and the empty string outside of `enum`, because editors suggest all values in `enum`.
         values, rest = schema["enum"], {key: value for key, value in schema.items() if key not in ("enum", "type")}
         return {**rest, "anyOf": [{"enum": values}, {"type": ["string", "null"], "maxLength": 0}]}
     if "anyOf" in schema:
@@ -153,7 +153,7 @@ def _inline(node: Any, definitions: Mapping[str, Any], *, is_property_map: bool 
     }
     options = schema.get("anyOf")
     if options and {"type": "null"} in options and len(options) == 2 and "properties" in options[0]:
-        # Write a mapping that can be null without `anyOf`.
+        # If a mapping can be null, write `type: [object, null]` instead of `anyOf`.
         rest = {key: value for key, value in schema.items() if key != "anyOf"}
         return {**options[0], "type": ["object", "null"], **rest}
     return schema

@@ -67,7 +67,7 @@ def _check_chart_repository_url(url: str) -> str:
 
 
 def _check_registry(registry: str) -> str:
-    # Accept the scheme, because Flux requires it.
+    # Accept the prefix `oci://`, because Flux requires it in the URL of a registry.
     location = check_url_without_credentials(registry).removeprefix("oci://").rstrip("/")
     if not _REGISTRY.fullmatch(location):
         raise issue(f"{{path}} must be host[:port]/path, not {quote_value(registry)}")

@@ -208,7 +208,7 @@ class Catalog:
         )
 
     def _find_owner_of_unknown_objects(self, path: str) -> str:
-        # Some errors are about the whole config. Their location is not a config file.
+        # An error about the whole config, whose path is not a config file, belongs to no tenant.
         can_belong_to_tenant = is_config_path(path) or path.endswith(("/", ".krmignore"))
         return self.tenants.find_owner_of_unknown_objects(path) if can_belong_to_tenant else ""
 
@@ -376,10 +376,10 @@ class Catalog:
         if owner == tenant:
             return True
         if owner == "":
-            # Hide the package owners of the platform team, because the controllers process these owners only for the
-            # platform team.
+            # Hide objects of the platform team that request packages, such as PackageVariants. The controllers process
+            # these objects only for the platform team.
             return (config_object.key.group, config_object.key.kind) not in PACKAGE_OWNER_KINDS
-        # Read the annotations last, because most tenants may not reference most objects.
+        # Read the annotations last, to save time: most tenants may not reference most objects.
         reader = self.tenants.by_name.get(tenant)
         may_reference = reader is not None and reader.may_reference(owner, config_object.key.name)
         return may_reference and config_object.annotations.get(EXPORT_ANNOTATION) == "true"

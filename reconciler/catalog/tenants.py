@@ -15,11 +15,11 @@ from reconciler.krm.globs import can_match_with_prefix, matches_all_with_prefix,
 from reconciler.krm.json_text import compute_digest
 from reconciler.lazy_dataclasses import dataclass, field
 
-# The first word of the dependencies of a tenant's package. The fingerprints of these dependencies depend on what the
-# tenant can see.
+# In the trace of a tenant's package, a dependency is written as "tenant <name> <dependency>", because its fingerprint
+# depends on the objects that the tenant can see. The key "tenant" alone has the value "<name> <digest of the tenant>".
 TENANT_DEPENDENCY = "tenant"
 EXPORT_ANNOTATION = "reconciler.dev/export"
-# Each object of these kinds requests packages of its own. No other object refers to it.
+# The kinds whose objects request packages. No other object refers to an object of these kinds.
 PACKAGE_OWNER_KINDS = frozenset(
     (
         (PORCH_GROUP, "PackageVariant"),

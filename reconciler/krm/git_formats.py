@@ -92,7 +92,8 @@ APPROVED_BY_TRAILER = "Reconciler-Approved-By"
 APPROVED_VIA_TRAILER = "Reconciler-Approved-Via"
 """The trailer with the method by which a draft was approved, such as `cli`."""
 _TRAILER = re.compile(r"([A-Za-z][A-Za-z0-9-]*): (.*)")
-# Find the signature of a signed tag, because no empty line separates the signature from the trailers.
+# Match the beginning of a tag signature. The signature is removed before the trailers are read, because no empty line
+# separates it from the trailers.
 _SIGNATURE = re.compile(r"^-----BEGIN ", re.MULTILINE)
 
 

@@ -89,8 +89,8 @@ class PackageTree:
 
     @cached_property
     def _ignores(self) -> dict[str, list[tuple[str, GitIgnoreSpec]]]:
-        # Sort by depth, because patterns of outer folders must come first. The sorted paths have a different order:
-        # "a-b/x" < "a/x".
+        # Sort by depth, because the patterns of a folder must come before the patterns of its subfolders. In
+        # alphabetical order, the file of a subfolder can come first: "a/-b/.krmignore" < "a/.krmignore".
         ignores: dict[str, list[tuple[str, GitIgnoreSpec]]] = {}
         for path, content in sorted(self.ignores, key=lambda entry: entry[0].count("/")):
             ignores.setdefault(self.find_owning_package(path), []).append((dirname(path), parse_ignore_file(content)))
@@ -117,7 +117,8 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
 
 def _find_charts(files: FileTree) -> tuple[str, ...]:
     charts = tuple(dirname(path) for path in files if path.endswith("/Chart.yaml"))
-    # Return charts only for packages with the function. In other packages, such a folder can contain resources.
+    # Return charts only if a pipeline calls `render-helm-chart`. In other packages, a folder with a `Chart.yaml` can
+    # contain resources.
     return charts if charts and has_chart_function(list_kptfiles(files)) else ()
 
 

@@ -27,7 +27,7 @@ _RULES = (
     "unencrypted_comment_regex",
     "encrypted_comment_regex",
 )
-# SOPS uses this rule for a document that contains no rule.
+# SOPS uses this rule if the document itself contains no rule for the selection of encrypted fields.
 _DEFAULT_RULE = ("unencrypted_suffix", "_unencrypted")
 _Leaf = tuple[DataPath, Any]
 

@@ -238,7 +238,8 @@ class _FieldMerge:
 
         def merge(ours: Any, base: Any, theirs: Any) -> Any:
             index = _find_index(local, ours) if ours is not ABSENT else _find_index(updated, theirs)
-            # Reuse the position of an element that was already merged. Its keys can match the keys of several elements.
+            # Reuse the position of a local element that was already merged: if the merge keys are not unique, the same
+            # local element is merged with several elements of the other sides.
             known = (position for value, position in positions if value is ours and ours is not ABSENT)
             position = next(known, _Position(index))
             value = self._merge_element(ours, base, theirs, keys, schema.element_schema, (*path, position))

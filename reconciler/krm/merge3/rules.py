@@ -123,9 +123,10 @@ class MergeRules:
 
     @cached_property
     def can_copy_a_side(self) -> bool:
-        """Whether the merge may copy the changed side if the other side has no changes.
+        """Whether a value that only one side changed is copied from this side, without a merge of its fields.
 
-        kpt always merges all fields, which can change the value.
+        With the rules of kpt, the fields are merged even then. The result can differ from the changed side, for example
+        because kpt removes fields with the value null.
         """
         return all(
             (

@@ -21,13 +21,15 @@ from reconciler.krm.yaml.nodes import AliasNode, MappingNode, ScalarNode, Sequen
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.memory import cached
 
-# Shorter names get no placeholder. A placeholder is as long as its name, and contains the mark and a number.
+# Shorter names get no placeholder, because a placeholder has the length of its name, and must contain `_MARK` and a
+# number, e.g. "zqx0qq".
 _MIN_NAME_LENGTH = 6
 _MAX_NAMES = 10
 _MARK = "zqx"
 _LABEL = "[a-z0-9](?:[a-z0-9-]*[a-z0-9])?"
 _NAME = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
-# `NameMask` does not support a text with a mark, and a text that can contain an anchor, an alias or a tag.
+# `NameMask` does not support a text that contains `_MARK`, or that can contain an anchor (&), an alias (*) or a tag
+# (!).
 _UNSUPPORTED = (_MARK, "&", "*", "!")
 _MAX_CACHED_PATHS = 2048
 # Maximum number of cached documents. A render reads a document soon after the edit that created the document.

@@ -55,7 +55,7 @@ class BlockLineEditor:
     def __init__(self, layout: TextLayout, splices: TextSplices) -> None:
         self.layout = layout
         self.splices = splices
-        # Number of the first line that no call has removed. All lines above this line were removed.
+        # Number of the first line that remains. All lines above it were removed.
         self.first_remaining_line = 0
 
     def format_below(self, lines: Sequence[str], column: int) -> str:

@@ -36,7 +36,8 @@ from reconciler.redaction import contains_secret
 FixedValues = Literal["possible", "requested", "unsupported"]
 """Whether the config can request or requests fixed values for fields that change with each render."""
 
-# The number of renders of the unchanged chart that are compared if a call has no placeholder.
+# If a call cannot be replaced by a placeholder, the unchanged chart is rendered this number of times, and the outputs
+# are compared.
 _REPEATED_RENDERS = 5
 _MAX_FIELDS = 20
 _MAX_PLACES = 3
@@ -164,7 +165,8 @@ def _explain_differences(
     for entry in repeated.differences:
         is_secret = contains_secret(entry.resource.data)
         field = _get_field(entry)
-        # Keep the problem of a field with a marker, because the marker identifies the calls on which the field depends.
+        # If a problem with a marker is already known for the field, keep it: the marker identifies the calls on which
+        # the field depends.
         if field not in problems or not find_markers(problems[field].difference.text):
             problems[field] = _Problem(entry, tuple(calls.other_places), is_secret, has_placeholder=False)
     return tuple(problems[field] for field in sorted(problems))
@@ -178,7 +180,7 @@ def _explain(
     difference: FieldDifference, places: Mapping[int, CallPlace], by_file: Mapping[str, list[CallPlace]]
 ) -> _Problem:
     found = [places[number] for number in sorted(find_markers(difference.text)) if number in places]
-    # Without a marker, the field can depend on each call of its template, or of a file that the template includes.
+    # Without a marker, the field can depend on any call in its template, or in a file that the template includes.
     candidates = found or by_file.get(difference.resource.source.template) or list(places.values())
     has_key = any(place.function in KEY_FUNCTIONS for place in candidates)
     return _Problem(difference, tuple(candidates), has_key or contains_secret(difference.resource.data))

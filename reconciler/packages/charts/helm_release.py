@@ -230,7 +230,7 @@ def _build_registry_source(chart: ReleasedChart, metadata: Mapping[str, str]) ->
     spec = {
         "interval": _INTERVAL,
         "url": f"{repository.url.rstrip('/')}/{chart.name}",
-        # The digest alone would be enough, but a person reads the version.
+        # The digest alone selects the chart. Write the tag too, so that people can see the version.
         "ref": {"tag": chart.version.version.replace("+", "_"), "digest": chart.version.digest},
         "layerSelector": {"mediaType": CHART_LAYER, "operation": "copy"},
         **({"insecure": True} if repository.insecure else {}),

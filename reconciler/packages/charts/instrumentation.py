@@ -50,7 +50,7 @@ _DATES: dict[Variant, str] = {"a": "2001-02-03", "b": "2011-12-13", "fixed": "20
 # other text.
 _SORT, _REVERSE, _ENCODE, _TO_INTEGER = "  |  sortAlpha", "  |  reverse", "  |  b64enc", "  |  int  |  int"
 _LOWEST, _HIGHEST = "min 9007199254740993", "max -9007199254740993"
-# The number of characters in the text from which fixed random values are cut. A fixed value cannot be longer.
+# The maximum length of a fixed random value. Each such value is the beginning of a text with this length.
 _FIXED_CHARACTERS = 1_024
 _MARKER = re.compile(r"[ab]qz([0-9]{4,})zq", re.IGNORECASE)
 _VALUE = r"print `[^`]*`|printf `[^`]*` `[^`]*`|dict `Cert` `[^`]*` `Key` `[^`]*`|\(toDate `[^`]*` `[^`]*`\)"

@@ -67,7 +67,8 @@ class ChartRequest:
         if self.on_nondeterminism == "refuse":
             del fields["identity"]
         if not self.is_preview:
-            # Requests of earlier versions, which have no previews, must keep their keys.
+            # Omit the field, so that the key is the same as in earlier versions of the reconciler, which have no
+            # previews.
             del fields["is_preview"]
         return fields
 

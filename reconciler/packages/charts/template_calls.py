@@ -14,8 +14,8 @@ from reconciler.lazy_dataclasses import dataclass, replace
 
 _ACTION_START = re.compile(r"\{\{(?:-(?=\s))?\s*")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-# The first alternative that matches is the token. An action inside a double-quoted string of a values file contains
-# strings of the form `\"…\"`.
+# The first alternative that matches is the token. The form `\"…\"` is a string of an action that is written inside a
+# double-quoted string of a values file.
 _TOKEN = re.compile(
     r"""
       (?P<space>\s+)

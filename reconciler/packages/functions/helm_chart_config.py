@@ -93,7 +93,8 @@ def read_repository_chart(entry: HelmChartEntry, index: int) -> RequiredChart | 
         raise FieldError(f'{field}.{name} must be the URL of a Repository with type helm, not "{url}"')
     if not is_exact_version(arguments.version):
         raise FieldError(f'{field}.version must be an exact version, such as "1.2.3", not "{arguments.version}"')
-    # The folder identifies the chart among all charts of a package.
+    # Two different charts of a package must not have the same folder. Therefore, the folder contains the URL (as a
+    # hash), the name and the version.
     folder = f"{compute_hash(url.rstrip('/'))[:_HASH_LENGTH]}/{arguments.name}-{arguments.version}"
     return RequiredChart(arguments.name, arguments.version, url, folder, field, "the package")
 

@@ -159,14 +159,14 @@ def _move_to_own_files(items: Sequence[Item]) -> Iterator[Item]:
 
 
 def _rebuild_document(item: Item) -> Item:
-    """Write the item as a new document, with all line comments that can be written in this document."""
+    """Write the item as a new document, and keep its line comments. Other comments are lost, as in kpt."""
     comments = item.document.comments()
     rebuilt = replace(item, base=None)
     for path, comment in comments.items():
         try:
             rebuilt = rebuilt.with_comment(path, comment)
         except YamlError:
-            # Discard a comment that cannot be written in the new document, as kpt does.
+            # Discard the comment, because it cannot be written in the new document. kpt discards it too.
             continue
     return rebuilt
 

@@ -93,7 +93,7 @@ def _split_line(line: str, parts: list[str]) -> list[str] | None:
         return None
     begin, end = start + len(parts[0]), len(line)
     spans = []
-    # Search from the end of the line, so that each part is as far to the right as possible.
+    # Search from the end of the line, so that the text before each part is as long as possible.
     for part in reversed(parts[1:]):
         position = line.rfind(part, begin, end)
         if position < 0:
@@ -185,7 +185,7 @@ def _find_setter_fields(
             continue
         budget.charge_steps(len(setters) * (1 + len(pattern) // 64))
         is_named = any(f"${{{name}}}" in pattern for name in setters)
-        # Skip fields in a list that is replaced, because its elements are removed.
+        # Skip the fields inside a list that a setter replaces, because the setter removes all elements of the list.
         if is_named and not any(path[: len(list_path)] == list_path for list_path in lists):
             lists += [path] if isinstance(value, list) else []
             yield path, pattern, comment

@@ -92,7 +92,7 @@ def _run_function(
     max_bytes = len(data) + context.budget.remaining_bytes
     answer = run(data, context.budget.limits, max_bytes)
     response = json.loads(answer)
-    # The limit applies to all items, including those that the answer omits.
+    # `size` is the size of all items. The answer itself omits the unchanged items.
     size = response.get("size", len(answer))
     check_answer_size(size, max_bytes)
     context.budget.charge_output(max(0, size - len(data)), "the output of the script")

@@ -167,8 +167,8 @@ def _run_script(
     try:
         selected = interpreter.eval_with(_create_options(), module, selection, _get_globals()).value
     except (interpreter.StarlarkError, TypeError, ValueError):
-        # Return all items. Their conversion then reports the invalid value of the script, instead of an error in
-        # `_SELECTION`.
+        # The script returned an invalid value. Return all items: their conversion reports this value, and the error
+        # here would only name a line of `_SELECTION`.
         return module["_resource_list"], None
     return selected[0], selected[1]
 

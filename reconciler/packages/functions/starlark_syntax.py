@@ -28,8 +28,8 @@ def create_starlark_globals() -> starlark.Globals:
 
 MAX_EXPRESSION = 500
 MAX_BLOCKS = 50
-# The maximum number of `elif` and `lambda` tokens. Each of these tokens is nested in the previous one, even if
-# separators are between them.
+# The maximum number of `elif` and `lambda` tokens. In the syntax tree, each of these tokens can be nested in the
+# previous one, even with commas, semicolons or line breaks between them.
 MAX_CHAINED = 500
 _CHAINED = ("elif", "lambda")
 # Match strings first, so that the content of a string is not read as other tokens. The parser rejects an unterminated

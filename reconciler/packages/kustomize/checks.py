@@ -125,7 +125,8 @@ class _OverlayChecks:
 
     def _check_texts(self, place: _Place, data: Any) -> None:
         for path, text in _iterate_texts(data, ()):
-            # A file of a generator can have the form `key=path`.
+            # Check the text after "=" too, because the list `files` of a generator can contain entries of the form
+            # `key=path`.
             if any(map(is_remote, (text, text.partition("=")[2]))):
                 self._refuse_url(place, path, text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-# Kustomize reads these as the URL of a file or of a Git repository, also if a local file has the same name.
+# Match each text that Kustomize reads as the URL of a file or Git repository, even if a local file has this name.
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*:(?:/|:)|gh:|[\w.~-]+@[^/]*[:/]|(?:www\.)?github\.com[:/]", re.IGNORECASE)
 
 

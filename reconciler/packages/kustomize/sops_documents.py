@@ -55,7 +55,7 @@ def _iterate_inputs(source: FileTree) -> Iterator[_SopsInput]:
         try:
             documents = parse_yaml(file.data).documents
         except YamlError:
-            continue  # The file is not a resource, because Kustomize has built the overlay.
+            continue  # Kustomize has built the overlay. Therefore, this invalid file is not one of its resources.
         for document in documents:
             if is_sops_document(document.data):
                 yield _SopsInput(document, file.data if len(documents) == 1 else document.text.encode())

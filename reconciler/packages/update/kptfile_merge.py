@@ -283,7 +283,7 @@ def _set_value(data: Data, path: Path, value: Any) -> Data:
         mapping = inner if isinstance(inner, Mapping) else {}
         value = _set_value(mapping, tuple(inner_path), value)
         if not value:
-            # Keep a mapping that was already empty before.
+            # Remove a mapping that this call emptied. Keep a mapping that was already empty.
             value = ABSENT if mapping else data.get(key, ABSENT)
     if value is ABSENT:
         return {name: old_value for name, old_value in data.items() if name != key}

@@ -65,7 +65,7 @@ def is_same_text(old: Document, new: Document) -> bool:
 
 
 def _remove_tool_changes(document: Document) -> str:
-    # If an edit fails, the merge comment or the annotations stay, and are compared like all other text.
+    # If an edit fails, keep the merge comment or the annotations. They are then compared like all other text.
     with suppress(YamlError):
         if (document.comment(_METADATA) or "").startswith(MERGE_COMMENT):
             document = document.with_comment(_METADATA, None)

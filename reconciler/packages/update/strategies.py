@@ -184,7 +184,7 @@ def _resolve_added_twice(sides: MergeSides, package: str, options: MergeOptions)
     if options.profile == "safe" and not list_changed_files(sides.updated, sides.local):
         return UpdateResult(sides.local)
     finding = PackageCodes.SUBPACKAGE_ADDED_TWICE.finding(
-        # kpt: the first words of this message are those of `kpt pkg update`.
+        # The first words are the same as in the message of `kpt pkg update`.
         f'subpackage "{package}" added in both upstream and local, with different content: rename or remove one',
         SourceLocation(join_path(package, KPTFILE)),
     )

@@ -52,9 +52,10 @@ def hold_removed_resources(
 
 
 def restore_held_resources(source: FileTree, package: FileTree, hold_kinds: Collection[str]) -> FileTree:
-    """Return the source of a chart, with each resource of a held kind that only the package contains.
+    """Return the source of a chart, with the held resources of the package that the source does not contain.
 
-    If no rule and no person changed these resources, the result is the source from which the package was rendered.
+    Held resources have a kind of `hold_kinds` or the annotation `helm.sh/resource-policy: keep`. If no rule and no
+    person changed these resources, the result is the source from which the package was rendered.
     """
     removed = _find_removed_resources(package, source)
     return _add_resources(
