@@ -22,7 +22,7 @@ _LAZY_OPTIONS = {"frozen", "eq", *_FIELD_OPTIONS}
 _GENERATED_NAMES = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__"}
 
 if TYPE_CHECKING:
-    # Use the functions of the standard library for type checkers, because they support only these functions.
+    # Only type checkers read this branch. They support only the functions of the standard library.
     from dataclasses import dataclass, replace
 else:
 
@@ -47,7 +47,8 @@ else:
             return lambda decorated: dataclass(decorated, **options)
         if not options.keys() <= _LAZY_OPTIONS or not _GENERATED_NAMES.isdisjoint(vars(cls)):
             return dataclasses.dataclass(**options)(cls)
-        # Set a docstring. For a class without a docstring, the standard library would compute a signature as docstring.
+        # Set a docstring, because the standard library would otherwise compute a docstring from the signature, which is
+        # slow.
         cls.__doc__ = cls.__doc__ or cls.__name__
         # Collect the fields now, because `fields`, `replace` and subclasses read them. This compiles no method.
         field_options = {name: value for name, value in options.items() if name in _FIELD_OPTIONS}

@@ -134,7 +134,8 @@ def has_credentials(url: str) -> bool:
     if not _has_at_sign(url):
         return False
     parts = split_url(url)
-    # Treat "token@host/path" as a secret, because an SSH address has a colon after the host.
+    # In "token@host/path", treat the text before "@" as a secret. It is not the user of an SSH address, because an SSH
+    # address has a colon after the host.
     is_other_user = not parts.start and bool(parts.user_information) and ":" not in parts.rest.partition("/")[0]
     return parts.has_credentials or is_other_user
 

@@ -125,7 +125,8 @@ def _divide(members: Sequence[_Member]) -> tuple[_Group, ...]:
         while remaining:
             group = _create_group(remaining)
             if not group.members:
-                # No unit is similar to the majority text. Put the first unit into a package of its own.
+                # Every unit differs in many leaves from the most frequent texts. Put the first unit into a package of
+                # its own.
                 group = _create_group(remaining[:1])
             groups.append(group)
             remaining = [member for member in remaining if member not in group.members]

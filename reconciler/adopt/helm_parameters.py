@@ -23,7 +23,7 @@ class ParameterError(Exception):
 def parse_set_value(text: str) -> Any:
     """Return the value that `helm --set name=text` sets: a list for `{a,b}`, or a scalar."""
     if text.startswith("{") and text.endswith("}"):
-        # For Helm, the list `{}` has one empty text.
+        # Helm parses `{}` as a list with one empty text.
         return [_parse_scalar(item) for item in _COMMA.split(text[1:-1])]
     return _parse_scalar(text)
 

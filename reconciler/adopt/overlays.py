@@ -80,7 +80,7 @@ def _list_texts(value: Any) -> Iterator[str]:
         for item in value:
             yield from _list_texts(item)
     elif isinstance(value, str) and "\n" not in value and "://" not in value:
-        # A generator can name a file as `key=path`.
+        # In a `configMapGenerator` or `secretGenerator`, the name of a file can have the form `key=path`.
         yield value.rpartition("=")[2]
 
 

@@ -151,7 +151,7 @@ class Console:
         """
         if not self._is_started:
             self._is_started = True
-            # A reload that is refused must not change the file of the sessions.
+            # Store the sessions here and not in the constructor, because a refused reload must not change their file.
             store_sessions(self._settings, self._sign_ins, self._session_file)
             self._index_thread.start()
             self._reviews.start()
@@ -160,7 +160,7 @@ class Console:
         """Record the activity of a pass, and update the pages."""
         now = int(self._clock())
         if not self.context.state.is_read_only:
-            # The pushes of a standby have no effect.
+            # Record no activity of a standby, because it is read-only and its pushes have no effect.
             self._reviews.activity.append(list_pass_events(report, now))
         self._index_thread.observe(observe_pass(report, failures, now))
 

@@ -20,7 +20,7 @@ def detect_repository_type(url: str) -> Literal["git", "helm", "oci"]:
 
 
 def _has_chart_index(url: str) -> bool:
-    # Import httpx here, because most configs have only repositories with a stated or evident type.
+    # Import httpx here, because most configs need no request: they state the type of a repository, or its URL shows it.
     import httpx
 
     try:

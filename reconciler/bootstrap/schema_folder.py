@@ -121,7 +121,7 @@ def _read(path: Path) -> jsonschema_rs.Validator:
     if not isinstance(schema, dict):
         raise SchemasError(f"{path}: a schema must be a JSON object")
     try:
-        # Remove "$schema", because its value in these files is not a valid draft of JSON Schema.
+        # Remove "$schema", because its value in these files does not name a draft of JSON Schema.
         return create_draft4_validator({name: value for name, value in schema.items() if name != "$schema"})
     except ValueError as error:
         raise SchemasError(f"{path}: {error}") from error

@@ -131,8 +131,7 @@ def command(
         click.echo(result.to_json())
     else:
         click.echo(formats.format_explanation(result), nl=False)
-    # If an earlier commit could not be re-rendered, the exit status is a failure, although the config has no finding
-    # for it.
+    # If the package at the commit of `--at` could not be re-rendered, return a failure, although there is no finding.
     is_missing = bool(at) and explanation.package.rendered is None
     return exit_status_of(explanation.package.findings) or (ERROR_FINDING if is_missing else SUCCESS)
 

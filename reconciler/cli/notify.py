@@ -50,5 +50,5 @@ def command(name: str, event: str, dry_run: bool, settings_file: str | None) -> 
         click.echo(f"sent a sample message to the channel {name}")
     for finding in findings.list_findings():
         click.echo(f"{finding.severity.value}: {finding.message} ({finding.code})", err=True)
-    # A finding about the channel is the result of a test, so that a warning also sets the exit status.
+    # Also return a failure for warnings, because the findings about the channel are the result of the test.
     return ERROR_FINDING if findings.list_findings() else SUCCESS

@@ -169,7 +169,7 @@ def _build_work(settings: Settings, parts: _Parts) -> ServiceWork:
 
     def report_progress(stage: str, _done: int, _total: int) -> None:
         progress.update(stage)
-        # Stop only during planning, because a pass has not written anything yet.
+        # Stop only during planning, because at this stage, the pass has not written anything.
         if stage == "planning" and state.stopping_since is not None:
             raise loop.StopRequested
 

@@ -102,8 +102,8 @@ class GitHub:
 
     def remove_label(self, request: PullRequest, label: str) -> None:
         """Remove a label from a pull request. Do nothing if the pull request does not have the label."""
-        # Ignore status 404, which means a missing label or a repository that the account cannot read. A caller that
-        # must be certain reads the pull request again.
+        # Ignore status 404, which means a missing label or a repository that the account cannot read. To distinguish
+        # these causes, a caller reads the pull request again.
         with suppress(ForgeMissingError):
             path = f"{self._root}/issues/{request.number}/labels/{quote(label, safe='')}"
             self._client.send("DELETE", path, {})
@@ -220,8 +220,8 @@ def _get_graphql_url(api: str) -> str:
 
 
 def _is_own(item: ResponseFields) -> bool:
-    # Compare two names from the same response, because GitHub ignores case and follows renames. The head repository is
-    # null if it was a fork that was deleted.
+    # Compare two names from the same response. The name in the settings can differ from them, because GitHub ignores
+    # case and follows renames. If a fork was deleted, the head repository is null.
     base_repository = item.get_text("base", "repo", "full_name")
     return item.get_text("head", "repo", "full_name", default="") == base_repository
 

@@ -10,8 +10,8 @@ from threading import Lock
 from reconciler.catalog.files import CommitId
 from reconciler.lazy_dataclasses import dataclass, replace
 
-# Cache a result only if the last change is older than this number of seconds. Dates can have a resolution of one
-# second, and the clocks of machines can differ.
+# Cache the approval of a pull request only if its last change is older than this number of seconds. Two changes can
+# have the same date, because dates can have a resolution of one second. In addition, the clocks of machines can differ.
 _MIN_AGE_SECONDS = 60
 
 

@@ -102,7 +102,7 @@ class RefPusher:
         try:
             before = read_remote_branches(self._command)
         except GitError as error:
-            # Push nothing, because the list of branches is necessary to detect symbolic refs.
+            # Push nothing without the list of branches, because this list is necessary to detect symbolic refs.
             return PushReport({unit.name: PushFailed(error) for unit in units})
         outcomes = _find_conflicting_units(units, known_refs)
         outcomes |= {unit.name: PushFailed(symbolic) for unit in units if (symbolic := find_symbolic_ref(unit, before))}

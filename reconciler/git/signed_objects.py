@@ -50,8 +50,8 @@ def build_commit_pack(contents: Sequence[bytes]) -> bytes:
 
 
 def _build_entry(content: bytes) -> bytes:
-    # The first byte contains the object type and the lowest four bits of the size, the next bytes seven bits each. The
-    # highest bit of a byte is set if another byte follows.
+    # Format of Git packs: the first byte contains the object type and the lowest four bits of the size. Each following
+    # byte contains the next seven bits of the size. The highest bit of a byte is set if another byte follows.
     size = len(content)
     entry = bytearray([_COMMIT_TYPE << 4 | size & _MAX_SIZE_IN_FIRST_BYTE])
     size >>= 4

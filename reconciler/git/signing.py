@@ -34,7 +34,8 @@ from reconciler.telemetry.progress import progress
 SignedKind = Literal["commits", "tags"]
 _MAX_CACHED_SIGNATURES = 20_000
 _INHERITED_VARIABLES = ("PATH", "HOME", "SSH_AUTH_SOCK", "SSH_SK_PROVIDER", "GNUPGHOME")
-# A program can wait minutes for the touch of a hardware key. This is the time between two checks of `should_stop`.
+# The time between two checks of `should_stop` while a program signs. A program can wait minutes for the touch of a
+# hardware key.
 _STOP_CHECK_SECONDS = 0.5
 ShouldStop = Callable[[], bool]
 """Returns whether the process must end soon. Keys that need one program per signature then sign nothing more."""

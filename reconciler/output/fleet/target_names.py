@@ -35,8 +35,9 @@ class TargetNames:
     def mask_names(self, text: str) -> str:
         """Replace the names of the cluster, the owner and the package in a text by marks."""
         if any(mark in text for mark in _MARKS):
-            # If the text already contains a mark, add a prefix with the name of the cluster. The result then differs
-            # from the masked text of every other target, because no other masked text has a letter after a mark.
+            # A text that already contains a mark cannot be masked. The prefix makes the text different for each
+            # cluster. The text also differs from every masked text, because `_replace_name` never puts a mark directly
+            # before a letter or a digit.
             return f"{_CLUSTER_MARK}{self.cluster}{_CLUSTER_MARK}{text}"
         for name, mark in self._marks:
             text = _replace_name(text, name, mark)

@@ -28,7 +28,8 @@ class _FirstDraft:
 
     Attributes:
         digest: The digest of the files, with all names.
-        has_target_names: Whether the files of another draft differ in the names of its target.
+        has_target_names: Whether another draft of the variant has different files. Drafts of a variant differ only in
+            names, such as the name of the cluster, and in changes without an effect on a cluster.
     """
 
     folder: str
