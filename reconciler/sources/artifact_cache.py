@@ -25,7 +25,8 @@ from reconciler.sources.cache_files import create_temporary_file, list_files, wr
 from reconciler.sources.errors import SourceError
 
 _DIGEST_PREFIX = "sha256:"
-# A record in use is rewritten after each poll interval. A deleted record can be requested again.
+# Records that were not written for this time are deleted. A record in use is written again after each poll interval.
+# The data of a deleted record can be requested from the server again.
 _MAX_RECORD_SECONDS = 180 * 24 * 3600
 
 

@@ -31,7 +31,7 @@ from reconciler.telemetry import metrics
 from reconciler.telemetry.traces import span
 
 _MAX_REDIRECTS = 5
-# Request Timeout, Too Early and Too Many Requests.
+# The client errors after which a request can succeed later: Request Timeout, Too Early and Too Many Requests.
 _TEMPORARY_STATUSES = frozenset({408, 425, 429})
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 30.0

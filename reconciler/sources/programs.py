@@ -34,7 +34,8 @@ _TEMPORARY_FILE_SYSTEM = Path("/dev/shm")  # A file system in memory, whose file
 _UNSHARE = ("--user", "--net")
 _UNSHARE_SECONDS = 10.0
 _UNSHARE_BYTES = 67_108_864
-# Requests to this address fail at once, because no process listens on it.
+# The address of the proxy for programs that must not use the network. Requests to it fail at once, because no process
+# listens on it.
 _CLOSED_PROXY = "http://127.0.0.1:9"
 _MEMORY_SHARE = 0.75
 _READ_ONLY_FILE, _READ_ONLY_FOLDER = 0o400, 0o500

@@ -200,7 +200,8 @@ class RegistryClient:
         try:
             descriptors = self._request_referrers(location, digest, artifact_type)
         except SourceError as error:
-            # Besides "not found", registries answer an unknown path with other errors or with a web page.
+            # A registry that does not support the referrers API can respond with "not found", "unauthorized" or a web
+            # page.
             if error.code not in _UNSUPPORTED_CODES:
                 raise
             descriptors = []

@@ -59,7 +59,7 @@ class SharedRenders:
                 return result
         self._interrupted.remove(key)
         if select_errors(result.findings):
-            # Do not store errors in files, because they can quote values.
+            # Do not store errors in files, because an error message can contain confidential values.
             self._cache.keep_in_memory(key, result)
         else:
             self._cache.write(key, result)

@@ -115,7 +115,7 @@ class VersionRecords:
 
 
 def _add_time(error: SourceError, record: Record) -> SourceProblem:
-    # Name the time and not the age, because equal passes must have equal messages.
+    # Write the time of the record and not its age, so that the message is the same in each pass.
     time = format_rfc3339(int(record["checked"]))
     return replace(
         error.problem, message=f"{error.message}. The list of versions from {time} is used until the problem is solved"

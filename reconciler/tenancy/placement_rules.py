@@ -45,7 +45,8 @@ def exclude_foreign_resources(catalog: Catalog, find_recorded_tenants: FindRecor
         tenants = {catalog.tenants.find_owner(resource.file) for resource in resources}
         recorded = find_recorded_tenants(namespace)
         if recorded is None or (not recorded and len(tenants) == 1):
-            # If the recorded owner is unknown, do not replace the resources in the package by those of one tenant.
+            # Exclude no resources. If the recorded owner is unknown (None), an exclusion could remove published
+            # resources of this owner. If no owner is recorded, all resources belong to the same tenant.
             continue
         owners = recorded or _find_owners(namespace, tenants, catalog.tenants)
         excluded |= {

@@ -110,7 +110,7 @@ def compile_component_types(
     for name, objects in objects_by_name.items():
         kind = derive_kind(name) or ""
         duplicate_findings = build_duplicate_findings(objects) if len(objects) > 1 else [None]
-        # Return one result for all objects with the same kind, namespace and name, because they share one status.
+        # If several objects have the same kind, namespace and name, return one result, because they share one status.
         for manifest, duplicate in {
             manifest.key: (manifest, finding) for manifest, finding in zip(objects, duplicate_findings, strict=True)
         }.values():

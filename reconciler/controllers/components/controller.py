@@ -309,8 +309,8 @@ class _ComponentPass:
 
         The status contains the errors in `findings`. If there are no errors, the status contains `reason`.
         """
-        # An EnvBinding without a namespace may be any of the recorded owners with the same name. Therefore, keep the
-        # packages of all these owners.
+        # An EnvBinding without a namespace can be the owner of packages in any namespace. Therefore, keep the packages
+        # of all recorded owners with the same name.
         if not manifest.key.namespace:
             self.kept_objects |= {owner.key for owner in self._owners.values() if owner.key.name == manifest.key.name}
         stall_errors = select_errors(tuple(findings))

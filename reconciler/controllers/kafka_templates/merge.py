@@ -76,7 +76,7 @@ def _merge_property(name: str, inherited: Any, own: Any) -> TemplateProperty:
 def _get_source(inherited: Any, own: Any) -> PropertySource:
     if own is ABSENT:
         return "unset" if inherited is ABSENT else "parent"
-    # Return "reset" for {}, because a child sets a property to {} to remove the inherited value.
+    # The child removes an inherited value by setting the property to {}.
     return "reset" if own == {} and inherited is not ABSENT else "child"
 
 

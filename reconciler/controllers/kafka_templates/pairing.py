@@ -35,7 +35,7 @@ from reconciler.packages.package import PackageResource, get_package
 
 PoolFamilies = Iterable[tuple[TemplateResource, tuple[TemplateResource, ...]]]
 Roles = tuple[tuple[TemplateMergeRule, RuleSide], ...]
-# Maximum number of packages in the cache. A larger cache is not necessary, because few packages contain parents or
+# Maximum number of packages in the cache. This number is sufficient, because few packages contain template parents or
 # children, and most clusters have the same packages.
 _MAX_CACHED_PACKAGES = 4096
 

@@ -195,7 +195,8 @@ def _read_package(
     files: FileTree,
 ) -> _PackageContent:
     contents = (read_file(*file) for file in get_package(files).iterate_krm_files())
-    # Most clusters share all files with resources. They differ only in files without such resources.
+    # Omit files that contain neither resources that can have policies nor invalid Lists. Most clusters differ only in
+    # the omitted files, so that they share the cached result of `join`.
     return join(*(content for content in contents if content.resources or content.list_findings))
 
 

@@ -180,8 +180,8 @@ def _find_overwriting_rule(
     for later in range(number + 1, len(rules)):
         later_written = _find_written_fields(rules[later])
         if later_written is None:
-            # The fields of this later rule are unknown, and the rule may need the result of the earlier rule.
-            # Therefore, do not report the earlier rule as overwritten.
+            # Do not report the earlier rule as overwritten: the fields of the later rule are unknown, and the later
+            # rule may need the result of the earlier rule.
             return None
         if reached[number] <= reached[later] and written_fields <= later_written:
             return later

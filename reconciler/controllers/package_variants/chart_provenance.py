@@ -48,7 +48,7 @@ def _format_history(history: ValueHistory) -> dict[str, Any]:
 
 
 def _format_step(step: ValueStep) -> dict[str, Any]:
-    # Omit lines and commits, because they can change although the package does not change.
+    # Omit the line and the commit of a layer, because they can change although the package does not change.
     layer = step.layer
     data = {
         "layer": layer.kind,

@@ -137,8 +137,8 @@ def _find_duplicates(points: Sequence[InjectionPoint]) -> Iterator[str]:
             file_by_type[point.condition_type] = point.file
             continue
         files = f"{file_by_type[point.condition_type]} and {point.file}"
-        # As Porch does, compare each point only with the previous point of the same type. For three points, report the
-        # pairs 1-2 and 2-3.
+        # As Porch does, report each injection point together with the previous point of the same type. For three
+        # points, report the pairs 1-2 and 2-3.
         file_by_type[point.condition_type] = point.file
         yield f'duplicate injection conditionType "{point.condition_type}" ({files})'
 

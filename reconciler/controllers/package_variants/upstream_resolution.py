@@ -370,7 +370,7 @@ class _Lookup:
         if not self.upstream.has_resources:
             return "manifests"
         if package.has_kptfile and self.upstream.kind in (None, "kpt"):
-            # Do not read the files of the directory, because a Kptfile has priority over other files.
+            # A directory with a Kptfile is a kpt package. Do not read its files, because they do not change the kind.
             return "kpt"
         title = f'folder "{self.upstream.package}" of Repository {self.upstream.repo} at {ref.commit[:12]}'
         files = self.refs.read_package(package.tree)

@@ -218,7 +218,7 @@ def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str
     try:
         marked = read_core_yaml(_fill(text, {**texts, **{name: marker for marker, name in placeholders.items()}}))
     except YamlError:
-        return ()  # Report nothing: the marker is invalid here, because a YAML tag such as !!int requests another type.
+        return ()  # Report nothing: a YAML tag such as !!int requires a different type than the string of the marker.
     retyped = {
         placeholders[marker]: item
         for marker, item in _pair_strings(marked, value)

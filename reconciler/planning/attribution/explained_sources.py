@@ -98,7 +98,8 @@ class ExplainedSources:
             return None
         upstream = source.upstream
         if upstream.chart:
-            # `is_copied` stays False: a template is a program, so a field has no fixed line in it.
+            # `is_copied` is False, because a template is a program: no fixed line of the template corresponds to a
+            # field.
             template = self.content.templates.get(file, "") if self.content else ""
             return FileOrigin(source, join_path(upstream.directory, template) if template else "")
         if upstream.overlay:

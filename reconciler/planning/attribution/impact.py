@@ -253,7 +253,7 @@ def _group_stalled(stalled: Iterable[StalledVariant]) -> dict[tuple[str, str], d
 def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedPackage]:
     """Return the results for the packages of owners with an error, by the text form of the owner key."""
     findings = [*result.findings, *(finding for variant in result.stalled for finding in variant.findings)]
-    # Read the errors in reverse order, so that the first error of an owner is the reason.
+    # Read the errors in reverse order, so that the first error of an owner replaces its later errors in the mapping.
     by_owner = {
         error.location.object: ProjectedPackage("undecided", reason=error.code, message=error.message)
         for error in reversed(select_errors(findings))

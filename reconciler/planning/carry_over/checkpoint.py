@@ -21,7 +21,7 @@ from reconciler.planning.model.outcomes import Blocked, Draft, PackageOutcome, U
 from reconciler.planning.model.state import TargetState
 from reconciler.planning.render.templates import has_template_dependencies, has_template_rules_dependency
 
-# These fields are not compared, because controllers compute them from the other fields.
+# The fields of variants that are not compared, because controllers compute them from the other fields.
 _DERIVED_FIELDS = ("mutation", "provenance")
 
 

@@ -53,7 +53,8 @@ def _refuse_render(variant: Variant, inputs: RenderInputs) -> PackageRender:
 
 
 def _is_awaited(outcome: PackageOutcome) -> bool:
-    # Here, `should_retry` is True only after a call of `_refuse_render`. The other shard must then render the package.
+    # `_refuse_render` was called for this package: no other cause sets `should_retry` here. The other shard must render
+    # the package.
     return isinstance(outcome, Blocked) and outcome.should_retry
 
 

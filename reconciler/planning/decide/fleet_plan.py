@@ -236,7 +236,7 @@ class FleetPlan:
         """
         tenant = self.tenants.by_name.get(self.find_finding_tenant(finding))
         uncertain = [self.tenants.by_name.get(name) for name in self.uncertain_tenants]
-        # Exclude findings of the platform team, because each tenant can use the objects of the platform team.
+        # Exclude findings about objects of the platform team, because each tenant can use these objects.
         return tenant is not None and all(
             other is not None
             and other is not tenant

@@ -100,7 +100,7 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
         return variant
     if last and is_same_location:
         return _keep_upstream(variant, last, variant.settling)
-    # Block the package, because there is no last upstream to use: none is recorded, or it is at another location, which
+    # Block the package, because the last upstream cannot be used: it is not recorded, or its location is different and
     # cannot be read here. Do not record the new upstream, because it was never used.
     return _block_settling(replace(variant, source=last or _clear_version(upstream)), record, observed)
 
@@ -242,7 +242,7 @@ def _add_rewritten_versions(variant: Variant, record: PackageRecord | None) -> V
     findings = tuple(
         finding
         for source in upstream.named_packages
-        # Skip a source of values files: its tree also changes if the package uses a different selection of these files.
+        # Skip a source that only provides values files: its tree also changes if the package selects different files.
         if source.has_resources and (finding := _find_rewritten(variant, source.upstream, by_name.get(source.name, {})))
     )
     return replace(variant, findings=(*variant.findings, *findings)) if findings else variant
@@ -251,7 +251,7 @@ def _add_rewritten_versions(variant: Variant, record: PackageRecord | None) -> V
 def _find_rewritten(variant: Variant, upstream: UpstreamPackage, known: Mapping[str, Any]) -> Finding | None:
     if upstream.artifacts is None or not known.get("tree"):
         return None
-    # Check only versions, because a tag of a registry can move, but a version must not change its content.
+    # Check only versions, because the content of a version must not change. A floating tag may move to a new digest.
     is_version = upstream.type == "helm" or not upstream.is_floating
     is_same = (known["repo"], known["directory"], known["ref"]) == (upstream.repo, upstream.directory, upstream.ref)
     if not (is_version and is_same) or known["tree"] == upstream.tree:

@@ -202,7 +202,7 @@ def _build_next_state(
     for outcome in decided.outcomes:
         package = outcome.variant.target.package
         if outcome is known.get(package):
-            # Keep the record, because this outcome comes from the last pass and is recorded already.
+            # Keep the record, because it already contains this outcome of the last pass.
             continue
         if not _has_other_owner(outcome) and not (isinstance(outcome, Blocked) and outcome.should_retry):
             record = _record_outcome(outcome, texts.get(package), snapshot.find_draft_branch(package))
@@ -370,7 +370,7 @@ def _serialize_source(variant: Variant) -> dict[str, Any]:
 def _serialize_upstream(source: PackageSource) -> dict[str, Any]:
     upstream = source.upstream
     data = {**upstream.as_data(), "seconds": upstream.committer_seconds, **serialize_required_charts(upstream)}
-    # Charts and artifacts can disappear, so that their kind is unknown later. The tree of a source without resources
-    # contains only its values files, so that it does not describe the artifact.
+    # Record the kind, because it cannot be determined again after a chart or artifact was deleted. Mark a source that
+    # only provides values files, because its tree does not contain the whole artifact.
     files = {} if source.has_resources else {"hasOnlyValues": True}
     return {**data, "kind": upstream.kind, **files} if upstream.artifacts else data

@@ -146,8 +146,7 @@ class _TemplateRound:
             return True
         if has_template_rules_dependency(record.trace) or not record.is_owned or not self.snapshot.target.is_deployment:
             return False
-        # Search the files of the package, because no recorded render has searched them for template parents and
-        # children.
+        # No recorded render has searched the files of the package for template parents and children. Search them now.
         tree = self._get_current_tree(package)
         return tree is not None and self.context.template_merger.has_template_roles_in_tree(
             tree, lambda: self._read_package(package, tree)
@@ -191,7 +190,7 @@ class _TemplateRound:
                 return packages
             for name in changed:
                 self._render_again(self.inputs[name])
-            # Do not render a package again after its render failed. The package keeps its old content.
+            # Render each package at most once here. If the render fails, the package keeps its old content.
             tried.update(changed)
 
     def _has_changed(self, package: str, packages: _TemplatePackages) -> bool:

@@ -211,7 +211,7 @@ def _compute_next_revision(
     if known and known.is_same_revision(pin.written_revision):
         known = replace(known, stage="taken")
     elif known and (known.stage == "taken" or is_branch_deleted):
-        # Decline the revision, because a person reverted its merge or deleted its branch.
+        # Mark the revision as declined, because a person reverted the merge of the proposal or deleted its branch.
         known = replace(known, stage="declined")
     if pin.tagged_revision is None:
         return known

@@ -341,7 +341,8 @@ def _read_conditions(status: Mapping[str, Any]) -> Iterator[Condition]:
 
 def _list_status_errors(package: DraftedPackage, status: Mapping[str, Any] | None) -> Iterator[BlockingReason]:
     if status is None:
-        # Block a draft whose status file cannot be read, because only this file shows whether the render succeeded.
+        # Block the draft, because its status file cannot be read, and only this file shows whether the render
+        # succeeded.
         if package.record.draft_version is not None:
             yield BlockingReason(
                 "StatusUnreadable", f"{package.package}: the status file is missing or cannot be read; run a sync again"

@@ -358,7 +358,8 @@ def _merge_draft_changes(source: PackageSource, draft: BranchPackage, options: M
     merged = _merge_changed(draft.plain, source.plain, local.files, both_local)
     new = (*local.conflicts, *merged.conflicts)
     new_locations = set(map(locate_conflict, new))
-    # Skip recorded conflicts about changes that a render lost. `find_lost_changes` detects them again after the render.
+    # Skip recorded conflicts about local changes that a render lost, because `find_lost_changes` detects these
+    # conflicts again after the render.
     recorded = (conflict for conflict in draft.conflicts if conflict.rule != NOT_KEPT_RULE)
     still_valid = (
         conflict
@@ -400,8 +401,8 @@ def _restore_generated(source: PackageSource, options: MergeOptions) -> PackageS
 def _overlay_local_content(local: FileTree, generated: FileTree, options: MergeOptions) -> UpdateResult:
     if local.id == generated.id:
         return UpdateResult(generated)
-    # Merge with an empty base, so that both sides count as added content. If both sides set a field, the generated
-    # value wins.
+    # Merge with an empty base, so that the content of both sides counts as added. If both sides set a field, the
+    # generated value is used.
     upstream_wins = replace(options, rules=replace(options.rules, winner="upstream"))
     merged = merge_packages(FileTree(), generated, local, upstream_wins)
     # Use the generated version of each file that cannot be merged.

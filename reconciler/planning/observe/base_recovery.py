@@ -232,8 +232,8 @@ class _BaseRecovery:
         assert render.files is not None, "the files are those of the recorded base"
         base = self.inputs.contents.store_tree(render.files)
         has_local_changes = self.recorded.merged != base or self.recorded.rendered != self.tree
-        # The source with local changes is unknown. Use the package itself as the source. The render steps run on it
-        # again, which changes nothing.
+        # The source with local changes is unknown. Use the rendered package as the source, because the render steps do
+        # not change a package that is already rendered.
         return self._build_base(render.upstream, base, self.tree if has_local_changes else base)
 
     def _build_base(self, upstream: UpstreamPackage, base: TreeId, merged: TreeId) -> RecoveredBase:
@@ -248,7 +248,8 @@ class _BaseRecovery:
         variant, tree, contents = self.variant, self.tree, self.inputs.contents
         candidate = render.content.files if render.content else contents.read_tree(tree)
         if variant.strategy == "force-delete-replace":
-            # Use the package as its own base, because the update replaces all files in any case.
+            # Use the package itself as its base, because the strategy `force-delete-replace` replaces all files in any
+            # case.
             return self._build_base(render.upstream, tree, tree)
         if candidate.id in variant.accepted_bases:
             return self._build_base(render.upstream, contents.store_tree(candidate), tree)

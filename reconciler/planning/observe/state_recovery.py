@@ -232,7 +232,8 @@ def _recover_version(
             if isinstance(recovered, UnavailableBase):
                 return recovered
             merged = recovered.merged
-            # All local changes of a draft count as its own changes, because those of the target branch are unknown.
+            # Treat all local changes of a draft as changes on the draft branch, because the local changes on the target
+            # branch are unknown.
             plain = recovered.base if against else merged
             return RenderedVersion(
                 tree, blob, recovered.base, merged, plain, digest, against, recovered.upstream,

@@ -149,7 +149,8 @@ class PackageRenderer:
             **platform.template_merger.build_dependency_functions(),
         }
         if not self.is_tenant_view:
-            # Without tenants, do not refer to this object, so that Python frees it at the end of the pass.
+            # Use the bound method only if there are tenants. It creates a reference cycle, so that Python does not free
+            # this object immediately at the end of the pass.
             tenants = self.catalog.tenants
             functions[TENANT_DEPENDENCY] = self._fingerprint_for_tenant if tenants else _fingerprint_unknown_tenant
         return DependencyReader(platform.catalog, functions)
@@ -386,8 +387,8 @@ class _RenderRun:
         if upstream is None:
             return self._apply_overrides(PackageRender(files, (_SUCCESS,)), renderer, inputs.previous_overrides)
         rendered, has_failed = self._run_functions(files, mutated.injections, engine, inputs.charts)
-        # Keep the override rules of the last render if a function failed, because no override policy was applied now.
-        # Otherwise a rollout would treat this package as updated.
+        # If a function failed, keep the override rules of the last render, because this render applied no override
+        # policy. With the new rules, a rollout would treat the package as updated.
         return (
             replace(rendered, rule_texts=inputs.previous_overrides.rule_texts)
             if has_failed

@@ -217,8 +217,8 @@ class ExpressionRewriter:
         text = "".join(piece if isinstance(piece, str) else _wrap(piece.text) for piece in joined)
         match [piece for piece in joined if not isinstance(piece, str) or not piece.isspace()]:
             case [EmbeddedExpression()]:
-                # Do not insert the known results. If only one expression remained in the text, the template would
-                # render to the result of this expression, and not to a string.
+                # Do not insert the known results. If only one expression and white space remained, the template would
+                # render to the result of this expression, which may not be a string.
                 pass
             case significant if not any(isinstance(piece, EmbeddedExpression) for piece in significant):
                 return str(escape_template(text))

@@ -131,7 +131,7 @@ def _find_deciding_texts_at(
     if operation.op == "merge":
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
         return
-    # An `add` merges two maps or two lists if another addon has set the existing value. Check this merge as well.
+    # If another addon has set the existing value, `add` merges the two maps or lists. Check this merge as well.
     is_foreign = operation.op == "add" and not is_new and tracker.get_writer(location) not in (None, instance)
     if is_foreign and all(_can_merge(value, is_scalar) for value in (old, value)):
         yield from _find_deciding_merge_texts(old, value, _VALUE, is_scalar)
