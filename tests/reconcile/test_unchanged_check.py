@@ -30,7 +30,7 @@ def test_a_cache_that_takes_no_file_is_logged_and_ends_no_pass(
         raise OSError(errno.EROFS, "Read-only file system")
 
     memory = FilePassStore(tmp_path / "settled.json")
-    for method in ("unlink", "write_text"):
+    for method in ("unlink", "write_bytes"):
         monkeypatch.setattr(Path, method, refuse)
 
     with capture_logs() as events:

@@ -155,7 +155,7 @@ def type_with_addons(*listed: Any, allow: Iterable[Any] = (), **more: Any) -> st
         pytest.param(
             [addon_with_parameters("a", n="integer | required=true"), type_with_addons(A)],
             "SchemaValidation",
-            "spec.platformAddons[0].config.n must be set",
+            "spec.platformAddons[0].config.n is missing; set it to an integer",
             9,
             id="4-required",
         ),
