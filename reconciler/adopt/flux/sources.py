@@ -84,7 +84,8 @@ def find_source_problem(source: SourceDocument, path: str) -> NotImported | None
                 return source.report(("spec", "url"), f"{reason}, not in {path!r}", "Move the files.")
         case "OCIRepository":
             if folder != ".":
-                return source.report(("spec", "url"), f"the folder {folder!r} of an artifact is used", "Use its root.")
+                reason = f"the package must be in the root folder of the artifact, not in {folder!r}"
+                return source.report(("spec", "url"), reason, "Move the files to the root of the artifact.")
         case kind:
             return source.report(("kind",), f"a {kind} has no equivalent", "Copy the files to Git.")
     return None

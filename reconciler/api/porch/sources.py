@@ -106,7 +106,7 @@ def find_source_issues(data: Mapping[str, Any], others: Sequence[str]) -> Iterat
     entries = data["sources"]
     sources = [entry for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list | tuple) else []
     if sources and all(entry.get("ref") is True for entry in sources):
-        yield FieldIssue("{path} must contain a source without ref true", ("sources",))
+        yield FieldIssue("{path} must contain a source without `ref: true`", ("sources",))
     names = [entry.get("name") for entry in sources]
     for name in dict.fromkeys(name for name in names if isinstance(name, str) and names.count(name) > 1):
         yield FieldIssue(f"{{path}} must not contain two sources with the name {quote_value(name)}", ("sources",))

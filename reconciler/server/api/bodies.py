@@ -31,10 +31,10 @@ class ReviewTarget(ApiModel):
 
     name: Name
     draft_head: CommitText = Field(
-        description="The field `draftHead` of the draft. A draft with another head is skipped."
+        description="The field `draftHead` of the draft. A draft with a different head is skipped."
     )
     branch_head: CommitText = Field(
-        description="The field `branchHead` of the draft. A draft whose target branch has another head is skipped."
+        description="The field `branchHead` of the draft. A draft whose target branch has a different head is skipped."
     )
 
 

@@ -94,7 +94,7 @@ def verify_id_token(token: str, keys: SigningKeys, recipient: TokenRecipient, no
     claims = _verify(token, "ID token", keys, recipient, _ID_CLAIMS)
     found = claims.get("nonce")
     if nonce is not None and not (isinstance(found, str) and hmac.compare_digest(found.encode(), nonce.encode())):
-        raise SignInError("TokenInvalid", "the ID token belongs to another sign-in")
+        raise SignInError("TokenInvalid", "the ID token belongs to a different sign-in")
     return claims
 
 
@@ -140,5 +140,5 @@ def _verify(
     audience = claims["aud"]
     is_shared = isinstance(audience, list) and len(audience) > 1
     if claims.get("azp", None if is_shared else recipient.client_id) != recipient.client_id:
-        raise SignInError("TokenInvalid", f"the {name} was issued for another client")
+        raise SignInError("TokenInvalid", f"the {name} was issued for a different client")
     return claims

@@ -154,7 +154,7 @@ class OidcProvider:
             if isinstance(id_token := answer.get("id_token"), str):
                 claims = verify_id_token(id_token, self._keys, self._get_recipient(), None)
                 if claims["sub"] != known.subject:
-                    raise SignInError("ClaimInvalid", "the ID token describes another person than the sign-in")
+                    raise SignInError("ClaimInvalid", "the person of the ID token is not the person who signed in")
             claims = self._add_userinfo(claims, answer.get("access_token"))
         # A response without an ID token and without user info contains only the subject.
         return known if len(claims) == 1 else self._read_person(self._add_known(claims, known))
@@ -217,7 +217,7 @@ class OidcProvider:
             return claims
         userinfo = self._client.get(endpoint, access_token)
         if userinfo.get("sub") != claims["sub"]:
-            raise SignInError("ClaimInvalid", "the userinfo endpoint describes another person than the ID token")
+            raise SignInError("ClaimInvalid", "the userinfo endpoint and the ID token describe different persons")
         merged = {**userinfo, **claims}
         # Take the mail address and `email_verified` from the same source.
         if not {options.email_claim, "email_verified"} <= claims.keys():

@@ -55,7 +55,7 @@ class MetadataCache:
         data = self._client.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         if data.get("issuer") != issuer:
             raise ProviderUnavailableError(
-                f"the provider has another issuer than the setting console.oidc.issuer, {issuer}; both must be equal"
+                f"the issuer of the provider differs from the setting console.oidc.issuer, {issuer}; both must be equal"
             )
         authorization, token, keys = (
             check_endpoint(data.get(name), name, issuer)

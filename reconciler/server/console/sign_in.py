@@ -140,11 +140,11 @@ def _complete(request: Request, sign_in: SignIn) -> Response:
     pending = sign_in.pending.take(sign_in.pending_cookie.read(request), query.get("state", ""))
     if pending is None:
         raise SignInError(
-            "StateInvalid", "the sign-in has expired, is already complete, or was started in another browser"
+            "StateInvalid", "the sign-in has expired, is already complete, or was started in a different browser"
         )
     # Providers send `iss` so that clients can refuse the response of a different provider (RFC 9207).
     if query.get("iss", sign_in.provider.issuer) != sign_in.provider.issuer:
-        raise SignInError("IssuerInvalid", "another provider has sent the response")
+        raise SignInError("IssuerInvalid", "a different provider has sent the response")
     if "code" not in query:
         code = to_one_line(query.get("error", ""))[:_MAX_ERROR_CHARACTERS]
         raise SignInError("ProviderRefused", f"the provider refused the sign-in: {code or 'no error code'}")
