@@ -117,8 +117,8 @@ def _iterate_ignore_files(files: FileTree) -> Iterator[tuple[str, bytes]]:
 
 def _find_charts(files: FileTree) -> tuple[str, ...]:
     charts = tuple(dirname(path) for path in files if path.endswith("/Chart.yaml"))
-    # Return charts only if a pipeline calls `render-helm-chart`. In other packages, a folder with a `Chart.yaml` can
-    # contain resources.
+    # Return charts only if a Kptfile contains the name `render-helm-chart`. In other packages, a folder with a
+    # `Chart.yaml` can contain resources.
     return charts if charts and has_chart_function(list_kptfiles(files)) else ()
 
 

@@ -167,11 +167,13 @@ class _MaskedContentEdit:
 def edit_content_masked(
     content: bytes, texts: tuple[str, ...], key: str, edit: Callable[[bytes, tuple[str, ...]], bytes | None]
 ) -> bytes | None:
-    """Return the content that `edit` returns for the content of a YAML file and `texts`. Results are shared.
+    """Call `edit` with the content of a YAML file and with `texts`, and return the new content. Results are cached.
 
-    `edit` gets texts with placeholders instead of names, and must only copy texts into values. The names are then
-    written into the result. The caller must edit the content itself if the result is None. The reasons are: the content
-    or the key contains a name, no text contains a name, or a value with a name can be read as another type.
+    `edit` receives texts with placeholders instead of names, and must only copy texts into values. The names are then
+    written into the result, so that calls with different names share one cached result.
+
+    Return None if placeholders cannot be used: the content or the key contains a name, no text contains a name, or a
+    value with a name can be read as a different type. The caller must then call `edit` without placeholders.
 
     Args:
         key: Identifies the edit, and contains all its other inputs.

@@ -52,7 +52,7 @@ def is_sops_document(data: object) -> bool:
 def check_sops_edit(document: Document, data: Any) -> None:
     """Check that SOPS can still decrypt a document after a rule has changed its content to `data`.
 
-    Other documents than SOPS documents can be changed without restrictions.
+    Documents that are not SOPS documents can be changed without restrictions.
 
     Raises:
         SopsMacError: The MAC covers a changed field.
@@ -101,7 +101,7 @@ class SopsScope:
         ]
 
     def find_refused_change(self, before: list[_Leaf], after: list[_Leaf]) -> DataPath | None:
-        """Return the first field that an edit changes although it must stay unchanged, or None."""
+        """Return the first changed field that an edit must not change. Return None if there is no such field."""
         if self._uses_comments:
             return self._find_change_near_comment(before, after)
         return _find_first_difference(self.list_protected(before), self.list_protected(after))
@@ -125,7 +125,10 @@ class SopsScope:
         return _find_first_difference(remaining, [(path, None) for path in new if path in old])
 
     def _must_be_encrypted(self, path: DataPath) -> bool:
-        """Return whether SOPS encrypts a field. If comments decide, return True only if the result is certain."""
+        """Return whether SOPS encrypts a field.
+
+        If comments select the encrypted fields, return True only if the result is certain.
+        """
         if not self._is_known:
             return False
         if not self._uses_comments:

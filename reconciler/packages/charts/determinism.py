@@ -1,8 +1,8 @@
 """Checks whether the output of a chart depends on a clock, on randomness or on the order of maps.
 
-The chart is rendered unchanged, and then twice with different placeholders for the functions with such results. A field
-that differs between these renders depends on the functions. A comparison of two renders of the unchanged chart would
-not detect dates, because both renders have the same date.
+The chart is rendered unchanged, and then twice with different placeholders for the functions that return such values. A
+field that differs between these renders depends on such a function. A comparison of two renders of the unchanged chart
+would not detect dates, because both renders have the same date.
 """
 
 from __future__ import annotations
@@ -34,7 +34,12 @@ from reconciler.packages.source_codes import SourceCodes
 from reconciler.redaction import contains_secret
 
 FixedValues = Literal["possible", "requested", "unsupported"]
-"""Whether the config can request or requests fixed values for fields that change with each render."""
+"""The use of fixed values for fields that change with each render.
+
+- `possible`: the config can request fixed values.
+- `requested`: the config requests fixed values.
+- `unsupported`: the source cannot have fixed values.
+"""
 
 # If a call cannot be replaced by a placeholder, the unchanged chart is rendered this number of times, and the outputs
 # are compared.
@@ -150,7 +155,7 @@ class _Problem:
 
     @property
     def can_be_fixed(self) -> bool:
-        """Whether the calls can have fixed values. A value that everyone can compute is not a secret."""
+        """Whether the calls can have fixed values. Secrets cannot, because everyone can compute a fixed value."""
         return self.has_placeholder and not self.is_secret
 
 

@@ -81,7 +81,8 @@ class MergedValues:
 def merge_layers(layers: Iterable[ValuesLayer]) -> MergedValues:
     """Merge layers of values. The first layer has the lowest precedence.
 
-    Maps are merged, and all other values are replaced. A parameter replaces also a map, as `helm --set-json` does.
+    Maps are merged, and all other values are replaced. A layer of the kind `parameter` also replaces maps, as
+    `helm --set-json` does.
     """
     values: dict[str, Any] = {}
     problems = []

@@ -110,7 +110,10 @@ class _FieldChange:
 
 @report_errors_as_failure
 def search_replace(items: Sequence[Item], config: FunctionConfig | None, context: FunctionContext) -> FunctionOutput:
-    """Search and replace fields. Return the items and one result for each match, or one result for no match."""
+    """Search and replace fields. Return the items and one result for each match.
+
+    If there is no match, return one result with the message "no matches".
+    """
     try:
         search = _read_search(read_config_strings((config or {}).get("data"), "data"), context.budget)
         changed_items, results = edit_items(items, partial(_search_item, search, context.budget))

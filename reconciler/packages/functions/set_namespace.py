@@ -50,7 +50,7 @@ class _Behavior:
 
     local_config: bool = False
     custom_kinds: bool = False
-    """Whether the namespace is also set in resources of custom kinds that have no namespace."""
+    """Whether the namespace is also set in custom resources without a namespace."""
     subjects: str = "accounts"
     """The rule that selects the subjects of role bindings to change (see `_matches_subject`)."""
     creates_service: bool = False

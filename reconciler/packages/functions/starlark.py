@@ -32,7 +32,9 @@ class ScriptRunner(Protocol):
     """Evaluates Starlark scripts."""
 
     def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
-        """Evaluate a script, and return the answer of the script. `evaluate_script` defines the format of both texts.
+        """Evaluate the script in a request, and return the answer.
+
+        The function `evaluate_script` defines the formats of the request and of the answer.
 
         Raises:
             LimitError: The script exceeds a limit.

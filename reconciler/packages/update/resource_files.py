@@ -63,7 +63,10 @@ def _list_side(
 def _apply_upstream_order(
     local: list[ResourceGroup], updated: list[ResourceGroup], origin: list[ResourceGroup]
 ) -> list[ResourceGroup]:
-    """Order the local resources. If upstream changed the order, resources of all sides are in the upstream order."""
+    """Order the local resources.
+
+    If upstream changed the order, the resources that exist on all sides are in the upstream order.
+    """
     on_all = {id(group) for group in local} & {id(group) for group in updated} & {id(group) for group in origin}
     new_order = [group for group in updated if id(group) in on_all]
     if new_order == [group for group in origin if id(group) in on_all]:

@@ -93,7 +93,7 @@ class DesiredPackages:
 
     @cached_property
     def dependents_by_target(self) -> Mapping[TargetName, Mapping[str, ObjectKey]]:
-        """The upstream packages by Repository. The value of each package is one owner that uses this package."""
+        """For each Repository, its packages that are used as upstreams, each with one owner that uses the package."""
         by_target: dict[TargetName, dict[str, ObjectKey]] = {}
         for variant in self.controller_result.variants:
             for upstream in variant.upstream.packages if variant.upstream else ():

@@ -339,7 +339,7 @@ def _list_findings(
 
 
 def _format_end(pin: RevisionPin) -> str:
-    """Return the next step if no version range is followed after the merge of a proposal. Else return ""."""
+    """Return the next step if the merge of a proposal replaces a version range by one version. Else return ""."""
     if not pin.is_replaced_range:
         return ""
     return f' (next step: set tagPolicy.range: "{pin.range}" to get later versions of the range after the merge)'

@@ -208,7 +208,7 @@ class RenderInputs:
 
     @property
     def needs_merge(self) -> bool:
-        """Return whether the target branch or the draft contains local changes."""
+        """Whether the target branch or the draft contains local changes, which must be merged with the source."""
         sides = [side for side in (self.published, self.drafted) if side]
         return any(side.is_edited or side.merged.id != side.base.id for side in sides)
 

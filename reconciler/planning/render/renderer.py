@@ -142,7 +142,7 @@ class PackageRenderer:
 
     @cached_property
     def dependency_reader(self) -> DependencyReader:
-        """Computes the current fingerprints of the dependencies of a render."""
+        """The reader that computes the current fingerprints of the dependencies of a render."""
         platform = self if self.is_tenant_view else self.for_tenant("")
         functions = {
             **platform.cluster_overrides.build_dependency_functions(),
