@@ -13,7 +13,8 @@ from reconciler.krm.json_pointer import format_pointer
 from reconciler.krm.json_text import encode_canonical_json
 from reconciler.packages.kptfile import KPTFILE
 
-# The agent of a cluster writes the field `status`. Argo CD adds the annotation to each resource of an Application.
+# Ignore these fields: controllers in the cluster write `status`, and Argo CD adds the annotation to each resource of an
+# Application.
 _IGNORED = (("status",), ("metadata", "annotations", "argocd.argoproj.io/tracking-id"))
 Pointer = Sequence[str]
 

@@ -27,7 +27,8 @@ from reconciler.krm.json_text import encode_canonical_json
 from reconciler.lazy_dataclasses import dataclass, replace
 
 _ABSENT_TEXT = ""
-# KubeAdmiral policies replace texts of the form ${cluster…}.
+# Override policies replace the variables `${cluster…}`. Escape such texts in the imported values, so that they do not
+# change.
 _VARIABLE, _ESCAPED_VARIABLE = "${cluster", "$${cluster"
 
 

@@ -23,7 +23,7 @@ def build_health_limits(settings: Settings) -> HealthLimits:
     """Return the times after which health checks fail."""
     health = settings.health
     calls_seconds = 2 * settings.git.timeout_seconds + settings.functions.timeout_seconds
-    # A pass waits up to `rendering.timeout_seconds` for one batch of renders.
+    # Do not treat a pass as stuck while it waits for a batch of renders, for up to `rendering.timeout_seconds`.
     longest_wait = max(calls_seconds, settings.rendering.timeout_seconds, _MIN_STUCK_SECONDS)
     stuck_seconds = health.stuck_after_seconds or longest_wait
     if health.stale_after_seconds:

@@ -182,8 +182,8 @@ class PastExplainer:
         except ReRenderError as error:
             return replace(unrendered, blocked_reason=f"the re-render is not possible: {error}")
         re_rendered = replace(re_rendered, config=recorded.config, commit=package.commit, findings=())
-        # Add local changes only to the recorded output, or to a re-render without a layer. Otherwise, differences of
-        # the re-render would appear as local changes.
+        # Add local changes only if a layer is removed, or if the re-render is equal to the recorded output. Otherwise,
+        # the differences between the re-render and the recorded output would appear as local changes.
         if re_rendered.rendered is None or not (removed_layer or re_rendered.is_reproduced):
             return re_rendered
         return replace(re_rendered, rendered=self._add_local_changes(re_rendered.rendered, removed_layer))
@@ -197,8 +197,8 @@ class PastExplainer:
                 files = remove_from_config(snapshot.files, past_config.catalog.objects[key], path)
                 return self.history.evaluate_config(replace(snapshot, files=files), [self.package])
             case None | LocalEdit(origin="since"):
-                # Return the config unchanged, because a local change after the render is not an input of the render.
-                # `_add_local_changes` omits this change.
+                # Return the config unchanged, because a local change after the render is not an input of the render. If
+                # `removed_layer` is such a change, `_add_local_changes` omits it.
                 return past_config
             case _:
                 renderer = build_renderer_without_layer(past_config.renderer, removed_layer)

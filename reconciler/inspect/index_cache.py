@@ -29,7 +29,7 @@ from reconciler.telemetry.event_log import log
 MAX_BYTES = 512 * 1024 * 1024
 """The maximum size of the file. An index of 10,000 drafts has about 4 MB."""
 _DIGEST_BYTES = sha256().digest_size
-# Values of classes in these folders are only data, so that creating them has no effect.
+# Load only classes from these folders, because their instances contain only data and creating them has no side effect.
 _FOLDERS = frozenset({"controllers", "krm", "output", "packages", "planning"})
 
 

@@ -222,7 +222,7 @@ class PackageHistory:
         Raises:
             ReRenderError: The config cannot be read.
         """
-        # Compare the packages by identity, because all packages of a fleet can have the same config.
+        # Compare the packages by identity, because comparing all packages of a fleet by value would be slow.
         key = (config, IdentityKey(packages), has_original_refs)
         if key not in self._configs:
             self._configs[key] = self._evaluate_past_config(config, packages, has_original_refs=has_original_refs)

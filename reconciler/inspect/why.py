@@ -447,8 +447,8 @@ class _CauseSearch:
             try:
                 self._alternatives[key] = self._find_value(self._render_alternative(config, upstream))
             except ReRenderError as error:
-                # Use no value for a mismatch, because a mismatch means that no object of this config requests the
-                # package.
+                # Store NO_VALUE for a mismatch: no object of this config requests the package, so that the value does
+                # not exist.
                 self._alternatives[key] = NO_VALUE if error.is_mismatch else None
         value = self._alternatives[key]
         return None if value is None else value.is_same_value(self._change.after)

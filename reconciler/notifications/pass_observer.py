@@ -112,7 +112,7 @@ class PassObserver:
             expiries: The expiry times by remote and use, in seconds since 1970.
         """
         conditions = []
-        # All shards use the same credentials. Only one shard reports the expiry.
+        # Report the expiry only in the leader shard, because all shards use the same credentials.
         for (remote, use), expiry in sorted(expiries.items()) if self._shard.is_leader else ():
             days = next((days for days in _EXPIRY_DAYS if expiry - now <= days * _DAY_SECONDS), None)
             if days is not None:
@@ -161,7 +161,8 @@ class PassObserver:
         for url, error in failures.items():
             if isinstance(error, RemoteBusyError):
                 continue
-            # Each shard reads the config and the upstreams. Only one shard reports errors of these remotes.
+            # Report errors of the config and of upstreams only in the leader shard, because all shards read these
+            # remotes.
             if url in targets or self._shard.is_leader:
                 yield _build_remote_condition(url, error.full_message, targets.get(url, ()))
         if self._shard.is_leader:

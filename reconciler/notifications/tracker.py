@@ -87,7 +87,7 @@ class Tracker:
             if condition.event in self._events:
                 group = self._add(condition, now)
                 observed[group.key] = frozenset(item.id for item in condition.items)
-        # Handle drafts first, because conflicts end together with their drafts.
+        # Handle drafts first, because a conflict ends when its draft is no longer in `drafts`.
         groups = sorted(self._ledger.groups.values(), key=lambda group: group.condition.event != Event.DRAFTS_WAITING)
         drafts: set[str] = set()
         for group in groups:
@@ -177,7 +177,8 @@ class Tracker:
         in_flight = {key for _, key in self._in_flight}
         for group in list(self._ledger.groups.values()):
             if group.is_action:
-                # Before the first complete pass, the labels of targets are unknown, so that routes select no items.
+                # Keep the group until the first complete pass. The labels of targets are unknown until then, so that no
+                # route selects an item.
                 is_new = any(self._find_new(route, group) for route in self._routes)
                 is_done = bool(self._config) and not is_new and not in_flight & group.item_keys
             else:

@@ -99,7 +99,8 @@ class ArtifactInputs:
                 else:
                     self.list_versions(request.repository, request.name)
         except ScopeFailedError:
-            # The digest has no result for this request. Therefore, a pass starts, and it reports the exception.
+            # Ignore the exception here. Without the result of this request, the digest differs from the digest of the
+            # last pass, so that a pass starts. This pass reports the exception.
             return
 
     def digest(self) -> str:

@@ -59,7 +59,7 @@ class RecordApproval:
 
 def approvals_ref(state_ref: str, branch: str) -> str:
     """Return the ref of the last approval of a draft branch."""
-    # Use the prefix of the state refs, like the refs of rejections.
+    # Use the prefix of the state refs, because every pass fetches the refs with this prefix.
     return state_ref.format(repository=f"_approved/{branch}")
 
 

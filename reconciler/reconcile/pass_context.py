@@ -542,7 +542,7 @@ class PassContext:
 
     def _create_render_context(self) -> RenderContext:
         overrides, templates = self._renderer.cluster_overrides, self._renderer.template_merger
-        # Copy the overrides without their cached data, because executors receive this object.
+        # Copy the overrides without their cached data, because executors send the copy to other processes.
         plain_overrides = ClusterOverrides(
             overrides.policies, overrides.clusters, overrides.options, overrides.closed_clusters, overrides.strict_codes
         )

@@ -142,7 +142,8 @@ def read_inputs_if_changed(
     services.functions.refresh()
     services.repeat_artifact_requests(last.artifacts)
     for name in last.functions:
-        # Request these identities, so that the digest contains the same functions as the digest of the last pass.
+        # Request the identities of these functions, because the digest contains only requested functions. Without these
+        # requests, the digest could differ from the digest of the last pass although nothing has changed.
         services.functions.identity(name)
     now, heads = int(services.clock()), digest_heads(remotes, services, config.findings)
     return last if heads == last.heads and last.is_current(now) else PassInputs(config, heads, now)

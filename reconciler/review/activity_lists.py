@@ -30,7 +30,8 @@ class ActivityLists:
     def __init__(self, read_events: Callable[[], Events]) -> None:
         self._read_events = read_events
         self._lock = Lock()
-        # The lists by the ID of the object with the index. A weak reference proves that it is still the same object.
+        # The lists, by the `id()` of the index and the permissions. A weak reference to the index shows whether the
+        # `id()` still belongs to the same object, because Python uses the `id()` of a deleted object again.
         self._cached: OrderedDict[tuple[int, Permissions], tuple[ReferenceType[FleetIndex], Events]] = OrderedDict()
 
     def list_events(self, whole_index: FleetIndex, index: FleetIndex, permissions: Permissions) -> Events:

@@ -26,7 +26,8 @@ def _find_expiry(certificate: bytes) -> float:
     """Return the field `notAfter` of a certificate (DER, RFC 5280)."""
     signed_part = _read_values(_read_values(certificate)[0][1])[0][1]
     fields = [value for tag, value in _read_values(signed_part) if tag != _VERSION]
-    # The fields before the validity are the serial number, the signature algorithm and the issuer.
+    # RFC 5280: the fields before `validity` are the serial number, the signature algorithm and the issuer. The second
+    # value of `validity` is `notAfter`.
     tag, value = _read_values(fields[_FIELDS_BEFORE_VALIDITY])[1]
     text = value.decode("ascii")
     if tag == _UTC_TIME:

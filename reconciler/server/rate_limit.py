@@ -51,7 +51,8 @@ class RateLimit:
         self._limit = per_minute
         self._clock = clock
         self._lock = Lock()
-        # For each client: the number of free requests, and the time of this number.
+        # For each client: the number of requests that it can still send, and the time at which this number was
+        # computed.
         self._buckets: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
     def count(self, client: Hashable) -> RequestQuota:

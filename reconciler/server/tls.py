@@ -45,7 +45,8 @@ class ServerCertificate:
             return
         self._version = version
         try:
-            # Load the files into a new context first, because a failure changes the context.
+            # Load the files into a new context first, because a failed load would change the context that the server
+            # uses.
             _create_context(self.files)
             self.context.load_cert_chain(*self.files, password="")
         except (OSError, ValueError) as error:

@@ -27,5 +27,6 @@ class DraftLatency:
         if summary.drafts:
             exemplar = {"trace_id": log.trace_id} if log.trace_id else None
             DRAFT_LATENCY.observe(now - self._first_read_at, exemplar=exemplar)
-        # Later drafts of the same commit have a different cause, such as a new version of an upstream package.
+        # Do not measure later drafts of the same commit, because they have a different cause, such as a new version of
+        # an upstream package.
         self._is_measured = bool(summary.drafts) or summary.result == "success"

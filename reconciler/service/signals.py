@@ -33,7 +33,8 @@ def abort_process(number: int) -> NoReturn:
     """
     if sys.platform == "linux":
         for process in _list_children():
-            # End the groups too, because each Git process is the leader of its own process group.
+            # Also kill the process group. Each Git process is the leader of a group, which contains its child processes
+            # such as ssh.
             for kill in (os.killpg, os.kill):
                 with suppress(ProcessLookupError, PermissionError):
                     kill(process, signal.SIGKILL)

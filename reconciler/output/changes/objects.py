@@ -151,7 +151,7 @@ class ObjectChange:
         """Return the change on one line. Remove the prefix `spec.` from field paths."""
         if self.change_type != "changed":
             return f"{self.name}: {self.change_type}"
-        # The labels with the version of the chart are last, because they show less than other changes.
+        # The labels with the version of the chart are last, because other changes are more important for reviewers.
         fields = sorted(self.fields, key=lambda change: change.is_version_label)
         changes = [change.format_line().removeprefix("spec.") for change in fields]
         return f"{self.name}: {join_field_changes(changes)}"

@@ -204,8 +204,8 @@ class StepBuilder:
         manifest = self.explained.objects[key]
         path = change.path if get_value(manifest.data, change.path) is not ABSENT else ()
         step = self._build_located_step((manifest, path), "injection", str(key))
-        # Remove the whole object in an ablation, because the package gets the complete injected content from this
-        # object.
+        # To compute the value without this layer, remove the whole object from the config, because all injected content
+        # comes from this object.
         return replace(step, removable_layer=ConfigField(key, ()))
 
     def _build_function_step(self, change: TracedChange) -> ValueStep:

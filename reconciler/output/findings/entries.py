@@ -26,7 +26,8 @@ class FindingCause(OutputModel):
 class FindingEntry(OutputModel):
     """One finding."""
 
-    # Ignore unknown fields, because a different version can have written the findings of the status branch.
+    # Ignore unknown fields, because a different version of the reconciler can have written the findings on the status
+    # branch.
     model_config = ConfigDict(extra="ignore")
 
     severity: Severity

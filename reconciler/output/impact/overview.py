@@ -83,8 +83,7 @@ class FleetClusters:
 
     def _describe(self, key: str, selected: frozenset[str]) -> str:
         values = {self.labels[name].get(key) for name in selected if name in self.labels}
-        # Reject labels with a different value on nearly every cluster, because such a label does not describe the
-        # clusters.
+        # Reject a label with many different values, because it does not describe what the clusters have in common.
         if None in values or len(values) > min(_MAX_LABEL_VALUES, len(selected) // 2):
             return ""
         clusters = [self._names_by_label[key][value] for value in values if value is not None]

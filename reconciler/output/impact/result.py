@@ -106,7 +106,8 @@ def _count_removed(package: AffectedPackage) -> int:
 def find_risks(overview: ImpactOverview) -> tuple[RiskEntry, ...]:
     """Return all risks of a config change, the most severe kind first."""
     groups = [(format_group_location(group, overview.clusters), group[0]) for group in overview.groups]
-    # Omit errors in packages, because they block the package, and blocked packages are listed as a separate risk.
+    # Omit errors in packages, because such an error blocks its package, and blocked packages are listed as a separate
+    # risk.
     config_errors = (error for error in overview.new_errors if not error.location.package)
     return (
         *(

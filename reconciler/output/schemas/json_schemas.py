@@ -138,7 +138,7 @@ def format_schema(schema: Mapping[str, Any]) -> str:
 
 
 def _suggest_values(values: Sequence[str]) -> dict[str, Any]:
-    # Accept any string in addition to the values that editors complete, because the index accepts other kinds.
+    # Accept any string besides these values, because objects of other kinds are accepted. Editors suggest these values.
     return {"anyOf": [{"enum": [*values]}, {"type": "string"}]}
 
 

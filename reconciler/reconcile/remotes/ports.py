@@ -257,7 +257,7 @@ class FetchedUpstreamRefs:
 
     def _check(self, ref: str, commit: CommitId) -> CheckedCommit:
         if self._remote.has_earlier_refs:
-            # Skip the check, because the caller explains an earlier render, and this render used these commits.
+            # Skip the check, because the caller explains an earlier render, which already used this commit.
             return CheckedCommit(commit)
         return self._verifier.check(self._remote.mirror, ref, ObjectId(self._refs[ref]), commit)
 

@@ -30,7 +30,8 @@ class Backoff:
         self._max = max_seconds
         self._clock = clock
         self._waits: dict[str, _Wait] = {}
-        # Other threads only add keys, because the pass iterates over the waits.
+        # The keys whose wait another thread has ended. Such a thread must not change `_waits`, because the pass
+        # iterates over it.
         self._retried: set[str] = set()
 
     def is_waiting(self, key: str) -> bool:

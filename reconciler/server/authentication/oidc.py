@@ -111,7 +111,7 @@ class OidcProvider:
             "code_challenge_method": "S256",
         }
         if "offline_access" in self._options.scopes:
-            # OpenID Connect Core, section 11: without this parameter, providers ignore the scope.
+            # OpenID Connect Core, section 11: without this parameter, providers ignore the scope `offline_access`.
             query["prompt"] = "consent"
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 
@@ -156,7 +156,8 @@ class OidcProvider:
                 if claims["sub"] != known.subject:
                     raise SignInError("ClaimInvalid", "the person of the ID token is not the person who signed in")
             claims = self._add_userinfo(claims, answer.get("access_token"))
-        # A response without an ID token and without user info contains only the subject.
+        # Return the known person if the provider has sent neither an ID token nor user info. `claims` then contains
+        # only the subject.
         return known if len(claims) == 1 else self._read_person(self._add_known(claims, known))
 
     def _add_known(self, claims: Mapping[str, Any], known: Reviewer) -> Mapping[str, Any]:

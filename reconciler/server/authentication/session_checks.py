@@ -8,9 +8,9 @@ from reconciler.server.authentication.oidc import EndedSessions, OidcProvider
 from reconciler.server.authentication.session_store import SessionStore, StoredSession
 from reconciler.telemetry.event_log import log
 
-# The errors of the client or of the provider (RFC 6749). They do not depend on the person and end no session.
-# Providers use several other codes for a person or a token that they do not accept any more: `invalid_grant`, and for
-# example `invalid_request` (Dex).
+# RFC 6749: errors of the client or of the provider. They do not depend on the person, so that they end no session. Each
+# other error ends the session, because providers use several codes for a refused person or token: `invalid_grant`, and
+# for example `invalid_request` (Dex).
 _ERRORS_OF_SERVICES = frozenset({
     "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "server_error",
     "temporarily_unavailable", "slow_down",

@@ -88,7 +88,8 @@ class EventStreams:
         job_id, known_job = _find_job_topic(request), ""
         silent_seconds = 0.0
         while await run_in_threadpool(feed.is_open) and not await request.is_disconnected():
-            # Read the index in another thread, because the part that a person may read can take a long time.
+            # Read the index in a different thread, because it can take a long time to select the part that the person
+            # may read.
             event_id = feed.event_id
             index = await run_in_threadpool(feed.get_index) if event_id not in ("", known) else None
             if index is not None:

@@ -121,7 +121,7 @@ def create_console_routes(
         context = _require_context(get_context)
 
         def authenticate() -> Session | None:
-            # Browsers open streams again of their own accord.
+            # Do not extend the session, because browsers reconnect streams without an action of the person.
             return context.authenticator.authenticate(request, extends_session=False)
 
         session = await run_in_threadpool(authenticate)
@@ -129,7 +129,7 @@ def create_console_routes(
             raise HTTPException(HTTPStatus.UNAUTHORIZED)
 
         def is_open() -> bool:
-            # The session ends with a sign-out, when it expires, and when the rights of the person change.
+            # Close the stream if the session has expired, or if the person has signed out or has different rights now.
             return get_context() is context and authenticate() == session
 
         feed = EventFeed(
@@ -148,7 +148,7 @@ def create_console_routes(
         *pages,
         *create_sign_in_routes(get_context, middleware),
         Route("/static/{name}", send_static_file, middleware=middleware),
-        # Without compression, because it would delay the first bytes of a stream.
+        # Do not compress streams, because compression would delay their first bytes.
         Route(EVENTS_PATH, open_events, middleware=[Middleware(SecurityHeaders)]),
     ]
 
@@ -205,7 +205,7 @@ def _respond(request: Request, page: Page, context: ConsoleContext) -> Response:
 
 def _build_tag(page: PageRequest) -> str:
     context, view = page.context, page.context.state.view
-    # The ages on a page are at most one minute old.
+    # Include the minute in the tag, because pages contain ages, such as the age of a draft.
     minute = int(context.clock() // 60)
     csrf, pass_number = context.csrf.compute_session_digest(page.session.id), view.number if view else 0
     other = (csrf, pass_number, repr(find_staleness(context, page.index)), minute)
