@@ -15,7 +15,7 @@ _VARIABLES = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 def take_activated_socket(environment: MutableMapping[str, str]) -> socket.socket | None:
     """Return the socket that systemd passes to this process, or None if there is no such socket.
 
-    The function removes the variables of the protocol from the environment, because child processes inherit it.
+    The function removes the variables of systemd from `environment`, because child processes inherit the environment.
 
     Raises:
         ListenError: systemd passes several sockets, or an object that is not a listening TCP socket.

@@ -127,7 +127,7 @@ class ReviewChange:
     """The drafts of all targets with one cause. The variant with the most targets comes first.
 
     Attributes:
-        title: The operation, the package and the step of versions, such as `update gateway v1 → v2`. The name of a
+        title: The operation, the package and the version change, such as `update gateway v1 → v2`. The name of a
             target is `*`.
         owner: The object that requests the packages.
     """

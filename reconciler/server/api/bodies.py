@@ -71,10 +71,10 @@ _TEMPLATES = MessageTemplates(
 
 
 def check_origin(request: Request) -> None:
-    """Check that no page of another site has sent a request. Clients other than browsers send no origin.
+    """Check that no page of a different site has sent a request. Clients that are not browsers are accepted.
 
     Raises:
-        ApiError: The request comes from another site, or its body is not JSON. A form of a page cannot send JSON.
+        ApiError: The request comes from a different site, or its body is not JSON. HTML forms cannot send JSON.
     """
     if any(name in request.headers for name in _BROWSER_HEADERS) and not is_same_origin(request):
         raise ApiError("ForeignOrigin", "the request comes from a page of another site", HTTPStatus.FORBIDDEN)

@@ -27,7 +27,7 @@ class Cookie:
 
     @property
     def name(self) -> str:
-        """The name of the cookie. With the prefix, other hosts of the domain cannot set the cookie."""
+        """The name of the cookie. If it starts with `__Host-`, other hosts of the domain cannot set the cookie."""
         return f"__Host-{self.base_name}" if self.is_secure else self.base_name
 
     def read(self, request: Request) -> str:

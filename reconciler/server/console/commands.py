@@ -28,7 +28,7 @@ _START_PASS = SearchResult("action", "Start a pass", "/system")
 def find_commands(text: str, permissions: Permissions) -> Iterator[SearchResult]:
     """Yield the pages and actions whose names contain each word of a text. An empty text finds all of them.
 
-    An action leads to the page with its button, because a link changes nothing.
+    The result for an action is the page with the button of this action, because a link must not change anything.
     """
     words = text.lower().split()
     pages = (SearchResult("page", title, url) for title, url in _PAGES)

@@ -36,7 +36,7 @@ class ConfigPages:
     def build_location_url(self, config: str, location: SourceLocation) -> str:
         """Return the URL of the page of a file in the config. Return "" if it has no page.
 
-        The file of a location in a package is not in the config.
+        A location in a package has no page, because its file is not in the config.
         """
         if location.package or not location.file:
             return ""

@@ -118,8 +118,8 @@ def read_diffs(
 def find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
     """For each diff, yield whether its lines are hidden.
 
-    The lines of a large diff are hidden, and the lines of diffs after the first 400 changed lines. The lines of
-    `resource` are hidden only if its diff is large.
+    The lines of a large diff are hidden. After 400 changed lines in all diffs, the lines of the other diffs are hidden
+    too, except for the diff of `resource`.
     """
     lines = 0
     for diff in diffs:
