@@ -397,8 +397,8 @@ class PluginPresetSpec(ApiModel):
         """Yield an issue for an empty selector, and for each repeated reference in `waitFor`."""
         selector = data.get("clusterSelector")
         if isinstance(selector, Mapping) and not any(selector.values()):
-            # Reject an empty selector. Greenhouse rejects an empty selector in a new preset, but selects all clusters
-            # if an update makes the selector empty.
+            # Reject an empty selector. Greenhouse rejects it only in a new preset. If an update makes the selector
+            # empty, Greenhouse selects all clusters.
             text = f"{{path}} must have a non-empty {' or '.join(SELECTOR_FIELDS)}, not {quote_value(selector)}"
             yield FieldIssue(text, ("clusterSelector",), "SelectorEmpty")
         yield from _find_repeated_references(data.get("waitFor"))

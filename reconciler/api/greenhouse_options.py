@@ -155,7 +155,8 @@ class PluginOption(ApiModel):
         name, option_type, default = data.get("name"), data.get("type"), data.get("default")
         if isinstance(name, str) and name and (error := check_option_name(name)):
             yield FieldIssue(f"{{path}} {error}: {quote_option_name(name)}", ("name",))
-        # Do not check the default if the type is invalid, because the option may be a secret.
+        # Do not check the default if the type is invalid: the option may be a secret, and an error can contain the
+        # default.
         if default is not None and option_type in OPTION_TYPES and (error := check_default(option_type, default)):
             yield FieldIssue(f"{{path}} {error}", ("default",))
         if isinstance(regex := data.get("regex"), str) and (error := check_pattern(regex)):

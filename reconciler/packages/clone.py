@@ -89,7 +89,7 @@ def _set_line_comment(document: Document, comment: str) -> Document:
     try:
         return document.with_comment(_METADATA, comment)
     except YamlError:
-        return document  # A line comment cannot be written after an alias or flow mapping.
+        return document  # A line comment cannot be written if `metadata` is an alias or flow mapping.
 
 
 def _set_identifier(document: Document, resource: PackageResource) -> Document:

@@ -29,7 +29,7 @@ KRMIGNORE = ".krmignore"
 CHART_FUNCTION = "render-helm-chart"
 """The base name of the image of the function that renders charts of the package."""
 KUSTOMIZATION_FILES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
-# The rules of SOPS for new files. The file contains no resources.
+# The configuration file of SOPS, which contains no resources.
 _SOPS_CONFIG = ".sops.yaml"
 # Maximum number of cached trees. Packages with equal lists of paths share one tree. A render needs at most two trees
 # per package: one before and one after the function calls. The size is sufficient for the packages of one cluster.

@@ -22,8 +22,8 @@ from reconciler.sources.limits import SourceLimits
 _BLOCK = 512
 _CHUNK = 16 * 1024
 _GZIP = 31
-# Some compressors write a gzip member per block of 64 KiB. An archive with more members is refused, because many small
-# members only cost time.
+# Some compressors write one gzip member per block of 64 KiB. An archive with more members than this limit is refused,
+# because many small members make decompression slow.
 _MAX_MEMBERS = 10_000
 # Short archives have high ratios, because tar pads each file and the end of the archive with zeros.
 _MIN_BYTES_FOR_RATIO = 4 * 1024 * 1024
@@ -147,7 +147,8 @@ class _Stream:
         except zlib.error as error:
             _fail(f"the archive is not in the format gzip, or is damaged ({error})")
         self._size += len(chunk)
-        # Add the size of the headers and the padding of tar to the limit, because they are not part of the files.
+        # The limit applies to the contents of files. The output also contains the headers and the padding of tar.
+        # Therefore, add their maximum size to the limit.
         if self._size > self._limits.unpacked_bytes + (self._limits.files + 2) * 2 * _BLOCK:
             raise self._limits.create_error("unpacked_bytes", "the unpacked size of the archive in bytes")
         # Compare the output with the bytes that were read until now, and not with the complete archive. This finds a

@@ -158,7 +158,7 @@ class Artifacts:
         """Return the files of one version. If the version has a digest, the content must have this digest."""
         try:
             repository = self._prepare(repository)
-            # Threads that need the same artifact wait for the first one, which downloads it.
+            # If several threads need the same artifact, the first thread downloads it, and the other threads wait.
             with (
                 self._read_locks.setdefault((repository.url, name), Lock()),
                 limit_duration(self._options.timeout_seconds),

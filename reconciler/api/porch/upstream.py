@@ -23,7 +23,7 @@ _REVISION_LIKE = re.compile(r"v?[0-9]+")
 def _normalize_revision(value: object) -> object:
     """Normalize a revision: -1 is the branch head, a number N becomes `vN`, and other tag suffixes stay unchanged."""
     if isinstance(value, bool) or not isinstance(value, int | str):
-        # Reject other numbers, because YAML reads 1.10 without quotes as the number 1.1.
+        # Reject numbers that are not integers, because YAML reads 1.10 without quotes as the number 1.1.
         raise issue(
             f"{{path}} must be a string or an integer, not {format_compact_json(value)}; put the value in quotes"
         )

@@ -76,8 +76,8 @@ class RetentionDecider:
         files: dict[str, Mapping[ObjectKey, File]] = {}
         unreadable_clusters: set[str] = set()
         current_clusters = self._list_clusters(namespace)
-        # Include requested clusters without a current package in the state. Such a cluster may still have the files of
-        # a package with an unpublished removal.
+        # Include requested clusters for which the state contains no current package. If the removal of a package is not
+        # published yet, such a cluster still has its files.
         new_clusters = {cluster for clusters in requested.values() for cluster in clusters}.difference(current_clusters)
         for cluster in sorted({*current_clusters, *new_clusters}):
             is_known = self._state.is_config_complete(cluster, build_package_path(namespace))

@@ -149,8 +149,8 @@ class PackageRenderer:
             **platform.template_merger.build_dependency_functions(),
         }
         if not self.is_tenant_view:
-            # Use the bound method only if there are tenants. It creates a reference cycle, so that Python does not free
-            # this object immediately at the end of the pass.
+            # Use `self._fingerprint_for_tenant` only if there are tenants. This reference to `self` creates a cycle, so
+            # that Python does not free this object immediately at the end of the pass.
             tenants = self.catalog.tenants
             functions[TENANT_DEPENDENCY] = self._fingerprint_for_tenant if tenants else _fingerprint_unknown_tenant
         return DependencyReader(platform.catalog, functions)

@@ -19,8 +19,8 @@ ROLES = (BROKER, CONTROLLER)
 NODE_ID_PLACEHOLDER = "{nodeId}"
 # Types of listeners for which the operator creates a Service for each broker.
 _EXTERNAL_TYPES = frozenset({"nodeport", "loadbalancer", "ingress", "route", "cluster-ip", "tlsroute"})
-# A listener with this name and port is an exception: its objects do not have the name of the listener in their names.
-# Strimzi keeps this exception for compatibility with old versions.
+# A listener with this name and port is an exception: the names of the resources that Strimzi creates for the listener
+# do not contain the listener name. Strimzi keeps this exception for compatibility with old versions.
 _LEGACY_NAME, _LEGACY_PORT = "external", 9094
 
 
