@@ -50,7 +50,8 @@ else:
         # Set a docstring, because the standard library would otherwise compute a docstring from the signature, which is
         # slow.
         cls.__doc__ = cls.__doc__ or cls.__name__
-        # Collect the fields now, because `fields`, `replace` and subclasses read them. This compiles no method.
+        # Collect the fields now, because `fields`, `replace` and subclasses read them. With these arguments, the
+        # standard library generates none of the methods.
         field_options = {name: value for name, value in options.items() if name in _FIELD_OPTIONS}
         cls = dataclasses.dataclass(init=False, repr=False, eq=False, **field_options)(cls)
         _add_methods(cls, is_frozen=options.get("frozen", False), has_eq=options.get("eq", True))

@@ -246,7 +246,8 @@ def _write(folder: Path, files: FileTree, *, has_force: bool) -> None:
     if not folder.exists():
         git_folder.write_new_package(folder, files)
         return
-    # A link is not replaced: `write_package` refuses every entry that is not in `replaced`.
+    # Omit symbolic links, so that they are not replaced. `write_package` refuses to replace files that are not in
+    # `replaced`.
     replaced = {path: (folder / path).read_bytes() for path in existing if not (folder / path).is_symlink()}
     git_folder.write_package(folder, catalog_files.FileTree().with_files(replaced), files)
 

@@ -202,7 +202,7 @@ class Tracker:
     def _add_recovery(self, group: TrackedGroup, now: float) -> None:
         event = RECOVERIES[group.condition.event]
         item = Item(f"{group.condition.group} {int(now)}", "")
-        # Do not wait for the gather time again, because this time has already passed since the end of the condition.
+        # Do not wait for `gather_seconds` again, because this time has already passed since the end of the condition.
         first_seen = now - self._options.gather_seconds
         condition = replace(group.condition, event=event, severity=Severity.INFO)
         self._ledger.groups[event, condition.group] = TrackedGroup(

@@ -7,5 +7,6 @@ import os
 
 def count_available_cores() -> int:
     """Return the number of cores that this process may use."""
-    # Do not use `os.cpu_count` if possible, because containers and `taskset` can limit a process to fewer cores.
+    # Use the CPU affinity if the system has it, because containers and `taskset` can limit a process to some of the
+    # cores.
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

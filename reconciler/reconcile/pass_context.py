@@ -318,7 +318,7 @@ class PassContext:
                 claims = self._claims.build(target)
                 return self._cache.find_plan(target, remote.refs, claims, self._read_cached_requests)
         except InternalGitError as error:
-            # Plan the target again, because the planning reports the same error in a finding.
+            # Return None, so that the target is planned again. The planning reports the same error in a finding.
             self.failures.append(error.failure)
             return None
 

@@ -95,7 +95,7 @@ def _get_target_state(plan: TargetPlan) -> str:
 def _find_draft_times(plan: TargetPlan, draft_times: FirstSeenTimes, now: int) -> Iterator[tuple[str, int]]:
     """Yield the state of each open draft, and the time at which a pass first found it."""
     if plan.findings:
-        # If the target cannot be read, its drafts are unknown.
+        # Yield nothing, because the drafts of a target that cannot be read are unknown.
         return
     times = draft_times.update(str(plan.target.key), plan.open_drafts, now)
     for package, seconds in times.items():

@@ -15,7 +15,7 @@ from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.services import PassServices
 
 _COMMIT = re.compile(r"[0-9a-f]{40}\Z")
-# One config contains the variants of the whole fleet.
+# Limit the number of cached configs, because one config contains the variants of the whole fleet.
 _MAX_CACHED_CONFIGS = 4
 _Variants = Mapping[tuple[PackageOwner, PackageTarget], Variant]
 

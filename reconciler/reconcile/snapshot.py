@@ -99,8 +99,8 @@ def check_config_is_not_empty(catalog: Catalog, config: ConfigSnapshot, has_targ
             SourceLocation(config.directory),
         )
     elif not has_targets and not any(key.group == COMPONENTS for key in catalog.objects):
-        # Report no error if the config has objects of components, because the status contains the schemas of component
-        # types.
+        # Do not report this error for a config with objects of components. Such a config is useful without targets,
+        # because the status contains the schemas of its component types.
         yield PlanningCodes.CONFIG_EMPTY.finding(
             f"the config has no Repository and no cluster, {_describe_content(catalog, config)}. Nothing is "
             "reconciled or removed. Next step: correct the config branch, `config.directory` or .krmignore. "

@@ -91,7 +91,7 @@ class ActivityLog:
         try:
             self._write(lines)
         except OSError as error:
-            # The file can end with a part of a line.
+            # Reset the size, so that the next write calls `_open`, because the file can now end with a part of a line.
             self._size = None
             log.warning("activity_store_failed", file=str(self._file), message=error.strerror)
         if self._events is not None:
@@ -120,7 +120,7 @@ class ActivityLog:
             file.seek(max(size - 1, 0))
             if file.read(1) in (b"", b"\n"):
                 return size
-            # An earlier process stopped during a write. The next event must start on a new line.
+            # Add the missing line end: an earlier write was interrupted, and the next event must start on a new line.
             file.write(b"\n")
             return size + 1
 

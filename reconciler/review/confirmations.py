@@ -188,7 +188,7 @@ def build_confirmation(
             excluded |= {(draft.target, draft.package): draft for draft in replaced}
             continue
         unknown = {target.name for target in selection.targets}
-        # The targets of a stage have no heads: the person selected the stage, and not each target.
+        # If the person selected a stage, the targets have no heads, because the person did not select each target.
         is_explicit = any(target.head or not request.stage for target in selection.targets)
         for draft, member, selected in _list_selected(readable, selection):
             unknown.discard(draft.target)

@@ -331,7 +331,7 @@ class PullRequestUpdater:
             return
         updated = forge.update(request, text.title, body)
         if updated.number != request.number:
-            # Remove the previous pull request from the cache, because the forge replaced it by a new pull request.
+            # Record the previous pull request as closed, because the forge has replaced it with a new pull request.
             self._cache.record(url, replace(request, state="closed"))
         self._cache.record(url, updated)
         result.recorded = replace(result.recorded, number=updated.number)

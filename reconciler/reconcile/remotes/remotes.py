@@ -164,7 +164,8 @@ class Remotes:
         jobs = {url: self._create_fetch_job(url, mirror, kinds[url]) for url, mirror in mirrors.items()}
         self._copy_mirrors(mirrors)
         for label in sorted({mirror.metric_label for mirror in mirrors.values()}):
-            # Reserve the metric labels in order, so that the same remotes have a label after each start of the process.
+            # The number of metric labels is limited. Reserve them in order, so that the same remotes have a label after
+            # each start of the process.
             REMOTES.limit(label)
         results = self._run(self._fetches, jobs, self._slow)
         late = self._fetches.late_jobs
