@@ -31,7 +31,7 @@ class ReviewActionResult:
     Attributes:
         branch: The draft branch. "" if the cluster has no draft.
         outcome: "recorded" means that the approval is recorded, and that more people must approve the draft.
-        packages: The packages that the user requested the action for.
+        packages: The packages for which the user requested the action.
         commit: The commit that was published or proposed.
         conflicts: One line per conflict of the packages that were proposed or approved.
     """

@@ -19,7 +19,7 @@ ReviewVerb = Literal["propose", "approve", "reject", "drop"]
 
 
 class BaseEntry(OutputModel):
-    """The commit of the target branch that a draft branch starts at."""
+    """The commit of the target branch at which a draft branch starts."""
 
     commit: str
     date: str = Field(default="", description="The commit date. Absent if nothing is published yet.")

@@ -268,7 +268,9 @@ def _build_outcome_targets(outcome: PackageOutcome, record: PackageRecord | None
 def build_downstream_targets(
     repository: str, package: str, record: PackageRecord, *, is_drafted: bool = False
 ) -> list[dict[str, Any]]:
-    """Return the entry of a package in `downstreamTargets`: its open draft. Without a draft, its published version.
+    """Return the entry of a package in `downstreamTargets`: its open draft or, without a draft, its published version.
+
+    Return [] if the package has neither a draft nor a published version.
 
     All fields come from the recorded state. Therefore the result is the same after an interrupted pass, and after
     someone deleted the status branch.

@@ -110,7 +110,7 @@ class EventStreams:
 class _StreamResponse(StreamingResponse):
     """A stream that is counted until its response ends.
 
-    The generator of the stream cannot end the count, because it does not run if the client disconnects first.
+    The generator of the stream cannot count, because it does not run if the client disconnects before the first event.
     """
 
     def __init__(self, content: AsyncIterator[str], release: Callable[[], None]) -> None:
