@@ -79,7 +79,8 @@ def generate_from_requests(requests: Iterable[PackageRequest], clusters: Sequenc
 def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
     """Return one PackageVariant per request with the literal options of the request.
 
-    An overlay with options becomes a package of the catalog that contains the options in its files.
+    If the original files of an overlay with options are known, they become a package of the catalog that has the
+    options in its files. The PackageVariant then uses this package, without the options.
     """
     ordered = [*requests]
     names = {_ORIGINALS: CATALOG, **_name_repositories(ordered, CATALOG)}

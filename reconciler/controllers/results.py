@@ -159,7 +159,7 @@ class UpstreamPackage:
 
     @property
     def packages(self) -> tuple[UpstreamPackage, ...]:
-        """The packages of all sources. A package with one upstream contains only itself."""
+        """The upstream package of each source. If `sources` is empty, the tuple contains only this package."""
         return tuple(source.upstream for source in self.sources) or (self,)
 
     @property

@@ -99,7 +99,7 @@ class Route:
 
     @cached_property
     def observed_events(self) -> frozenset[Event]:
-        """All events whose conditions must be observed for this route."""
+        """The selected events, and events that are necessary to detect them, e.g. the start of each recovery."""
         events = set(self.selected_events)
         events |= {start for start, end in RECOVERIES.items() if end in events}
         if events & _EVENTS_ABOUT_DRAFTS:

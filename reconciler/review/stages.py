@@ -65,9 +65,9 @@ def list_progress(index: FleetIndex, change: ReviewChange, stages: Sequence[Stag
 
 
 def list_unpublished(progress: Sequence[StageProgress], targets: Collection[str]) -> tuple[StageProgress, ...]:
-    """Return the earlier stages in which other targets than `targets` still wait for the change.
+    """Return the stages that still have a waiting target outside of `targets`.
 
-    These are stages before the last stage in which one of `targets` waits for the change.
+    Only stages before the last stage with a waiting target in `targets` are returned.
     """
     positions = [position for position, stage in enumerate(progress) if not set(stage.waiting).isdisjoint(targets)]
     earlier = progress[: max(positions, default=0)]

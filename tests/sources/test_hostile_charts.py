@@ -56,7 +56,7 @@ VALUES_URL = '{{ tpl "{{ .Files.Get `https://example.com/x` }}" . | default "not
             {"a.yaml": "{{ if false }}" + "{{ now }}" * 10_001 + "{{ end }}"},
             LIMITS,
             "SourceTooLarge",
-            "too many calls",
+            "more than 10000 calls of functions",
             id="calls",
         ),
     ],

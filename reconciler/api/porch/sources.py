@@ -77,7 +77,7 @@ class SourceSpec(SourceUpstream):
         yield from super().find_issues({"package": "", **data})
         for name in ("directory", "helm", "kustomize", "kind"):
             if name in data:
-                yield FieldIssue("{path} has no effect with {parent}.ref true; remove one of them", (name,))
+                yield FieldIssue("{path} has no effect if {parent}.ref is true; remove one of the two fields", (name,))
 
     @cached_property
     def upstream(self) -> SourceUpstream:

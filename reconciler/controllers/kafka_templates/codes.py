@@ -41,7 +41,8 @@ class TemplateCodes(CodeTable):
     INVALID_VOLUME_NAME = error("A pod template has a volume with an invalid name.", PACKAGE)
     INVALID_VOLUME_SOURCE = error("A volume of a pod template has no source or several sources.", PACKAGE)
     LITERAL_SECRET_SUSPECTED = warning(
-        "A container template contains the value of a variable with the name of a secret; use a Secret instead.",
+        "A container template sets a variable to a value, although the name of the variable suggests a secret; use a "
+        "Secret instead.",
         PACKAGE,
     )
     MATERIALISED_INPUT = error(

@@ -304,7 +304,10 @@ class FleetPlan:
 
     @cached_property
     def _tenants_by_object(self) -> Mapping[str, str]:
-        """The tenants of all objects of tenants and of all owners that sets create."""
+        """The tenant of each config object and of each owner of packages, by the key of the object as text.
+
+        "" is the platform team. The mapping is empty if there are no tenants.
+        """
         if not self.tenants:
             return {}
         result = self.controller_result

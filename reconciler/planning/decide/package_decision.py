@@ -340,8 +340,8 @@ def _reuse_outcome(inputs: DecisionInput, record: PackageRecord) -> PackageOutco
         return None
     findings = tuple(parse_finding(entry) for entry in record.outcome.get("findings", ()))
     outcome = _find_unchanged(inputs, record, findings)
-    # Render again if the target branch changed: the drafted version can contain local changes that a person reverted on
-    # the target branch.
+    # Reuse the outcome `drafted` only if the target branch did not change. Otherwise, the draft can contain local
+    # changes that a person reverted on the target branch.
     is_draft_of_published = (
         outcome
         and outcome.reason == "drafted"

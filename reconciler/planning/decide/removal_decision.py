@@ -513,7 +513,11 @@ def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDeci
 
 
 def _has_draft_changes(record: PackageRecord, observed: ObservedPackage) -> bool:
-    """Return whether the draft has local changes of the package, including changes that `draft_version` contains."""
+    """Return whether the draft has local changes to the package.
+
+    These are changes after `draft_version`, and changes that were merged into `draft_version`. Without a
+    `draft_version`, return True.
+    """
     version = record.draft_version
     return version is None or observed.drafted not in (None, version.rendered) or version.merged != version.plain
 

@@ -463,8 +463,8 @@ def _get_state(
     reasons: tuple[BlockingReason, ...],
 ) -> PackageState | None:
     kind = record.outcome.get("kind")
-    # Use the state of the draft if a package is blocked without an error, because the package waits for this proposed
-    # draft.
+    # A package that is blocked without an error only waits, e.g. for the approval of its proposed draft. Its state is
+    # then the state of its draft, which is determined below.
     if kind == "blocked" and (drafted_package is None or any(list_blocking_errors(record))):
         return "blocked"
     if kind == "held" and reasons:

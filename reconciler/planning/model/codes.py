@@ -49,8 +49,8 @@ class PlanningCodes(CodeTable):
     DOWNSTREAM_CONFLICT = error("Two requested packages are nested, or two owners request the same package.", PACKAGE)
     DOWNSTREAM_EXISTS = error("A package without an owner already exists at the path of a requested package.", PACKAGE)
     DRAFT_EDITED = error(
-        "Outside of the drafted packages, the target branch and local changes on the draft branch changed "
-        "the same files.",
+        "The draft cannot be updated, because the target branch and local changes on the draft branch concern the same "
+        "files outside of the drafted packages.",
         PACKAGE,
     )
     FIELD_NOT_IN_SCHEMA = warning(

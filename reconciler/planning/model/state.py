@@ -361,7 +361,7 @@ class TargetState:
 
     @cached_property
     def config_sources(self) -> tuple[ConfigSources, ...]:
-        """The config files of all owned packages. A mapping that several records share occurs only once."""
+        """The `config_sources` of all owned packages: the object IDs by config file. A shared mapping occurs once."""
         owned = (record for record in self.packages.values() if record.is_owned)
         return tuple({id(record.config_sources): record.config_sources for record in owned}.values())
 
