@@ -369,7 +369,7 @@ const commands = {
   A: () => press("button[data-only][value=approve]"),
   R: () => press("button[data-only][value=reject]"),
   O: () => press("button[data-only][value=propose]"),
-  e: () => press("[aria-labelledby=blocked] a", "[aria-labelledby=checks] a"),
+  e: () => press("[aria-labelledby=checks] a", "[aria-labelledby=blocked] a"),
   f: () => main().querySelector("form.filter input[type=search]")?.focus(),
   h: () => press("a[data-history]"),
   ".": () => press("[data-main-action]", "[data-effective] a, [data-effective] .copy", ".copy"),
