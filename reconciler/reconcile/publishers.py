@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from reconciler.catalog.files import CommitId, FileTree
 from reconciler.git.errors import (
@@ -324,6 +325,7 @@ class FolderPublisher(_LocalPublisher):
         self._out = out
         self._status_files = status_files
         self._is_cleared = False
+        self._clear_lock = Lock()
 
     def publish(self, remote: Remote, plans: Sequence[WrittenPlan]) -> Mapping[str, PushOutcome]:
         """Write the files of each target branch to the folder, with the changes of all drafts."""
@@ -358,14 +360,21 @@ class FolderPublisher(_LocalPublisher):
         return FolderUnwritableError(f"{error.filename or self._out} cannot be written: {error.strerror or str(error)}")
 
     def _clear(self) -> None:
+        # Several threads publish repositories at the same time. Without the lock, a thread could delete the new files
+        # of another thread.
+        with self._clear_lock:
+            if not self._is_cleared:
+                self._delete_content()
+            self._is_cleared = True
+
+    def _delete_content(self) -> None:
         # Delete only the content of the folder, because the folder can be a mount point or the working directory of a
         # process.
-        for path in self._out.iterdir() if self._out.is_dir() and not self._is_cleared else ():
+        for path in self._out.iterdir() if self._out.is_dir() else ():
             if path.is_dir() and not path.is_symlink():
                 remove_folder(path)
             else:
                 path.unlink()
-        self._is_cleared = True
 
 
 def _merge_drafts(remote: Remote, written: WrittenPlan) -> FileTree:
