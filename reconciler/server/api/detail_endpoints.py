@@ -19,7 +19,7 @@ from reconciler.output.fleet.detail_results import (
 )
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.reconcile.failures import repository_boundary
-from reconciler.review.restricted_index import hide_publication_names, list_hidden_names
+from reconciler.review.restricted_index import hide_publication_names
 from reconciler.server.api.endpoint import (
     PACKAGE_PARAMETER,
     TARGET_PARAMETER,
@@ -48,7 +48,7 @@ def _get_history(request: ApiRequest) -> CommandResult:
     except GitError as error:
         raise create_unreadable_error(request, error) from None
     page = read_page(publications, request)
-    hidden = list_hidden_names(request.whole_index, request.index)
+    hidden = request.hidden_names
     shown = [hide_publication_names(publication, hidden) for publication in page.items]
     return build_package_history(request.index, row, shown, page.total, page.cursor)
 

@@ -17,7 +17,7 @@ from reconciler.output.text_result import TextResult, TextSummary
 from reconciler.reconcile.failures import repository_boundary
 from reconciler.review.drafts import list_target_errors
 from reconciler.review.restricted_drafts import hide_names_in_draft
-from reconciler.review.restricted_index import hide_names, list_hidden_names
+from reconciler.review.restricted_index import hide_names
 from reconciler.server.api.endpoint import (
     ApiRequest,
     Endpoint,
@@ -116,7 +116,7 @@ def _build_selection(
 def _build_result(
     request: ApiRequest, branches: list[_Branch], page: Page[_Branch], found: ReadDrafts, lines: int, failures: int
 ) -> DraftListResult:
-    hidden = list_hidden_names(request.whole_index, request.index)
+    hidden = request.hidden_names
     failed = [replace(target, error=hide_names(target.error, hidden)) for target in found.failed_targets]
     result = build_draft_list_result(found.drafts, "", list_target_errors(failed), lines)
     proposed = sum(branch.is_proposed for branch in branches)

@@ -15,7 +15,7 @@ from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.model import FleetIndex, PackageRow, ReviewChange, TargetEntry
 from reconciler.output.text import format_count
 from reconciler.reconcile.failures import log_if_internal
-from reconciler.review.restricted_index import hide_names, list_hidden_names
+from reconciler.review.restricted_index import TargetNameSet, hide_names, list_hidden_names
 from reconciler.server.api.problems import ApiError
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import check_selector, is_number
@@ -56,6 +56,11 @@ class ApiRequest:
     query: QueryParams
     path: dict[str, str]
     id: str
+
+    @property
+    def hidden_names(self) -> TargetNameSet:
+        """The names of the targets that the person may not read."""
+        return list_hidden_names(self.whole_index, self.index)
 
 
 class JsonResult(Protocol):
@@ -148,19 +153,19 @@ def create_missing_error(kind: str, name: str, status: HTTPStatus = HTTPStatus.N
 def create_unreadable_error(request: ApiRequest, error: GitError) -> ApiError:
     """Log an unexpected error, and return the error for a repository that cannot be read."""
     log_if_internal(error)
-    message = hide_names(error.full_message, list_hidden_names(request.whole_index, request.index))
+    message = hide_names(error.full_message, request.hidden_names)
     return ApiError("Unreadable", message, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
-def read_number(query: QueryParams, name: str, maximum: int) -> int:
-    """Return the number in a query parameter. The default is 0.
+def read_number(query: QueryParams, name: str, maximum: int, *, minimum: int = 0, default: int = 0) -> int:
+    """Return the number in a query parameter.
 
     Raises:
-        ApiError: The value is not a number from 0 to the maximum.
+        ApiError: The value is not a number from the minimum to the maximum.
     """
-    text = query.get(name, "0")
-    if not is_number(text) or int(text) > maximum:
-        raise ApiError("InvalidParameter", f"{name}: must be a number from 0 to {maximum}, not {text[:40]!r}")
+    text = query.get(name, str(default))
+    if not is_number(text) or not minimum <= int(text) <= maximum:
+        raise ApiError("InvalidParameter", f"{name}: must be a number from {minimum} to {maximum}, not {text[:40]!r}")
     return int(text)
 
 

@@ -12,7 +12,6 @@ from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.envelope import API_VERSION, ResultMetadata
 from reconciler.output.explain.result import ExplanationResult
 from reconciler.output.text_result import TextResult, TextSummary
-from reconciler.review.restricted_index import list_hidden_names
 from reconciler.server.api.endpoint import (
     PACKAGE_PARAMETER,
     TARGET_PARAMETER,
@@ -72,7 +71,7 @@ def _check(request: ApiRequest, result: JsonResult, error: str, command: str) ->
     Raises:
         ApiError: The command has failed, or its output contains names of targets that the person may not read.
     """
-    if list_hidden_names(request.whole_index, request.index).occur_in(error + result.to_json()):
+    if request.hidden_names.occur_in(error + result.to_json()):
         raise ApiError(
             "NotPermitted", "the explanation contains names of targets that you may not read", HTTPStatus.FORBIDDEN
         )

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from starlette.datastructures import QueryParams
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.server.api.endpoint import ApiRequest
+from reconciler.server.api.endpoint import ApiRequest, read_number
 from reconciler.server.api.problems import ApiError
 
 DEFAULT_LIMIT, MAX_LIMIT = 100, 500
@@ -56,7 +56,7 @@ def read_page(items: Sequence[_T], request: ApiRequest) -> Page[_T]:
     Raises:
         ApiError: A parameter is not valid.
     """
-    limit = _read_limit(request.query.get("limit", str(DEFAULT_LIMIT)))
+    limit = read_number(request.query, "limit", MAX_LIMIT, minimum=1, default=DEFAULT_LIMIT)
     cursor = read_cursor(request.query)
     start = cursor.start if cursor else 0
     end = start + limit
@@ -65,12 +65,6 @@ def read_page(items: Sequence[_T], request: ApiRequest) -> Page[_T]:
     indexes = request.context.indexes
     indexes.keep(request.whole_index)
     return Page(items[start:end], len(items), str(Cursor(indexes.id, request.whole_index.number, end)))
-
-
-def _read_limit(text: str) -> int:
-    if not text.isdecimal() or len(text) > 4 or not 0 < int(text) <= MAX_LIMIT:
-        raise ApiError("InvalidParameter", f"limit: must be a number from 1 to {MAX_LIMIT}, not {text[:40]!r}")
-    return int(text)
 
 
 def read_cursor(query: QueryParams) -> Cursor | None:
