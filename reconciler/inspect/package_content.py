@@ -95,6 +95,16 @@ class PackageContentReader:
             content = _read_package(target_package, remote)
             return _add_configs(content, target_package, remote) if should_read_configs else content
 
+    def read_publications(self, target_name: str, package: str) -> tuple[Publication, ...]:
+        """Return the recorded revisions of a package, the newest first.
+
+        Raises:
+            PackageMissingError: The target or the package does not exist any more.
+            GitError: The repository cannot be read.
+        """
+        with self._open(target_name, package) as (target_package, remote):
+            return _read_publications(target_package, remote)
+
     def compare(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[ResourceDiff, ...]:
         """Return the differences between two packages, each given by its target and its path.
 
@@ -150,8 +160,12 @@ def _read_package(package: TargetPackage, remote: Remote) -> PublishedPackage:
         resources=tuple(_list_resources(files)),
         files=tuple(files),
         status=(parse_package_status(status) if status else None) or {},
-        publications=tuple(read_publication(revision, remote) for revision in reversed(package.record.revisions)),
+        publications=_read_publications(package, remote),
     )
+
+
+def _read_publications(package: TargetPackage, remote: Remote) -> tuple[Publication, ...]:
+    return tuple(read_publication(revision, remote) for revision in reversed(package.record.revisions))
 
 
 def _list_resources(files: FileTree) -> Iterator[PublishedResource]:

@@ -42,7 +42,7 @@ def _get_history(request: ApiRequest) -> CommandResult:
     row = find_row(request.index, target, package)
     try:
         with repository_boundary(f"the package {target}/{package}"):
-            publications = request.context.packages.read(target, package).publications
+            publications = request.context.packages.read_publications(target, package)
     except PackageMissingError:
         raise create_missing_error("package", f"{target}/{package}") from None
     except GitError as error:
