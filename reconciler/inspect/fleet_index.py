@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 
-from reconciler.catalog.files import CommitId
 from reconciler.git.errors import GitError
-from reconciler.inspect.index_cache import IndexCache, StoredTarget
+from reconciler.inspect.index_cache import IndexCache, IndexedTarget, StoredTarget
 from reconciler.inspect.report import read_cluster
 from reconciler.krm.findings import Finding
 from reconciler.krm.json_text import compute_digest
@@ -53,18 +52,15 @@ class ObservedPass:
 
 @dataclass(frozen=True)
 class _KnownTarget:
-    """The data of a target from the last time that it was read.
-
-    Attributes:
-        drafts: The branches that can contain drafts of the target.
-        heads: The commits of the refs on which the entry depends, by ref.
-    """
+    """A target with its data from the last time that it was read."""
 
     target: Target
-    labels: Mapping[str, str]
-    drafts: frozenset[str]
-    heads: Mapping[str, CommitId]
-    entry: TargetEntry
+    content: IndexedTarget
+
+    @property
+    def entry(self) -> TargetEntry:
+        """The entry of the target in the index."""
+        return self.content.entry
 
 
 class FleetIndexer:
@@ -96,7 +92,7 @@ class FleetIndexer:
         """
         self._number = previous._number
         known = previous._known
-        self._known = known if keeps_entries else {key: replace(target, heads={}) for key, target in known.items()}
+        self._known = known if keeps_entries else {key: _forget_heads(target) for key, target in known.items()}
 
     def update(self, observed: ObservedPass, report_progress: Callable[[int, int], None]) -> FleetIndex:
         """Return the index after a pass.
@@ -194,7 +190,12 @@ class FleetIndexer:
         if error:
             return _add_error(self._known.get(target.key), target, labels, error)
         branches = open_target.draft_branches
-        return _KnownTarget(target, labels, branches, reader.read_heads(target, branches), entry)
+        return _KnownTarget(target, IndexedTarget(branches, reader.read_heads(target, branches), entry))
+
+
+def _forget_heads(known: _KnownTarget) -> _KnownTarget:
+    """Return a target that the next update reads again."""
+    return replace(known, content=replace(known.content, heads={}))
 
 
 def _restore_targets(
@@ -203,11 +204,11 @@ def _restore_targets(
     for target in observed.targets:
         found = stored.get(target.key)
         if found and found.definition == _compute_definition(target):
-            yield target.key, _KnownTarget(target, found.labels, found.drafts, found.heads, found.entry)
+            yield target.key, _KnownTarget(target, found.content)
 
 
 def _build_stored_target(known: _KnownTarget) -> StoredTarget:
-    return StoredTarget(_compute_definition(known.target), known.labels, known.drafts, known.heads, known.entry)
+    return StoredTarget(_compute_definition(known.target), known.content)
 
 
 def _compute_definition(target: Target) -> str:
@@ -223,18 +224,18 @@ def _is_equal(index: FleetIndex, observed: ObservedPass, entries: Sequence[Targe
 
 def _is_unchanged(known: _KnownTarget, target: Target, labels: Mapping[str, str], reader: DraftReader) -> bool:
     """Return whether the last read of a target succeeded, and its definition, labels and refs have not changed."""
-    if (known.target, known.labels) != (target, labels) or known.entry.read_error:
+    if (known.target, known.entry.labels) != (target, labels) or known.entry.read_error:
         return False
-    return reader.read_heads(target, known.drafts) == known.heads
+    return reader.read_heads(target, known.content.drafts) == known.content.heads
 
 
 def _add_error(known: _KnownTarget | None, target: Target, labels: Mapping[str, str], error: str) -> _KnownTarget:
     """Return the data of an unreadable target: the error, and the packages of the last successful read."""
     if known is None:
         unread = index_target(TargetData(target, labels, read_error=error), VariantPool())
-        return _KnownTarget(target, labels, frozenset(), {}, unread)
+        return _KnownTarget(target, IndexedTarget(frozenset(), {}, unread))
     entry = replace(known.entry, labels=labels, read_error=error)
-    return replace(known, target=target, labels=labels, entry=entry)
+    return _KnownTarget(target, replace(known.content, entry=entry))
 
 
 def _is_shown(known: _KnownTarget) -> bool:

@@ -34,20 +34,29 @@ _FOLDERS = frozenset({"controllers", "krm", "output", "packages", "planning"})
 
 
 @dataclass(frozen=True)
-class StoredTarget:
-    """A target of an earlier index. Secrets are masked.
+class IndexedTarget:
+    """The entry of a target, and the refs that it depends on. Secrets are masked.
 
     Attributes:
-        definition: The digest of the target, because its URL is not stored.
         drafts: The branches that can contain drafts of the target.
         heads: The commits of the refs on which the entry depends, by ref.
     """
 
-    definition: str
-    labels: Mapping[str, str]
     drafts: frozenset[str]
     heads: Mapping[str, CommitId]
     entry: TargetEntry
+
+
+@dataclass(frozen=True)
+class StoredTarget:
+    """A target of an earlier index.
+
+    Attributes:
+        definition: The digest of the target, because its URL is not stored.
+    """
+
+    definition: str
+    content: IndexedTarget
 
 
 class IndexCache:
