@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from reconciler.catalog.files import File, FileTree
@@ -66,7 +66,7 @@ class TargetNames:
 
     def mask_file_names(self, files: FileTree) -> FileTree:
         """Return the files with masked names in their contents. Paths and binary files do not change."""
-        return FileTree({path: File(self._mask_bytes(file.data), file.executable) for path, file in files.items()})
+        return _edit_texts(files, self.mask_names)
 
     def rename_cluster(self, files: FileTree, name: str) -> FileTree:
         """Return the files with `name` instead of the name of the cluster. Paths and binary files do not change.
@@ -75,19 +75,19 @@ class TargetNames:
         """
         if not _is_distinctive(self.cluster):
             return files
-        return FileTree({path: File(self._rename(file.data, name), file.executable) for path, file in files.items()})
+        return _edit_texts(files, lambda text: _replace_name(text, self.cluster, name))
 
-    def _rename(self, data: bytes, name: str) -> bytes:
-        try:
-            return _replace_name(data.decode(), self.cluster, name).encode()
-        except UnicodeDecodeError:
-            return data
 
-    def _mask_bytes(self, data: bytes) -> bytes:
-        try:
-            return self.mask_names(data.decode()).encode()
-        except UnicodeDecodeError:
-            return data
+def _edit_texts(files: FileTree, edit: Callable[[str], str]) -> FileTree:
+    """Return the files with edited contents. Binary files do not change."""
+    return FileTree({path: File(_edit_bytes(file.data, edit), file.executable) for path, file in files.items()})
+
+
+def _edit_bytes(data: bytes, edit: Callable[[str], str]) -> bytes:
+    try:
+        return edit(data.decode()).encode()
+    except UnicodeDecodeError:
+        return data
 
 
 def _is_distinctive(name: str) -> bool:
