@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from reconciler.catalog.files import File, FileTree, TreeId
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.changes.fields import ABSENT_FIELD, VERSION_LABELS, FieldChange, find_field_changes
 from reconciler.output.changes.objects import (
     CHANGE_TYPE_ORDER,
@@ -121,6 +121,11 @@ class KptfileChange:
     def fields(self) -> tuple[FieldChange, ...]:
         """All changed fields, except for the upstream. Changes of the pipeline come first."""
         return (*self.pipeline, *self.gates, *self.other)
+
+    @property
+    def has_effect(self) -> bool:
+        """Whether functions or gates changed. Other changes have no effect on a cluster."""
+        return bool(self.pipeline or self.gates)
 
     def format_line(self) -> str:
         """Return the change on one line. For an added or removed Kptfile, the line only contains the upstream."""
@@ -254,6 +259,17 @@ class PackageChanges:
             [[*vars(file).values()] for file in self.files],
         ]
 
+    def select_effects(self) -> PackageChanges:
+        """Return the changes with an effect on a cluster.
+
+        The result contains no local config, no reformatted files, and only the functions and gates of Kptfiles.
+        """
+        return PackageChanges(
+            tuple(change for change in self.objects if not change.is_local_config),
+            tuple(replace(kptfile, upstream=None, other=()) for kptfile in self.kptfiles if kptfile.has_effect),
+            tuple(file for file in self.files if file.change_type != "reformatted"),
+        )
+
     def format_summary_lines(self, limit: int = 10) -> tuple[str, ...]:
         """Return at most `limit` lines for changed objects, the most important first. The limit must be positive.
 
@@ -263,13 +279,14 @@ class PackageChanges:
 
     def list_lines(self) -> tuple[str, ...]:
         """Return one line for each changed field, and for each other change with an effect on a cluster."""
-        lines = [line for change in self.objects if not change.is_local_config for line in change.list_field_lines()]
-        kptfiles = [
+        effects = self.select_effects()
+        lines = [line for change in effects.objects for line in change.list_field_lines()]
+        lines += [
             f"{to_one_line(kptfile.path)}: {field.format_line()}"
-            for kptfile in self.kptfiles
-            for field in (*kptfile.pipeline, *kptfile.gates)
+            for kptfile in effects.kptfiles
+            for field in kptfile.fields
         ]
-        return (*lines, *kptfiles, *(file.format_line() for file in self.files if file.change_type != "reformatted"))
+        return (*lines, *(file.format_line() for file in effects.files))
 
     def format_file_lines(self, limit: int = 10) -> tuple[str, ...]:
         """Return at most `limit` lines for changed Kptfiles and other files. The limit must be positive."""

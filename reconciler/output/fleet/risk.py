@@ -129,5 +129,5 @@ def _classify_other(changes: PackageChanges) -> RiskClass:
         return "fields"
     has_other_fields = any(field.path[0] != "metadata" for change in objects for field in change.fields)
     has_other_files = any(file.change_type not in ("reformatted", "moved") for file in changes.files)
-    has_kptfile_fields = any(change.pipeline or change.gates for change in changes.kptfiles)
+    has_kptfile_fields = any(kptfile.has_effect for kptfile in changes.kptfiles)
     return "fields" if has_other_fields or has_other_files or has_kptfile_fields else "metadata"

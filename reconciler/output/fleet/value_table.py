@@ -100,22 +100,19 @@ def group_variants(variants: Sequence[ChangeVariant]) -> VariantGroups:
 def _list_values(variant: ChangeVariant) -> Iterator[tuple[_Row, str]]:
     """Yield the changed fields of a variant with their values. The name of the target is replaced."""
     names = TargetNames(variant.members[0].target)
-    changes = variant.content.changes
-    for change in changes.objects:
-        if change.is_local_config:
-            continue
+    effects = variant.content.changes.select_effects()
+    for change in effects.objects:
         resource = names.replace_cluster(change.name, ANY_TARGET)
         if not change.fields:
             yield (resource, ""), change.change_type
         for field in change.fields:
             path = names.replace_cluster(to_one_line(field.path_text), ANY_TARGET)
             yield (resource, path), names.replace_cluster(field.format_values(), ANY_TARGET)
-    for kptfile in changes.kptfiles:
-        for field in (*kptfile.pipeline, *kptfile.gates):
+    for kptfile in effects.kptfiles:
+        for field in kptfile.fields:
             yield (to_one_line(kptfile.path), to_one_line(field.path_text)), field.format_values()
-    for file in changes.files:
-        if file.change_type != "reformatted":
-            yield (to_one_line(file.path), ""), file.change_type
+    for file in effects.files:
+        yield (to_one_line(file.path), ""), file.change_type
 
 
 def _build_table(group: Sequence[tuple[ChangeVariant, Mapping[_Row, str]]]) -> VariantTable:

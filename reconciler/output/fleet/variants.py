@@ -57,12 +57,7 @@ class DraftEffect:
 
         The names of targets, and changes that have no effect on a cluster, have no influence on the digest.
         """
-        changes = compare_packages(*self._masked_files)
-        effects = PackageChanges(
-            tuple(change for change in changes.objects if not change.is_local_config),
-            tuple(filter(None, map(_select_kptfile_effects, changes.kptfiles))),
-            tuple(file for file in changes.files if file.change_type != "reformatted"),
-        )
+        effects = compare_packages(*self._masked_files).select_effects()
         comparison_key = build_comparison_key(effects.comparison_key, self.names.owner)
         return compute_digest([
             self.change_key, comparison_key, self._masked_conflicts, self._masked_reasons, self._masked_templates,
@@ -200,15 +195,8 @@ def list_noise(changes: PackageChanges) -> tuple[str, ...]:
     Kptfiles without a change of functions or gates have no effect on a cluster. Objects of local config have no effect
     either.
     """
-    kptfiles = [kptfile.path for kptfile in changes.kptfiles if not _select_kptfile_effects(kptfile)]
+    kptfiles = [kptfile.path for kptfile in changes.kptfiles if not kptfile.has_effect]
     reformatted = [file.path for file in changes.files if file.change_type == "reformatted"]
     resources = {path for change in changes.objects if not change.is_local_config for path in change.files}
     tools = [path for change in changes.objects if change.is_local_config for path in sorted(change.files - resources)]
     return tuple(dict.fromkeys((*kptfiles, *reformatted, *tools)))
-
-
-def _select_kptfile_effects(kptfile: KptfileChange) -> KptfileChange | None:
-    """Return the changes of functions and gates in a Kptfile. Return None if there are none."""
-    if not (kptfile.pipeline or kptfile.gates):
-        return None
-    return KptfileChange(kptfile.path, kptfile.change_type, pipeline=kptfile.pipeline, gates=kptfile.gates)
