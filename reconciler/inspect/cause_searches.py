@@ -77,8 +77,8 @@ class CauseSearches:
         self._seconds = seconds
         self._lock = Lock()
         self._searches: dict[str, CauseSearch] = {}
-        self._cancellations: dict[str, Event] = {}
-        self._threads: dict[str, Thread] = {}
+        # The event that cancels each running search, and the thread of the search.
+        self._running: dict[str, tuple[Event, Thread]] = {}
 
     def start(self, value: SearchedValue) -> CauseSearch:
         """Start a search in a thread. If a search for the same value runs, return this search.
@@ -87,7 +87,7 @@ class CauseSearches:
             TooManySearchesError: The maximum number of searches runs.
         """
         with self._lock:
-            running = [self._searches[key] for key in self._cancellations]
+            running = [self._searches[key] for key in self._running]
             if same := next((search for search in running if search.value == value), None):
                 return same
             if len(running) >= MAX_RUNNING:
@@ -97,12 +97,13 @@ class CauseSearches:
             search_id = secrets.token_hex(_ID_BYTES)
             command = self._create_command(value)
             search = CauseSearch(search_id, value, self._clock(), command.format_line(value.arguments))
-            self._searches[search_id] = search
-            self._cancellations[search_id] = canceled = Event()
+            canceled = Event()
             thread = Thread(target=self._run, args=(search, command, canceled), name="cause-search", daemon=True)
-            self._threads[search_id] = thread
+            self._searches[search_id] = search
+            self._running[search_id] = canceled, thread
             self._delete_old()
-        thread.start()
+            # Start the thread before another thread can find it and wait for it.
+            thread.start()
         return search
 
     def _create_command(self, value: SearchedValue) -> ReconcilerCommand:
@@ -114,10 +115,10 @@ class CauseSearches:
         data = json.loads(output.text) if output.text else {}
         with self._lock:
             self._searches[search.id] = replace(search, state=state, data=data, error=output.error)
-            del self._cancellations[search.id], self._threads[search.id]
+            del self._running[search.id]
 
     def _delete_old(self) -> None:
-        ended = [key for key in self._searches if key not in self._cancellations]
+        ended = [key for key in self._searches if key not in self._running]
         for key in ended[: max(len(self._searches) - _MAX_KEPT, 0)]:
             del self._searches[key]
 
@@ -129,21 +130,22 @@ class CauseSearches:
     def cancel(self, search_id: str) -> None:
         """Stop a search if it runs, and wait until its process has ended."""
         with self._lock:
-            canceled, thread = self._cancellations.get(search_id), self._threads.get(search_id)
-        if canceled and thread:
+            running = self._running.get(search_id)
+        if running:
+            canceled, thread = running
             canceled.set()
             thread.join(_STOP_SECONDS)
 
     def wait(self, search_id: str) -> None:
         """Wait until a search has ended."""
         with self._lock:
-            thread = self._threads.get(search_id)
-        if thread:
-            thread.join()
+            running = self._running.get(search_id)
+        if running:
+            running[1].join()
 
     def close(self) -> None:
         """Cancel all searches."""
         with self._lock:
-            running = tuple(self._cancellations)
+            running = tuple(self._running)
         for search_id in running:
             self.cancel(search_id)
