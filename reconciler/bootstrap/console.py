@@ -206,7 +206,7 @@ def build_fleet_indexer(settings: Settings, config: str) -> FleetIndexer:
     """Build the indexer of the console. It reads only the mirrors in the cache, and contacts no remote."""
     groups = settings.model_dump(mode="json", exclude=set(_SETTINGS_WITHOUT_EFFECT))
     scope = compute_digest([__version__, groups, config])
-    cache = IndexCache(get_cache_file(settings, "console_index").with_suffix(".pickle"), scope)
+    cache = IndexCache(get_cache_file(settings, "console_index", ".pickle"), scope)
     return FleetIndexer(partial(_open_reader, settings, config), cache)
 
 

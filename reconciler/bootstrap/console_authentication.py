@@ -82,7 +82,7 @@ def store_sessions(settings: Settings, state: SignInState, file: SessionFile | N
 
 
 def _get_session_path(settings: Settings) -> Path:
-    return get_cache_file(settings, "sessions").with_suffix(".encrypted")
+    return get_cache_file(settings, "sessions", ".encrypted")
 
 
 def open_session_file(settings: Settings) -> SessionFile | None:

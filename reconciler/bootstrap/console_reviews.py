@@ -85,15 +85,15 @@ def build_console_reviews(
         clock: Returns seconds since 1970.
         previous: The reviews before a reload of the settings. Their confirmations and jobs continue.
     """
-    folder = get_cache_file(settings, "review_jobs").with_suffix("")
+    folder = get_cache_file(settings, "review_jobs", "")
     open_review = partial(_open_review, settings, config, clock)
     if previous and previous.folder == folder:
         confirmations, jobs, activity = previous.confirmations, previous.jobs, previous.activity
     else:
-        stored = RecordFolder(get_cache_file(settings, "confirmations").with_suffix(""), Confirmation)
+        stored = RecordFolder(get_cache_file(settings, "confirmations", ""), Confirmation)
         confirmations = ConfirmationStore(clock, settings.console.confirm_above, stored)
         job_folder = RecordFolder(folder, ReviewJob)
-        activity = ActivityLog(get_cache_file(settings, "activity").with_suffix(".jsonl"), clock)
+        activity = ActivityLog(get_cache_file(settings, "activity", ".jsonl"), clock)
         undo_seconds = settings.console.undo_seconds
         jobs = ReviewJobs(confirmations, open_review, wake_pass, clock, job_folder, undo_seconds, activity.append)
     return ConsoleReviews(

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 INITIAL_BACKOFF_SECONDS = 5.0
 
 
-def get_cache_file(settings: Settings, name: str) -> Path:
-    """Return the path of a cache file. Each shard has its own file, because a write replaces the whole file."""
+def get_cache_file(settings: Settings, name: str, suffix: str = ".json") -> Path:
+    """Return the path of a cache file or folder. Each shard has its own, because a write replaces the whole file."""
     shard = parse_shard(settings.shard)
-    suffix = "" if shard.is_alone else f"-{shard.index}-of-{shard.count}"
-    return Path(settings.cache).expanduser() / f"{name}{suffix}.json"
+    part = "" if shard.is_alone else f"-{shard.index}-of-{shard.count}"
+    return Path(settings.cache).expanduser() / f"{name}{part}{suffix}"
 
 
 def build_signer(settings: Settings, should_stop: Callable[[], bool] | None = None) -> git_signing.Signer | None:
