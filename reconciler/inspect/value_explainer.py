@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from threading import BoundedSemaphore
 from typing import Any
 
-from reconciler.inspect.command_process import OutputForm, ReconcilerCommand
+from reconciler.inspect.command_process import CommandOutput, OutputForm, ReconcilerCommand
 from reconciler.lazy_dataclasses import dataclass, field
 
 _MAX_PROCESSES = 2
@@ -35,21 +35,6 @@ class ValueExplanation:
     findings: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True)
-class ExplanationOutput:
-    """The output of `reconciler explain`.
-
-    Attributes:
-        command: The command that prints the output.
-        error: The reason why there is no output. "" if there is output.
-    """
-
-    command: str
-    text: str = ""
-    error: str = ""
-    exit_status: int = 0
-
-
 class ValueExplainer:
     """Runs the command for several threads. At most two processes run at the same time.
 
@@ -70,23 +55,24 @@ class ValueExplainer:
             resource: The resource as `Kind/name` or `Kind/namespace/name`. "" selects all resources.
             pointer: The JSON pointer of the value. "" selects all values.
         """
-        output = self.run(target, package, resource, pointer, "json")
+        command, output = self.run(target, package, resource, pointer, "json")
         if output.error:
-            return ValueExplanation(output.command, error=output.error)
+            return ValueExplanation(command, error=output.error)
         data = json.loads(output.text)
         return ValueExplanation(
-            output.command, tuple(data["items"]), data["summary"], config=data["metadata"].get("config", ""),
+            command, tuple(data["items"]), data["summary"], config=data["metadata"].get("config", ""),
             findings=tuple(data["findings"]),
         )  # fmt: skip
 
-    def run(self, target: str, package: str, resource: str, pointer: str, form: OutputForm) -> ExplanationOutput:
-        """Return the output of the command in the output form `form`. For the other arguments, see `explain`."""
+    def run(
+        self, target: str, package: str, resource: str, pointer: str, form: OutputForm
+    ) -> tuple[str, CommandOutput]:
+        """Return the command line, and its output in the output form `form`. For the other arguments, see `explain`."""
         arguments = (f"{target}/{package}", *filter(None, (resource, pointer)))
         line = self._command.format_line(arguments)
         if not self._processes.acquire(timeout=self._seconds):
-            return ExplanationOutput(line, error="too many values are being explained; try again in a minute")
+            return line, CommandOutput(error="too many values are being explained; try again in a minute")
         try:
-            output = self._command.run(arguments, self._seconds, form)
+            return line, self._command.run(arguments, self._seconds, form)
         finally:
             self._processes.release()
-        return ExplanationOutput(line, output.text, output.error, output.exit_status)

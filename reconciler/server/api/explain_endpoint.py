@@ -49,13 +49,13 @@ def _explain(request: ApiRequest) -> JsonResult:
     find_row(request.index, target, package)
     explainer = request.context.explainer
     if request.query.get("output") == "text":
-        output = explainer.run(target, package, resource, pointer, "text")
+        command, output = explainer.run(target, package, resource, pointer, "text")
         text = TextResult(
             metadata=ResultMetadata(source="api"),
             items=(output.text,),
             summary=TextSummary(exit_status=output.exit_status),
         )
-        return _check(request, text, output.error, output.command)
+        return _check(request, text, output.error, command)
     explanation = explainer.explain(target, package, resource, pointer)
     return _check(request, _build_data(explanation), explanation.error, explanation.command)
 
