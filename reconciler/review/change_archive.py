@@ -66,6 +66,6 @@ class ChangeArchive:
         if self._file is None:
             return
         try:
-            replace_file(self._file, self._adapter.dump_json(tuple(history.values()), exclude_defaults=True).decode())
+            replace_file(self._file, self._adapter.dump_json(tuple(history.values()), exclude_defaults=True))
         except OSError as error:
             log.warning("change_history_store_failed", file=str(self._file), message=error.strerror)

@@ -50,7 +50,7 @@ class RecordFolder(Generic[Record]):
         """Store a record. An earlier file of the record is replaced."""
         file = self._get_file(record.id)
         try:
-            replace_file(file, self._adapter.dump_json(record).decode())
+            replace_file(file, self._adapter.dump_json(record))
         except OSError as error:
             log.warning("review_record_store_failed", file=str(file), message=error.strerror)
 

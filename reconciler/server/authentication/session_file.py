@@ -95,7 +95,7 @@ class SessionFile:
             delete_session_file(self._file)
             return
         try:
-            replace_file(self._file, keys.encrypt(self._adapter.dump_json(saved)).decode())
+            replace_file(self._file, keys.encrypt(self._adapter.dump_json(saved)))
         except OSError as error:
             log.warning("sessions_store_failed", file=str(self._file), message=error.strerror)
             delete_session_file(self._file)
