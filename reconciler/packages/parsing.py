@@ -135,7 +135,7 @@ def _edit_masked(edit: _Edit, mask: NameMask) -> Document | None:
     document, data = edit.document, edit.data
     if is_equal_data(document.data, data):
         return document
-    if not any(name in document.text or name in edit.representation for name, _ in mask.pairs):
+    if not (mask.is_used_in(document.text) or mask.is_used_in(edit.representation)):
         return None
     text, representation = mask.mask(document.text), mask.mask(edit.representation)
     if text is None or representation is None:
