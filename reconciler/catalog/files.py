@@ -166,13 +166,14 @@ class FileTree(Mapping[str, File]):
     def with_files(self, changes: Mapping[str, File | bytes]) -> FileTree:
         """Return a tree in which the files in `changes` are added or replaced.
 
-        If a change has the type `bytes`, the file keeps its mode. A new file is then not executable.
+        If a change has the type `bytes`, the file keeps its mode. A new file is then not executable. If no file
+        changes, return this tree, so that its hash and its id are not computed again.
         """
         changed = dict(self._files)
         for path, change in changes.items():
             old = changed.get(path)
             changed[path] = change if isinstance(change, File) else File(change, old.executable if old else False)
-        return FileTree(changed, self._special)
+        return self if changed == self._files else FileTree(changed, self._special)
 
     def without_files(self, *paths: str) -> FileTree:
         """Return a tree without the files at `paths`. Paths that do not exist are ignored."""

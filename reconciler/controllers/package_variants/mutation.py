@@ -142,7 +142,7 @@ class PrependFunctionsStep:
         if not isinstance(kptfile, Kptfile):
             return MutationResult(files, findings=kptfile)
         changed = _prepend_to_kptfile(kptfile, self.functions, self.variant)
-        return MutationResult(files if changed is kptfile else files.with_files({KPTFILE: changed.to_bytes()}))
+        return MutationResult(files.with_files({KPTFILE: changed.to_bytes()}))
 
 
 def _prepend_to_kptfile(kptfile: Kptfile, functions: PipelineSpec, variant: str) -> Kptfile:

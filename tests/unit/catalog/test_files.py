@@ -83,6 +83,11 @@ def test_subtrees(tree: FileTree, paths: list[str]) -> None:
     assert list(tree) == paths
 
 
+def test_changes_to_equal_files_return_the_same_tree() -> None:
+    assert TREE.with_files({"a": b"1", "b/c": File(b"2")}) is TREE
+    assert TREE.with_files({"a": File(b"1")}) is not TREE, "the mode changes"
+
+
 def test_tree_is_immutable() -> None:
     before = TREE.id
 

@@ -16,6 +16,7 @@ from reconciler.catalog.trace import CatalogView, DependencyReader
 from reconciler.controllers.package_variants.mutation import build_mutation
 from reconciler.controllers.results import PreviousRender
 from reconciler.krm.yaml import parse_yaml
+from reconciler.packages.parsing import masked_names
 
 KPTFILE = """\
 apiVersion: kpt.dev/v1
@@ -203,6 +204,13 @@ def test_spec_without_mutations_changes_nothing() -> None:
     plain = build_tree(kptfile=KPTFILE.replace("PackageVariant.front", "PackageVariant.back"))
 
     assert mutate_package(plain, build_spec()) == plain
+
+
+def test_mutation_without_changes_returns_the_same_tree_to_clusters_with_shared_edits() -> None:
+    plain = build_tree()
+
+    with masked_names("lisbon", "gateway"):
+        assert build_mutation(build_spec(), "gateway", "default")(plain, build_view()).files is plain
 
 
 def test_context_values_of_the_previous_render_stay() -> None:
