@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from reconciler.lazy_dataclasses import replace
 from reconciler.output.review.models import DraftEntry, DraftPackageEntry
-from reconciler.planning.lifecycle.open_drafts import BlockingReason
-from reconciler.review.restricted_index import TargetNameSet, hide_names
+from reconciler.review.restricted_index import TargetNameSet, hide_names, hide_names_in_reasons
 
 
 def hide_names_in_draft(draft: DraftEntry, hidden: TargetNameSet) -> DraftEntry:
@@ -16,8 +13,8 @@ def hide_names_in_draft(draft: DraftEntry, hidden: TargetNameSet) -> DraftEntry:
     return draft.model_copy(
         update={
             "rejection": rejection and rejection.model_copy(update={"reason": hide_names(rejection.reason, hidden)}),
-            "refusals": _hide_in_reasons(draft.refusals, hidden),
-            "warnings": _hide_in_reasons(draft.warnings, hidden),
+            "refusals": hide_names_in_reasons(draft.refusals, hidden),
+            "warnings": hide_names_in_reasons(draft.warnings, hidden),
             "packages": tuple(_hide_in_package(package, hidden) for package in draft.packages),
         }
     )
@@ -31,12 +28,8 @@ def _hide_in_package(package: DraftPackageEntry, hidden: TargetNameSet) -> Draft
             "conditions": tuple(
                 replace(condition, message=hide_names(condition.message, hidden)) for condition in package.conditions
             ),
-            "unmet_gates": _hide_in_reasons(package.unmet_gates, hidden),
-            "errors": _hide_in_reasons(package.errors, hidden),
+            "unmet_gates": hide_names_in_reasons(package.unmet_gates, hidden),
+            "errors": hide_names_in_reasons(package.errors, hidden),
             "content": content and content.model_copy(update={"causes": causes}),
         }
     )
-
-
-def _hide_in_reasons(reasons: Iterable[BlockingReason], hidden: TargetNameSet) -> tuple[BlockingReason, ...]:
-    return tuple(replace(reason, message=hide_names(reason.message, hidden)) for reason in reasons)

@@ -57,17 +57,14 @@ def _restrict_target(target: TargetEntry, permissions: Permissions) -> TargetEnt
 def _hide_names(target: TargetEntry, hidden: TargetNameSet) -> TargetEntry:
     """Replace the texts of a target that contain names of hidden targets."""
     rows = tuple(_hide_names_in_row(row, hidden) for row in target.packages)
-    is_unchanged = all(new is old for new, old in zip(rows, target.packages, strict=True))
-    read_error = hide_names(target.read_error, hidden)
-    if is_unchanged and read_error == target.read_error:
-        return target
-    return replace(target, packages=rows, read_error=read_error)
+    shown = replace(target, packages=rows, read_error=hide_names(target.read_error, hidden))
+    return target if shown == target else shown
 
 
 def _hide_names_in_row(row: PackageRow, hidden: TargetNameSet) -> PackageRow:
     shown = replace(
         row,
-        reasons=_hide_names_in_reasons(row.reasons, hidden),
+        reasons=hide_names_in_reasons(row.reasons, hidden),
         draft=_hide_names_in_draft(row.draft, hidden) if row.draft else None,
         publication=hide_publication_names(row.publication, hidden) if row.publication else None,
     )
@@ -80,7 +77,7 @@ def _hide_names_in_draft(draft: IndexedDraft, hidden: TargetNameSet) -> IndexedD
     If a refusal changes, the reasons for the risk are omitted, because they contain the original refusals.
     """
     member, content = draft.member, draft.content
-    refusals = _hide_names_in_reasons(member.refusals, hidden)
+    refusals = hide_names_in_reasons(member.refusals, hidden)
     causes, effects = (
         tuple(hide_names(text, hidden) for text in texts) for texts in (content.causes, content.template_effects)
     )
@@ -90,7 +87,8 @@ def _hide_names_in_draft(draft: IndexedDraft, hidden: TargetNameSet) -> IndexedD
     return replace(draft, member=member, content=shown)
 
 
-def _hide_names_in_reasons(reasons: tuple[BlockingReason, ...], hidden: TargetNameSet) -> tuple[BlockingReason, ...]:
+def hide_names_in_reasons(reasons: Iterable[BlockingReason], hidden: TargetNameSet) -> tuple[BlockingReason, ...]:
+    """Return reasons whose messages contain no names of hidden targets."""
     return tuple(replace(reason, message=hide_names(reason.message, hidden)) for reason in reasons)
 
 
