@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import ChangedResource, FleetIndex, PackageRow, ReviewChange, TargetEntry
 from reconciler.output.text import format_count
-from reconciler.server.console.urls import build_package_url, build_target_url
+from reconciler.server.console.urls import build_change_url, build_package_url, build_target_url
 
 RESOURCE_FIELDS = ("kind", "name", "value")
 _FIELD = re.compile(rf"({'|'.join(RESOURCE_FIELDS)}):(\S+)", re.IGNORECASE)
@@ -104,9 +104,9 @@ def build_result(kind: str, found: Found) -> SearchResult:
     """Return the result with the page of a found object."""
     match found:
         case ReviewChange():
-            return SearchResult(kind, found.title, f"/changes/{found.key}", found.owner)
+            return SearchResult(kind, found.title, build_change_url(found.key), found.owner)
         case ChangedResource():
-            url = f"/changes/{found.change.key}?{urlencode({'variant': found.variant})}"
+            url = build_change_url(found.change.key, variant=found.variant)
             return SearchResult(kind, found.title, url, f"{found.change.title}: {found.text}")
         case TargetEntry():
             return SearchResult(kind, found.name, build_target_url(found.name))
