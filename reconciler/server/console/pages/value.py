@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -28,17 +29,11 @@ def build_value_page(
     """Build the page with the layers of a value."""
     explanation = _explain(page, target.name, row.package, resource, pointer)
     upstream = read_mapping(explanation.summary, "upstream")
-    urls = {
-        (step["file"], step.get("line", 0), step.get("layer", "")): _build_step_url(page, target, upstream, step)
-        for value in explanation.values
-        for step in value["steps"]
-        if step.get("file")
-    }
     return PageContent(
         "value.html",
         {
             "target": target, "row": row, "resource": resource, "pointer": pointer, "explanation": explanation,
-            "urls": urls,
+            "step_url": partial(_build_step_url, page, target, upstream),
         },
     )  # fmt: skip
 
