@@ -42,6 +42,12 @@ class Reviewer:
         name = clean_identity_part(self.name) or email or self.qualified_subject
         return name or "unknown", email or "unknown"
 
+    @property
+    def signature(self) -> str:
+        """The name and mail address as `Name <address>`."""
+        name, email = self.git_identity
+        return f"{name} <{email}>"
+
 
 def clean_identity_part(text: str) -> str:
     """Return a name or mail address without characters that a commit header must not contain, of limited length."""

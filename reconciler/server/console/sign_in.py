@@ -20,11 +20,10 @@ from reconciler.server.authentication.errors import ProviderUnavailableError, Si
 from reconciler.server.authentication.return_path import clean_return_path
 from reconciler.server.console.forms import Form, read_form
 from reconciler.server.console.people import AUTOMATIC_HEADER
-from reconciler.server.console.rendering import render_plain_page
+from reconciler.server.console.rendering import count_session_seconds, render_plain_page
 from reconciler.telemetry.event_log import log
 
 if TYPE_CHECKING:
-    from reconciler.review.people import Reviewer
     from reconciler.server.authentication.oidc import OidcProvider
     from reconciler.server.authentication.pending_sign_ins import PendingSignIns
     from reconciler.server.authentication.session_checks import SessionChecks
@@ -89,11 +88,12 @@ def create_sign_in_routes(
         return _isolate(lambda: _complete(request, require_context()[1]))
 
     def show_session(request: Request) -> Response:
-        context, sign_in = require_context()
+        context, _ = require_context()
         session = context.authenticator.authenticate(request, extends_session=AUTOMATIC_HEADER not in request.headers)
-        if session is None or session.mode != "oidc":
+        seconds = count_session_seconds(context, session) if session else None
+        if seconds is None:
             raise HTTPException(HTTPStatus.UNAUTHORIZED)
-        return JSONResponse({"seconds": sign_in.sessions.count_seconds(session.id)}, headers=_NO_STORE)
+        return JSONResponse({"seconds": seconds}, headers=_NO_STORE)
 
     async def sign_out(request: Request) -> Response:
         context, sign_in = require_context()
@@ -155,7 +155,7 @@ def _complete(request: Request, sign_in: SignIn) -> Response:
     session = sign_in.sessions.create(person, signed_in.provider_session, signed_in.refresh_token)
     sign_in.session_cookie.set(response, session)
     sign_in.pending_cookie.delete(response)
-    log.info("sign_in_completed", actor=_format_person(person), subject=person.qualified_subject)
+    log.info("sign_in_completed", actor=person.signature, subject=person.qualified_subject)
     return response
 
 
@@ -164,7 +164,7 @@ def _sign_out(request: Request, form: Form, context: ConsoleContext, sign_in: Si
     if session is not None and session.mode == "oidc":
         context.csrf.check(request, form, session.id)
         sign_in.sessions.delete(session.id)
-        log.info("sign_out_completed", actor=_format_person(session.person), subject=session.person.qualified_subject)
+        log.info("sign_out_completed", actor=session.person.signature, subject=session.person.qualified_subject)
     response = RedirectResponse(SIGN_IN_PATH, HTTPStatus.SEE_OTHER, _NO_STORE)
     sign_in.session_cookie.delete(response)
     return response
@@ -197,7 +197,3 @@ def _isolate(respond: Callable[[], Response]) -> Response:
         status = HTTPStatus.SERVICE_UNAVAILABLE if is_unavailable else HTTPStatus.FORBIDDEN
         values = {"message": str(error), "sign_in_url": SIGN_IN_PATH}
         return render_plain_page("sign_in_error.html", values, status)
-
-
-def _format_person(person: Reviewer) -> str:
-    return "{} <{}>".format(*person.git_identity)

@@ -78,8 +78,7 @@ def end_sessions(page: PageRequest, form: Form) -> PageContent | Redirect:
     subject, sign_in = form.get("subject"), page.context.sign_in
     if subject and sign_in:
         count = sign_in.sessions.delete_matching(lambda session: session.person.qualified_subject == subject)
-        actor = "{} <{}>".format(*page.session.person.git_identity)
-        log.info("sessions_ended", actor=actor, subject=to_one_line(subject), sessions=count)
+        log.info("sessions_ended", actor=page.session.person.signature, subject=to_one_line(subject), sessions=count)
     return Redirect("/system")
 
 
