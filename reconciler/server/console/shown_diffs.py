@@ -24,7 +24,7 @@ _NOT_IN_ANCHORS = re.compile(r"[^A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True)
-class ShownResource:
+class ShownDiff:
     """The diff of a resource on a page.
 
     Attributes:
@@ -54,19 +54,19 @@ class ShownDiffs:
         error: The reason why the diffs cannot be read. "" if they were read.
     """
 
-    resources: tuple[ShownResource, ...] = ()
-    noise: tuple[ShownResource, ...] = ()
+    resources: tuple[ShownDiff, ...] = ()
+    noise: tuple[ShownDiff, ...] = ()
     error: str = ""
 
     @property
-    def hidden_resources(self) -> tuple[ShownResource, ...]:
+    def hidden_resources(self) -> tuple[ShownDiff, ...]:
         """The resources whose lines the page does not contain."""
         return tuple(resource for resource in self.resources if resource.are_lines_hidden)
 
     @property
     def hidden_lines(self) -> int:
         """The number of changed lines that the page does not contain."""
-        return sum(resource.diff.changed_lines for resource in self.resources if resource.are_lines_hidden)
+        return sum(resource.diff.changed_lines for resource in self.hidden_resources)
 
 
 def read_diffs(
@@ -97,7 +97,7 @@ def read_diffs(
         return context.config.links.build_file_url(target.url, commit, posixpath.join(folder, diff.file))
 
     shown = [
-        ShownResource(
+        ShownDiff(
             diff,
             anchor,
             _CONFLICT_SIGN if diff.title in conflicting else _SIGNS[diff.change_type],
