@@ -51,14 +51,14 @@ def list_page(items: Sequence[_T], query: QueryParams, page_size: int = PAGE_SIZ
     return Listing(items[(page - 1) * page_size : page * page_size], page, len(items), page_size)
 
 
-def is_number(text: str) -> bool:
-    """Return whether a text is a number that is not negative and has at most eight digits."""
-    return text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+def is_number(text: str, max_digits: int = _MAX_DIGITS) -> bool:
+    """Return whether a text is a number that is not negative and has at most this number of digits."""
+    return text.isascii() and text.isdecimal() and len(text) <= max_digits
 
 
 def is_time(text: str) -> bool:
     """Return whether a text is a time in seconds since 1970, before the year 5138."""
-    return text.isascii() and text.isdecimal() and len(text) <= _MAX_TIME_DIGITS
+    return is_number(text, _MAX_TIME_DIGITS)
 
 
 def build_query(query: QueryParams, **changes: object) -> str:

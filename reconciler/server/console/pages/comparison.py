@@ -35,8 +35,7 @@ class PackagePair:
     def differences(self) -> tuple[str, ...]:
         """The differences that need no comparison of contents, as phrases."""
         if self.left is None or self.right is None:
-            present = self.left or self.right
-            return (f"only on {present.target}",) if present else ()
+            return tuple(f"only on {row.target}" for row in (self.left, self.right) if row)
         found = {
             "other upstream": self.left.upstream != self.right.upstream,
             "other state": self.left.state != self.right.state,
@@ -59,7 +58,8 @@ def build_comparison_page(page: PageRequest, left: TargetEntry) -> PageContent:
         return PageContent("comparison_choice.html", values, is_from_index=True)
     pairs = compare_targets(left, right)
     column = read_text(query, "package")
-    pair = next((pair for pair in pairs if pair.column == column and pair.left and pair.right), None)
+    # Of several pairs with equal columns, the first one has both sides, if there is such a pair.
+    pair = next((pair for pair in pairs if pair.column == column), None)
     if pair and pair.left and pair.right:
         return _build_values_page(page, pair.left, pair.right)
     shown = [pair for pair in pairs if pair.differences or query.get("only") != "different"]

@@ -113,7 +113,7 @@ def build_confirmation_page(page: PageRequest) -> PageContent:
 
 
 def _find_confirmation(page: PageRequest) -> Confirmation | None:
-    return page.context.confirmations.find(page.request.path_params.get("id", ""), page.session.person)
+    return page.context.confirmations.find(page.request.path_params["id"], page.session.person)
 
 
 def _build_unknown_page() -> PageContent:
@@ -148,16 +148,16 @@ def keep_input(context: ConsoleContext, request: Request, form: Form) -> str:
 
     Return the path of this page, or "" if the form is not that of a confirmation.
     """
-    identifier = request.path_params.get("id", "")
-    if not (_is_submission(request) and is_same_origin(request)):
+    if not _is_submission(request):
         return ""
+    identifier = request.path_params["id"]
     is_kept = context.confirmations.keep_input(identifier, form.get("reason"), _read_count(form))
     return f"/confirmations/{identifier}" if is_kept else ""
 
 
 def show_again(page: PageRequest, form: Form) -> PageContent | None:
     """Show a confirmation whose form has the token of an earlier session or process. Return None for other forms."""
-    confirmation = _find_confirmation(page) if _is_submission(page.request) and is_same_origin(page.request) else None
+    confirmation = _find_confirmation(page) if _is_submission(page.request) else None
     if confirmation is None:
         return None
     message = "the page belongs to an earlier session, so nothing was done; confirm the action again"
@@ -166,8 +166,9 @@ def show_again(page: PageRequest, form: Form) -> PageContent | None:
 
 
 def _is_submission(request: Request) -> bool:
+    """Return whether a page of the console has sent the form of a confirmation."""
     identifier = request.path_params.get("id", "")
-    return request.url.path == f"/confirmations/{identifier}/submit"
+    return request.url.path == f"/confirmations/{identifier}/submit" and is_same_origin(request)
 
 
 def _read_count(form: Form) -> int | None:

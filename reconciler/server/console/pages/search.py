@@ -25,8 +25,7 @@ def build_page(page: PageRequest) -> PageContent:
         groups[kind] = [build_result(kind, item) for item in found[:limit]]
     commands = find_commands(text, page.session.permissions) if text or is_brief else ()
     for kind, results in groupby(commands, lambda result: result.kind):
-        groups[kind] = list(results)
-        counts[kind] = len(groups[kind])
-        groups[kind] = groups[kind][:limit]
+        listed = list(results)
+        counts[kind], groups[kind] = len(listed), listed[:limit]
     template = "search_results.html" if is_brief else "search.html"
     return PageContent(template, {"text": text, "groups": groups, "counts": counts}, is_from_index=True)

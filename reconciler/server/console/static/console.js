@@ -73,9 +73,7 @@ async function showJob({ state, ...counts }) {
   if (state !== status.dataset.state) await refresh();
   else if (status.textContent !== text) {
     status.textContent = text;
-    await htmx.ajax("GET", location.pathname, {
-      target: "#results", select: "#results", swap: "outerHTML", headers: { "X-Automatic": "1" },
-    });
+    await request("#results");
   }
 }
 
