@@ -20,7 +20,7 @@ from tests.support.console import ConsoleClient, open_console
 from tests.support.console_server import add_targets, create_updated_world
 from tests.support.fleet_index import create_refusal, create_row, create_target
 from tests.support.prepared_worlds import begin, drafted
-from tests.unit.output.fleet.builders import build_draft, index_targets
+from tests.unit.output.fleet.builders import build_draft, format_size, index_targets
 from tests.unit.output.report.builders import CONFLICT, HEAD
 
 
@@ -30,11 +30,6 @@ def console(tmp_path: Path) -> ConsoleClient:
     client = open_console(begin(tmp_path, drafted))
     client.update()
     return client
-
-
-def format_size(size: int) -> dict[str, str]:
-    text = f'apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata: {{size: "{size}"}}\n'
-    return {"settings.yaml": text}
 
 
 def test_many_variants_are_one_table_of_values(console: ConsoleClient) -> None:

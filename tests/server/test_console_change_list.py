@@ -19,7 +19,7 @@ from tests.support.console import ADA, ConsoleClient, open_console, sign_in
 from tests.support.console_server import add_targets
 from tests.support.fleet_index import create_row, create_target
 from tests.support.prepared_worlds import begin, drafted
-from tests.unit.output.fleet.builders import build_draft, index_targets
+from tests.unit.output.fleet.builders import build_draft, format_size, index_targets
 from tests.unit.output.report.builders import CONFLICT
 
 VISIT = 1_700_000_000
@@ -39,11 +39,6 @@ def console(client: ConsoleClient) -> Iterator[ConsoleClient]:
     yield client
     client.context = context
     context.index_thread.index = index
-
-
-def format_size(size: int) -> dict[str, str]:
-    text = f'apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata: {{size: "{size}"}}\n'
-    return {"settings.yaml": text}
 
 
 def find_variants(text: str) -> str:

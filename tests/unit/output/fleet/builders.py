@@ -72,6 +72,12 @@ def build_draft(
     return TargetData(build_target(cluster), packages=(PackageData(state, DAY, details),), drafts=sheets)
 
 
+def format_size(size: int) -> dict[str, str]:
+    """Return the files of a package with one resource, which has this size."""
+    text = f'apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: settings}}\ndata: {{size: "{size}"}}\n'
+    return {"settings.yaml": text}
+
+
 def index_targets(*clusters: TargetData) -> tuple[TargetEntry, ...]:
     """Return the entries of targets that share a pool."""
     pool = VariantPool()
