@@ -133,10 +133,7 @@ def test_a_browser_gets_a_page_without_data(console: ConsoleClient) -> None:
 
 
 def test_a_request_with_a_token_needs_no_form_token(console: ConsoleClient) -> None:
-    index = console.context.index
-    assert index is not None
-    key = next(change.key for change in index.changes if change.title == "install gateway v1")
-    fields = {"verb": "approve", "change": key, "csrf": ""}
+    fields = {"verb": "approve", "change": console.find_change("install gateway v1").key, "csrf": ""}
     created = console.post("/changes/confirm", fields, authorization=bearer(), sec_fetch_site="none")
 
     assert created.status_code == 303

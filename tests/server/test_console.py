@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server.console.people import Session
 from tests.support.console import ADA, ConsoleClient, open_console, sign_in
@@ -90,12 +89,6 @@ def test_files_outside_the_static_folder_are_not_sent(path: str, drafted_console
     assert drafted_console.get(path).status_code == 404
 
 
-def find_change(console: ConsoleClient, title: str) -> ReviewChange:
-    index = console.context.index
-    assert index is not None
-    return next(change for change in index.changes if change.title == title)
-
-
 @pytest.mark.parametrize(
     ("query", "titles"),
     [
@@ -122,7 +115,7 @@ def test_an_invalid_selector_is_reported(drafted_console: ConsoleClient) -> None
 
 
 def test_a_change_shows_its_resources_and_targets(drafted_console: ConsoleClient) -> None:
-    change = find_change(drafted_console, "install gateway v1")
+    change = drafted_console.find_change("install gateway v1")
     text = drafted_console.get(f"/changes/{change.key}").text
 
     assert "Deployment gateway" in text
@@ -132,20 +125,20 @@ def test_a_change_shows_its_resources_and_targets(drafted_console: ConsoleClient
 
 
 def test_a_change_shows_the_variant_of_a_target(drafted_console: ConsoleClient) -> None:
-    change = find_change(drafted_console, "install gateway v1")
+    change = drafted_console.find_change("install gateway v1")
 
     assert "api.north" in drafted_console.get(f"/changes/{change.key}?target=berlin").text
     assert "api.south" in drafted_console.get(f"/changes/{change.key}?target=lisbon&view=split").text
 
 
 def test_a_change_describes_its_other_variants(drafted_console: ConsoleClient) -> None:
-    change = find_change(drafted_console, "install gateway v1")
+    change = drafted_console.find_change("install gateway v1")
 
     assert "other values in the same resources" in drafted_console.get(f"/changes/{change.key}").text
 
 
 def test_a_change_shows_the_draft_of_a_target_and_its_neighbors(drafted_console: ConsoleClient) -> None:
-    change = find_change(drafted_console, "install gateway v1")
+    change = drafted_console.find_change("install gateway v1")
     text = drafted_console.get(f"/changes/{change.key}?target=lisbon").text
 
     assert "Differences on lisbon" in text
@@ -155,7 +148,7 @@ def test_a_change_shows_the_draft_of_a_target_and_its_neighbors(drafted_console:
 
 
 def test_a_read_only_standby_shows_no_actions(console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
+    change = console.find_change("install gateway v1")
     console.context.state.is_read_only = True
     text = console.get(f"/changes/{change.key}").text
 
@@ -172,7 +165,7 @@ def test_a_change_that_is_not_open_has_a_page(drafted_console: ConsoleClient) ->
 
 @pytest.mark.slow
 def test_a_draft_that_moved_after_the_pass_is_reported(world: World, console: ConsoleClient) -> None:
-    change = find_change(console, "install metrics v1")
+    change = console.find_change("install metrics v1")
     world.edit("drafts/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
     world.observe_pass()
 
@@ -180,7 +173,7 @@ def test_a_draft_that_moved_after_the_pass_is_reported(world: World, console: Co
 
 
 def test_all_targets_of_a_change_have_a_page(drafted_console: ConsoleClient) -> None:
-    change = find_change(drafted_console, "install gateway v1")
+    change = drafted_console.find_change("install gateway v1")
     text = drafted_console.get(f"/changes/{change.key}/targets").text
 
     assert "1 to 2 of 2 targets" in text

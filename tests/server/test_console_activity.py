@@ -36,11 +36,6 @@ def describe(console: ConsoleClient, query: str = "") -> list[str]:
     ]
 
 
-def find_key(console: ConsoleClient, title: str) -> str:
-    assert console.context.index is not None
-    return next(change.key for change in console.context.index.changes if change.title == title)
-
-
 def release_metrics(console: ConsoleClient, version: str) -> None:
     world = console.world
     world.release("metrics", version, package("metrics", int(version[1:]) + 2, "1.1"), 1_200_000_000)
@@ -50,7 +45,7 @@ def release_metrics(console: ConsoleClient, version: str) -> None:
 
 def approve_metrics(console: ConsoleClient, version: str, reason: str) -> None:
     operation = "install metrics v1" if version == "v1" else "update metrics v1 → v2"
-    console.confirm({"verb": "approve", "change": find_key(console, operation)}, reason=reason)
+    console.confirm({"verb": "approve", "change": console.find_change(operation).key}, reason=reason)
     console.world.sync()
     console.update()
 
@@ -103,7 +98,7 @@ def test_a_draft_with_a_conflict_has_both_actions(tmp_path: Path) -> None:
 
 
 def test_reviews_record_the_person_and_the_reason(console: ConsoleClient) -> None:
-    key = find_key(console, "install metrics v1")
+    key = console.find_change("install metrics v1").key
     for verb in ("propose", "reject"):
         console.confirm({"verb": verb, "change": key}, reason=f"{verb} it")
         console.update()

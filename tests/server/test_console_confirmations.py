@@ -41,15 +41,9 @@ def provider(console: ConsoleClient, tmp_path: Path) -> Iterator[OidcProvider]:
         yield served
 
 
-def find_key(console: ConsoleClient, title: str) -> str:
-    index = console.context.index
-    assert index is not None
-    return next(change.key for change in index.changes if change.title == title)
-
-
 def confirm(browser: Browser, verb: str = "approve") -> str:
     """Confirm an action on a change, and return the path of the confirmation."""
-    form = {"verb": verb, "change": find_key(browser.console, "install gateway v1"), "csrf": find_token(browser)}
+    form = {"verb": verb, "change": browser.console.find_change("install gateway v1").key, "csrf": find_token(browser)}
     return browser.post("/changes/confirm", form).headers["location"]
 
 
@@ -140,7 +134,7 @@ def test_a_form_of_an_earlier_session_does_nothing_and_keeps_its_input(
 
 
 def test_an_expired_confirmation_shows_the_current_drafts(world: World, console: ConsoleClient) -> None:
-    key = find_key(console, "install gateway v1")
+    key = console.find_change("install gateway v1").key
     path = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
     world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
     console.update()
@@ -162,7 +156,7 @@ def test_an_expired_confirmation_shows_the_current_drafts(world: World, console:
 
 
 def test_an_expired_confirmation_of_a_change_that_is_gone(world: World, console: ConsoleClient) -> None:
-    key = find_key(console, "install gateway v1")
+    key = console.find_change("install gateway v1").key
     path = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
     console.confirm({"verb": "approve", "change": key})
     console.update()
@@ -179,7 +173,7 @@ def test_an_expired_confirmation_of_a_change_that_is_gone(world: World, console:
 def test_a_read_only_standby_refuses_confirmations_and_jobs_of_an_earlier_process(
     action: str, world: World, console: ConsoleClient
 ) -> None:
-    form = {"verb": "approve", "change": find_key(console, "install gateway v1")}
+    form = {"verb": "approve", "change": console.find_change("install gateway v1").key}
     path = console.post("/changes/confirm", form).headers["location"]
     if action == "retry":
         path = console.post(f"{path}/submit", {"key": "1"}).headers["location"]

@@ -80,10 +80,7 @@ def create_hostile_world(folder: Path) -> World:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedConsole]:
     client = open_console(create_hostile_world(tmp_path_factory.mktemp("fleet") / "world"))
     client.update()
-    index = client.context.index
-    assert index is not None
-    key = next(change.key for change in index.changes if change.title == "update metrics v1 → v2")
-    client.confirm({"verb": "reject", "change": key}, reason=HOSTILE)
+    client.confirm({"verb": "reject", "change": client.find_change("update metrics v1 → v2").key}, reason=HOSTILE)
     client.world.sync()
     client.update()
     texts = (HOSTILE, SHORT, "javascript:alert(7)", "x" * 4_000)

@@ -197,7 +197,7 @@ def test_the_page_of_a_job_shows_its_progress(tab: Tab, served: ServedConsole) -
 
     console = served.client
     console.context.jobs.open_review = refuse
-    form = {"verb": "reject", "change": served.find_change(GATEWAY).rpartition("/")[2]}
+    form = {"verb": "reject", "change": served.client.find_change(GATEWAY).key}
     path = console.post("/changes/confirm", form).headers["location"]
     confirmation = console.context.confirmations.find(path.rpartition("/")[2], ADA)
     assert confirmation is not None

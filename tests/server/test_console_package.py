@@ -90,7 +90,7 @@ def test_the_history_has_the_config_and_the_reviewed_change(tmp_path: Path) -> N
     console.update()
     index = console.context.index
     assert index is not None
-    change = next(change for change in index.changes if change.title == "install metrics v1")
+    change = console.find_change("install metrics v1")
     fields = {"verb": "approve", "change": change.key}
     assert "1 done" in console.confirm(fields, reason="Reviewed.").text
     console.update()

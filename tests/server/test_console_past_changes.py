@@ -21,14 +21,9 @@ def console(tmp_path: Path) -> ConsoleClient:
     return client
 
 
-def find_key(console: ConsoleClient, title: str) -> str:
-    assert console.context.index is not None
-    return next(change.key for change in console.context.index.changes if change.title == title)
-
-
 @pytest.mark.slow
 def test_a_published_change_shows_its_publications(console: ConsoleClient) -> None:
-    key = find_key(console, "install gateway v1")
+    key = console.find_change("install gateway v1").key
     job = console.confirm({"verb": "approve", "change": key}, reason="reviewed with Luis")
     console.world.sync()
     console.update()
@@ -52,9 +47,9 @@ def release_next_version(console: ConsoleClient) -> None:
 
 
 def test_a_replaced_change_links_to_the_newer_change_and_shows_the_difference(console: ConsoleClient) -> None:
-    key = find_key(console, "install metrics v1")
+    key = console.find_change("install metrics v1").key
     release_next_version(console)
-    newer = find_key(console, "install metrics v2")
+    newer = console.find_change("install metrics v2").key
     page, problem = console.get(f"/changes/{key}"), console.get(f"/api/v1/changes/{key}")
 
     assert page.status_code == 410
@@ -66,9 +61,9 @@ def test_a_replaced_change_links_to_the_newer_change_and_shows_the_difference(co
 
 @pytest.mark.slow
 def test_a_change_that_follows_and_is_published_too_is_still_linked(console: ConsoleClient) -> None:
-    key = find_key(console, "install metrics v1")
+    key = console.find_change("install metrics v1").key
     release_next_version(console)
-    newer = find_key(console, "install metrics v2")
+    newer = console.find_change("install metrics v2").key
     console.confirm({"verb": "approve", "change": newer}, reason="agreed")
     console.world.sync()
     console.update()
@@ -79,7 +74,7 @@ def test_a_change_that_follows_and_is_published_too_is_still_linked(console: Con
 
 @pytest.mark.slow
 def test_a_person_sees_nothing_of_past_changes_of_other_targets(console: ConsoleClient) -> None:
-    keys = [find_key(console, title) for title in ("install gateway v1", "install metrics v1")]
+    keys = [console.find_change(title).key for title in ("install gateway v1", "install metrics v1")]
     for key in keys:
         console.confirm({"verb": "approve", "change": key}, reason="agreed")
     console.world.sync()

@@ -10,7 +10,6 @@ import pytest
 
 from reconciler.bootstrap.console_reviews import build_merge_check
 from reconciler.krm.selectors import LabelSelector
-from reconciler.output.fleet.model import ReviewChange
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.review.stages import Stage
 from reconciler.server.console.people import Session
@@ -37,14 +36,8 @@ def console(world: World) -> ConsoleClient:
     return client
 
 
-def find_change(console: ConsoleClient, title: str) -> ReviewChange:
-    index = console.context.index
-    assert index is not None
-    return next(change for change in index.changes if change.title == title)
-
-
 def test_an_approval_publishes_the_drafts_as_the_person(world: World, console: ConsoleClient) -> None:
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     with REGISTRY.export():
         page = console.confirm({"verb": "approve", "change": key}, reason="reviewed with Luis")
         counts = read_metric("reconciler_review_actions_total")
@@ -63,7 +56,7 @@ def test_an_approval_publishes_the_drafts_as_the_person(world: World, console: C
 
 @pytest.mark.slow
 def test_only_the_chosen_targets_are_approved(world: World, console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
+    change = console.find_change("install gateway v1")
     member = next(member for member in change.members if member.target == "lisbon")
     target = f"{member.target} {member.head} {member.published_head}"
     page = console.confirm({"verb": "approve", "change": change.key, "target": target})
@@ -75,7 +68,7 @@ def test_only_the_chosen_targets_are_approved(world: World, console: ConsoleClie
 
 @pytest.mark.slow
 def test_a_draft_that_moved_after_the_confirmation_is_skipped(world: World, console: ConsoleClient) -> None:
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
     form = console.get(confirmation).text
     world.edit("drafts/lisbon", "gateway/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -90,7 +83,7 @@ def test_a_draft_that_moved_after_the_confirmation_is_skipped(world: World, cons
 def test_an_action_can_be_undone_before_it_starts(world: World, console: ConsoleClient) -> None:
     console.context.jobs.undo_seconds = 10
     refs = read_refs(world.fleet)
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     page = console.confirm({"verb": "approve", "change": key})
     path = page.text.partition('action="/jobs/')[2].partition("/undo")[0]
     world.now += 3
@@ -109,7 +102,7 @@ def test_an_action_can_be_undone_before_it_starts(world: World, console: Console
 
 def test_an_action_that_has_started_cannot_be_undone(console: ConsoleClient) -> None:
     console.context.jobs.undo_seconds = 10
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     page = console.confirm({"verb": "approve", "change": key})
     path = page.text.partition('action="/jobs/')[2].partition("/undo")[0]
     console.world.now += 10
@@ -123,7 +116,7 @@ def test_an_action_that_has_started_cannot_be_undone(console: ConsoleClient) -> 
 
 
 def test_a_form_that_is_sent_twice_makes_one_job(console: ConsoleClient) -> None:
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
     fields = {"key": find_value(console.get(confirmation).text, "key")}
     first, second = (console.post(f"{confirmation}/submit", fields) for _ in range(2))
@@ -133,7 +126,7 @@ def test_a_form_that_is_sent_twice_makes_one_job(console: ConsoleClient) -> None
 
 @pytest.mark.slow
 def test_a_rejection_needs_a_reason(world: World, console: ConsoleClient) -> None:
-    key = find_change(console, "install metrics v1").key
+    key = console.find_change("install metrics v1").key
     refused = console.confirm({"verb": "reject", "change": key}, reason="  ")
     page = console.confirm({"verb": "reject", "change": key}, reason="too many replicas")
     console.update()
@@ -146,7 +139,7 @@ def test_a_rejection_needs_a_reason(world: World, console: ConsoleClient) -> Non
 
 @pytest.mark.slow
 def test_a_rejected_draft_is_approved_only_if_its_target_is_chosen(console: ConsoleClient) -> None:
-    change = find_change(console, "install gateway v1")
+    change = console.find_change("install gateway v1")
     member = next(member for member in change.members if member.target == "lisbon")
     target = f"{member.target} {member.head} {member.published_head}"
     console.confirm({"verb": "reject", "change": change.key, "target": target}, reason="too early")
@@ -164,7 +157,7 @@ def test_a_rejected_draft_is_approved_only_if_its_target_is_chosen(console: Cons
 
 @pytest.mark.parametrize("field", ["variant", "target"])
 def test_a_form_without_a_choice_applies_to_nothing(field: str, console: ConsoleClient) -> None:
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     page = console.post("/changes/confirm", {"verb": "approve", "change": key, "chosen": field})
 
     assert page.status_code == 409
@@ -172,7 +165,7 @@ def test_a_form_without_a_choice_applies_to_nothing(field: str, console: Console
 
 
 def test_the_confirmation_of_another_person_is_not_shown(console: ConsoleClient) -> None:
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
     other = Session(replace(ADA, email="luis@example.com"), Permissions((RoleRule("admin"),)))
     sign_in(console, other)
@@ -184,7 +177,7 @@ def test_the_confirmation_of_another_person_is_not_shown(console: ConsoleClient)
 def test_a_reviewer_sees_and_approves_only_permitted_targets(world: World, console: ConsoleClient) -> None:
     rule = RoleRule("reviewer", users=("ada@example.com",), targets=LabelSelector((("region", "south"),)))
     sign_in(console, Session(ADA, Permissions((rule,))))
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     texts = [console.get(path).text for path in ("/", "/changes", f"/changes/{key}", "/targets", "/search?q=gateway")]
     page = console.confirm({"verb": "approve", "change": key})
 
@@ -198,7 +191,7 @@ def test_a_reviewer_sees_and_approves_only_permitted_targets(world: World, conso
 def test_a_viewer_can_approve_nothing(world: World, console: ConsoleClient) -> None:
     sign_in(console, Session(ADA, Permissions((RoleRule("viewer", users=("ada@example.com",)),))))
     before = read_refs(world.fleet)
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     confirmation = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
     text = console.get(confirmation).text
     refused = console.post(f"{confirmation}/submit", {"key": "k1"})
@@ -233,7 +226,7 @@ FORMS = [
 def test_a_form_of_another_site_is_refused(
     path: str, fields: dict[str, str], headers: dict[str, str], drafted_console: ConsoleClient
 ) -> None:
-    key = find_change(drafted_console, "install gateway v1").key
+    key = drafted_console.find_change("install gateway v1").key
     before = read_refs(drafted_console.world.fleet)
     response = drafted_console.post(path, {"verb": "approve", "change": key, **fields}, **headers)
 
@@ -284,7 +277,7 @@ def test_the_button_states_how_drafts_are_published(
     assert index is not None
     urls = {index.by_target[name].url for name in merged}
     console.context = replace(console.context, can_merge=lambda url: url in urls)
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     page = console.get(console.post("/changes/confirm", {"verb": verb, "change": key}).headers["location"]).text
 
     assert f'class="primary">{button}</button>' in page
@@ -292,7 +285,7 @@ def test_the_button_states_how_drafts_are_published(
 
 def test_a_whole_draft_branch_is_merged(console: ConsoleClient) -> None:
     console.context = replace(console.context, can_merge=lambda _url: True)
-    keys = [find_change(console, f"install {name} v1").key for name in ("gateway", "metrics")]
+    keys = [console.find_change(f"install {name} v1").key for name in ("gateway", "metrics")]
     page = console.get(console.post("/changes/confirm", {"verb": "approve", "change": keys}).headers["location"]).text
 
     assert 'class="primary">Merge 2 pull requests</button>' in page
@@ -342,7 +335,7 @@ STAGES = (
 @pytest.mark.slow
 def test_a_person_approves_a_change_stage_by_stage(world: World, console: ConsoleClient) -> None:
     console.context = replace(console.context, stages=STAGES)
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     before = console.get(f"/changes/{key}").text
     page = console.confirm({"verb": "approve", "change": key, "stage": "canary"})
     console.update()
@@ -369,7 +362,7 @@ def test_a_person_approves_a_change_stage_by_stage(world: World, console: Consol
 )
 def test_a_later_stage_has_a_warning(fields: dict[str, str], is_warned: bool, console: ConsoleClient) -> None:
     console.context = replace(console.context, stages=STAGES)
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     confirmation = console.post("/changes/confirm", {"change": key, **fields}).headers["location"]
     text = console.get(confirmation).text
 
@@ -378,7 +371,7 @@ def test_a_later_stage_has_a_warning(fields: dict[str, str], is_warned: bool, co
 
 def test_a_confirmation_can_be_limited_to_a_stage(console: ConsoleClient) -> None:
     console.context = replace(console.context, stages=STAGES)
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     whole = console.post("/changes/confirm", {"verb": "approve", "change": key}).headers["location"]
     text = console.get(whole).text
     fields = {name: find_value(text, name) for name in ("verb", "change")}
@@ -393,7 +386,7 @@ def test_a_confirmation_can_be_limited_to_a_stage(console: ConsoleClient) -> Non
 
 def test_a_stage_limits_the_chosen_targets(console: ConsoleClient) -> None:
     console.context = replace(console.context, stages=STAGES)
-    change = find_change(console, "install gateway v1")
+    change = console.find_change("install gateway v1")
     targets = [f"{member.target} {member.head} {member.published_head}" for member in change.members]
     fields = {"verb": "approve", "change": change.key}
     created = console.post("/changes/confirm", {**fields, "target": targets, "stage": "canary"})
@@ -414,7 +407,7 @@ def test_a_stage_limits_the_chosen_targets(console: ConsoleClient) -> None:
 
 def test_with_several_approvals_the_confirmation_does_not_promise_a_publication(console: ConsoleClient) -> None:
     console.context = replace(console.context, required_approvals=2)
-    key = find_change(console, "install gateway v1").key
+    key = console.find_change("install gateway v1").key
     created = console.post("/changes/confirm", {"verb": "approve", "change": key})
     page = console.get(created.headers["location"]).text
     rejected = console.get(console.post("/changes/confirm", {"verb": "reject", "change": key}).headers["location"]).text

@@ -245,7 +245,7 @@ def test_see_which_clusters_differ_from_the_others(person: Person) -> None:
 
 def approve_gateway(person: Person) -> None:
     client = person.served.client
-    key = person.served.find_change(GATEWAY).rpartition("/")[2]
+    key = person.served.client.find_change(GATEWAY).key
     client.confirm({"verb": "approve", "change": key}, reason="agreed with the team of Porto")
     client.world.sync()
     client.update()

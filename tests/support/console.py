@@ -18,7 +18,7 @@ from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.package_content import PackageContentReader
 from reconciler.inspect.value_explainer import ValueExplainer
-from reconciler.output.fleet.model import FleetIndex
+from reconciler.output.fleet.model import FleetIndex, ReviewChange
 from reconciler.reconcile.reconcile_pass import PassReport
 from reconciler.review.activity_lists import ActivityLists
 from reconciler.review.activity_log import ActivityLog
@@ -136,6 +136,12 @@ class ConsoleClient:
         number = self.context.state.view.number + 1 if self.context.state.view else 1
         view = FleetView(number, self.context.state.clock(), record, observed.config, len(observed.targets))
         self.context.state.record_completed_pass(view)
+
+    def find_change(self, title: str) -> ReviewChange:
+        """Return the change with this title in the newest index."""
+        index = self.context.index
+        assert index is not None
+        return next(change for change in index.changes if change.title == title)
 
     def get(self, path: str, **headers: str) -> httpx.Response:
         """Return the response to a GET request."""

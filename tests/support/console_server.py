@@ -55,9 +55,7 @@ class ServedConsole:
 
     def find_change(self, title: str) -> str:
         """Return the path of the change with this title."""
-        index = self.client.context.index
-        assert index is not None
-        return next(f"/changes/{change.key}" for change in index.changes if change.title == title)
+        return f"/changes/{self.client.find_change(title).key}"
 
     def replace_change(self) -> str:
         """Record that a change of this fleet has replaced an earlier change. Return the key of the earlier change."""
