@@ -19,6 +19,7 @@ from reconciler.git.errors import CacheRefusedError, CacheUnusableError, MirrorB
 _PRIVATE = 0o700
 _WRITE_BITS_OF_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _RETRY_SECONDS = 0.01
+_TEMPORARY_SUFFIX = ".new"
 
 
 def walk_folder(
@@ -108,12 +109,24 @@ def replace_file(file: Path, content: str | bytes, *, is_durable: bool = False) 
         OSError: The file cannot be written.
     """
     file.parent.mkdir(parents=True, exist_ok=True, mode=_PRIVATE)
-    temporary = file.with_suffix(".new")
+    temporary = file.with_suffix(_TEMPORARY_SUFFIX)
     temporary.write_bytes(content.encode() if isinstance(content, str) else content)
     if is_durable:
         with temporary.open() as stream:
             os.fsync(stream.fileno())
     temporary.replace(file)
+
+
+def delete_temporary_files(folder: Path) -> None:
+    """Delete the temporary files in a folder that killed processes left during `replace_file`.
+
+    No other process may write files of the folder meanwhile.
+
+    Raises:
+        OSError: A file cannot be deleted.
+    """
+    for file in folder.glob(f"*{_TEMPORARY_SUFFIX}"):
+        file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from reconciler.git.filesystem import replace_file
+from reconciler.git.filesystem import delete_temporary_files, replace_file
 from reconciler.review.confirmations import Confirmation
 from reconciler.review.review_job import ReviewJob
 from reconciler.telemetry.event_log import log
@@ -35,7 +35,14 @@ class RecordFolder(Generic[Record]):
         return TypeAdapter(self._record_type)
 
     def read_all(self) -> tuple[Record, ...]:
-        """Return the stored records in the order of their creation. Files that cannot be read are skipped."""
+        """Return the records of earlier processes in the order of their creation. Skip files that cannot be read.
+
+        Files that a killed process has not written completely are deleted.
+        """
+        try:
+            delete_temporary_files(self.folder)
+        except OSError as error:
+            log.warning("review_record_store_failed", file=str(self.folder), message=error.strerror)
         return tuple(sorted(self._read_files(), key=lambda record: record.created_at))
 
     def _read_files(self) -> Iterator[Record]:

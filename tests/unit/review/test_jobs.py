@@ -306,6 +306,17 @@ def test_old_results_are_deleted_from_the_folder(console: Console, folder: Recor
     assert folder.read_all() == ()
 
 
+def test_a_later_process_deletes_files_of_an_interrupted_write(
+    console: Console, folder: RecordFolder[ReviewJob]
+) -> None:
+    console.jobs = start(console, folder)
+    job = console.submit()
+    (folder.folder / "interrupted.new").write_text('{"id": "interr')
+    console.jobs = start(console, folder)
+
+    assert [file.name for file in folder.folder.iterdir()] == [f"{job.id}.json"]
+
+
 @pytest.mark.emits("review_record_store_failed", "review_record_unreadable")
 def test_unreadable_files_and_folders_cause_only_warnings(console: Console, tmp_path: Path) -> None:
     jobs = tmp_path / "jobs"
