@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from reconciler.server.console.config_pages import ConfigPages
 from reconciler.server.console.page_links import LinkTemplates, PageLinks
 
 if TYPE_CHECKING:
+    from reconciler.reconcile.config_source import ConfigHistory
     from reconciler.settings import Settings
 
 
@@ -45,15 +48,21 @@ def _read_file(settings: Settings, config: str, config_id: str, path: str) -> by
     if isinstance(source, FolderSource):
         file = source.path / settings.config.directory / path
         return file.read_bytes() if file.is_file() else None
-    services = build_services(settings, config, can_fetch=False, can_call_forges=False)
-    with services.remotes:
-        return services.open_config_history().read_file(CommitId(config_id), path)
+    with _open_history(settings, config) as history:
+        return history.read_file(CommitId(config_id), path)
 
 
 def _read_author(settings: Settings, config: str, config_id: str) -> str:
     """Return the mail address of the author of a commit. A config in a folder has no author."""
     if not config_id or config_id.startswith("tree:"):
         return ""
+    with _open_history(settings, config) as history:
+        return history.read_commit(CommitId(config_id)).author.email
+
+
+@contextmanager
+def _open_history(settings: Settings, config: str) -> Iterator[ConfigHistory]:
+    """Open the commits of the config in the cache."""
     services = build_services(settings, config, can_fetch=False, can_call_forges=False)
     with services.remotes:
-        return services.open_config_history().read_commit(CommitId(config_id)).author.email
+        yield services.open_config_history()
