@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from reconciler.inspect.report import read_fleet
 from reconciler.krm.findings import Finding
 from reconciler.output.envelope import create_cli_metadata
-from reconciler.output.findings.entries import build_finding_entries
 from reconciler.output.fleet.builder import build_fleet_index, index_target
 from reconciler.output.fleet.model import FleetIndex
 from reconciler.output.fleet.results import ChangeListResult, build_change_list
@@ -32,9 +31,8 @@ def read_change_list(
     pool = VariantPool()
     entries = [index_target(cluster, pool) for cluster in read_fleet(reader, targets, report_progress)]
     index = build_fleet_index(1, 0, config, entries, ())
-    result = build_change_list(index, index.changes, index.changes)
-    findings = build_finding_entries(list_read_errors(index))
-    return result.model_copy(update={"metadata": create_cli_metadata(config), "findings": findings})
+    result = build_change_list(index, index.changes, index.changes, findings=list_read_errors(index))
+    return result.model_copy(update={"metadata": create_cli_metadata(config)})
 
 
 def list_read_errors(index: FleetIndex) -> tuple[Finding, ...]:

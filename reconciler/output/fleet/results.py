@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from reconciler.krm.findings import Finding
 from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry
 from reconciler.output.envelope import CommandResult, OutputModel, ResultMetadata, Timestamp
@@ -230,6 +231,7 @@ def build_change_list(
     all_changes: Sequence[ReviewChange],
     cursor: str | None = None,
     *,
+    findings: Iterable[Finding] = (),
     has_details: bool = False,
 ) -> ChangeListResult:
     """Return the result with these changes.
@@ -242,6 +244,7 @@ def build_change_list(
     return ChangeListResult(
         metadata=create_api_metadata(index),
         items=tuple(_build_change(change, has_details=has_details) for change in changes),
+        findings=build_finding_entries(findings),
         summary=ChangeListSummary(changes=len(all_changes), drafts=sum(len(change.members) for change in all_changes)),
         next=cursor,
     )

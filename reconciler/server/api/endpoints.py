@@ -62,10 +62,8 @@ def _list_changes(request: ApiRequest) -> CommandResult:
     selector = read_selector(request.query, "target")
     changes = tuple(filter_changes(request.index, request.query, selector))
     page = read_page(changes, request)
-    result = build_change_list(request.index, page.items, changes, page.cursor)
-    if request.query.get("cursor"):
-        return result
-    return result.model_copy(update={"findings": build_finding_entries(list_read_errors(request.index))})
+    findings = () if request.query.get("cursor") else list_read_errors(request.index)
+    return build_change_list(request.index, page.items, changes, page.cursor, findings=findings)
 
 
 def _get_change(request: ApiRequest) -> CommandResult:
