@@ -61,17 +61,16 @@ class PodSpecLocation:
     def find_containers(self, data: Any) -> tuple[Container, ...] | ResourceIssue:
         """Return all containers, init containers first. Return an issue if the pod spec is missing or invalid."""
         path = self.paths.get((self.group, self.kind))
-        name = f"{self.group}/{self.kind}".lstrip("/")
         if path is None:
-            known = ", ".join(sorted(f"{group}/{kind}".lstrip("/") for group, kind in self.paths))
+            known = ", ".join(sorted(_format_kind(*key) for key in self.paths))
             message = (
-                f"the location of the pod spec is unknown for the kind {name}; known kinds are {known}; add the kind to"
-                " the setting `rules.pod_spec_paths`"
+                f"the location of the pod spec is unknown for the kind {_format_kind(self.group, self.kind)}; known"
+                f" kinds are {known}; add the kind to the setting `rules.pod_spec_paths`"
             )
             return ResourceIssue(PolicyCodes.POD_SPEC_UNKNOWN_KIND, message, ("kind",))
         spec = get_value(data, path)
         if spec is ABSENT or spec is None:
-            message = f"the pod spec is missing, but the kind {name} requires it"
+            message = f"the pod spec is missing, but the kind {_format_kind(self.group, self.kind)} requires it"
             return ResourceIssue(PolicyCodes.POD_SPEC_MISSING, message, path)
         if not isinstance(spec, dict):
             return ResourceIssue(PolicyCodes.POD_SPEC_MALFORMED, "the pod spec must be a mapping", path)
@@ -81,6 +80,10 @@ class PodSpecLocation:
                     PolicyCodes.POD_SPEC_MALFORMED, f"{name} must be a list of mappings", (*path, name)
                 )
         return tuple(_list_containers(spec, path))
+
+
+def _format_kind(group: str, kind: str) -> str:
+    return f"{group}/{kind}".lstrip("/")
 
 
 @dataclass(frozen=True)
