@@ -41,7 +41,7 @@ from reconciler.packages.package import (
     parse_documents,
 )
 from reconciler.packages.parsing import ParseFailure
-from reconciler.packages.sealed_secrets import read_scope
+from reconciler.packages.sealed_secrets import format_scope_change, read_scope
 from reconciler.packages.sops import is_sops_document
 from reconciler.packages.sops_files import locate_document
 from reconciler.packages.source_codes import SourceCodes
@@ -298,11 +298,7 @@ class _RenderRun:
             new_scope = read_scope(item) if item else None
             if item is None or new_scope in (None, scope):
                 continue
-            message = (
-                f"the function {spec.display_name} changes the scope of the SealedSecret from {scope} to {new_scope},"
-                " so that its controller cannot decrypt the SealedSecret (next step: exclude the SealedSecret from the"
-                " function, or seal it again)"
-            )
+            message = format_scope_change(f"the function {spec.display_name}", scope, new_scope, "function")
             location = replace(self._package.resources[number].location, object=str(item.key))
             self._scope_findings.append(SourceCodes.SEALED_SECRET_SCOPE.finding(message, location))
             self._sealed_scopes[number] = new_scope

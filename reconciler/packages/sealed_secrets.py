@@ -22,3 +22,16 @@ def read_scope(resource: KrmResource) -> str | None:
     if resource.annotations.get(_NAMESPACE_WIDE) == "true":
         return namespace
     return f'{namespace}, name "{resource.name}"'
+
+
+def format_scope_change(cause: str, old: str, new: str, excluded_from: str) -> str:
+    """Return the message for a SealedSecret whose scope has changed.
+
+    Args:
+        cause: The function or the policies that change the scope.
+        excluded_from: The kind of the cause, for the next step: "function" or "policy".
+    """
+    return (
+        f"{cause} changes the scope of the SealedSecret from {old} to {new}, so that its controller cannot decrypt the"
+        f" SealedSecret (next step: exclude the SealedSecret from the {excluded_from}, or seal it again)"
+    )

@@ -51,7 +51,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.package import PackageResource
 from reconciler.packages.parsing import edit_document
 from reconciler.packages.resource import ResourceData
-from reconciler.packages.sealed_secrets import read_scope
+from reconciler.packages.sealed_secrets import format_scope_change, read_scope
 from reconciler.packages.sops import SopsMacError, check_sops_edit
 from reconciler.packages.sops_files import create_mac_finding, locate_document
 from reconciler.packages.source_codes import SourceCodes
@@ -322,11 +322,7 @@ class _Evaluation:
         new_scope = read_scope(ResourceData(self.data)) if scope else None
         if scope and new_scope and scope != new_scope:
             names = " and ".join(dict.fromkeys(application.policy.label for application in applications))
-            message = (
-                f"{names} changes the scope of the SealedSecret from {scope} to {new_scope}, so that its"
-                " controller cannot decrypt the SealedSecret (next step: exclude the SealedSecret from the policy, or"
-                " seal it again)"
-            )
+            message = format_scope_change(names, scope, new_scope, "policy")
             self._add_issue(ResourceIssue(SourceCodes.SEALED_SECRET_SCOPE, message, ("metadata", "annotations")))
 
     def _describe_identity_change(self, path: DataPath) -> ResourceIssue:
