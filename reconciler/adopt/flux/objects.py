@@ -37,6 +37,19 @@ def report_verification(document: SourceDocument, path: DataPath) -> NotImported
     return document.report(path, reason, "Set verify in the Repository, and store the keys as files.")
 
 
+def report_missing_source(
+    document: SourceDocument, path: DataPath, reference: Mapping[str, object], subject: str = ""
+) -> NotImported:
+    """Return the `NotImported` entry for a reference to a source object that does not exist.
+
+    Args:
+        path: The path of the field that contains the reference.
+        subject: The start of the reason, e.g. "HelmRelease web: ".
+    """
+    reason = f"{subject}the source files contain no {get_text(reference, 'kind')} {get_text(reference, 'name')}"
+    return document.report(path, reason, "Add the source object to the folder of the cluster.")
+
+
 @dataclass
 class ClusterObjects:
     """The objects that Flux reads for one cluster.

@@ -15,6 +15,7 @@ from reconciler.adopt.flux.objects import (
     get_namespace,
     is_flux_object,
     read_folder,
+    report_missing_source,
 )
 from reconciler.adopt.flux.releases import convert_release
 from reconciler.adopt.flux.sources import (
@@ -175,9 +176,7 @@ class _ClusterReader:
         reference = get_mapping(spec, "sourceRef")
         source = self.objects.find(reference, get_namespace(document))
         if source is None:
-            name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
-            suggestion = "Add the source object to the folder of the cluster."
-            return document.report(("spec", "sourceRef"), f"the source files contain no {name}", suggestion)
+            return report_missing_source(document, ("spec", "sourceRef"), reference)
         path = get_text(spec, "path")
         if problem := find_source_problem(source, path):
             return problem

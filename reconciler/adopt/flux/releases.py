@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reconciler.adopt.documents import SourceDocument, find_wrong_type, get_list, get_mapping, get_text
-from reconciler.adopt.flux.objects import ClusterObjects, get_namespace, report_verification
+from reconciler.adopt.flux.objects import ClusterObjects, get_namespace, report_missing_source, report_verification
 from reconciler.adopt.flux.sources import build_chart_upstream
 from reconciler.adopt.helm_parameters import ParameterError, build_parameter_layers, parse_target_value
 from reconciler.adopt.requests import HelmRequest, PackageRequest, RepositoryReader, UpstreamReference
@@ -91,9 +91,7 @@ def _read_upstream(
         reference = get_mapping(document.spec, "chartRef")
         path: tuple[str, ...] = ("spec", "chartRef") if reference else ("spec", "chart", "spec")
         reference = reference or get_mapping(document.spec, *path[1:], "sourceRef")
-        name = f"{get_text(reference, 'kind')} {get_text(reference, 'name')}"
-        suggestion = "Add the source object to the folder of the cluster."
-        return document.report(path, f"HelmRelease {document.name}: the source files contain no {name}", suggestion)
+        return report_missing_source(document, path, reference, f"HelmRelease {document.name}: ")
     name, version = get_text(chart, "chart").removeprefix("./"), get_text(chart, "version")
     return build_chart_upstream(source, name, version, read_repository)
 
