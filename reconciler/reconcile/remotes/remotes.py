@@ -135,9 +135,8 @@ class Remotes:
 
     def list_unavailable_targets(self) -> dict[str, str]:
         """Return the error message of each target remote that cannot be read, by URL without credentials."""
-        failing = {url: error for url, error in self.failures.items() if url in self._fetched}
-        targets = [url for url in failing if self._kinds.get(url) != "upstream"]
-        return {self._get_display_url(url): failing[url].message for url in targets}
+        states = self.list_states()
+        return {state.url: state.error.message for state in states if state.error and state.kind != "upstream"}
 
     def list_states(self) -> tuple[RemoteState, ...]:
         """Return the state of each remote that this pass has fetched, sorted by URL."""
