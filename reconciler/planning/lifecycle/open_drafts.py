@@ -160,9 +160,9 @@ class OpenDraft:
 
     def restrict(self, names: Collection[str]) -> OpenDraft:
         """Return the draft with only the packages with these names, and with only their files."""
-        if all(package.package in names for package in self.packages):
-            return self
         packages = tuple(package for package in self.packages if package.package in names)
+        if len(packages) == len(self.packages):
+            return self
         return replace(self, packages=packages, files=self._select_files(names, are_in_packages=True))
 
     def select_files(self, names: Collection[str]) -> tuple[DraftedFile, ...]:
