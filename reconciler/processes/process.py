@@ -94,12 +94,8 @@ def _compute_digest(program: Path, status: tuple[int, ...]) -> str:
         return f"sha256:{hashlib.file_digest(content, 'sha256').hexdigest()}"
 
 
-def _is_never_canceled() -> bool:
-    return False
-
-
 def run_process(
-    spec: ProcessSpec, stdin: bytes, limits: ProcessLimits, is_canceled: Callable[[], bool] = _is_never_canceled
+    spec: ProcessSpec, stdin: bytes, limits: ProcessLimits, is_canceled: Callable[[], bool] = lambda: False
 ) -> ProcessResult:
     """Run a process until it ends or exceeds a limit, and then kill all processes of its group.
 
