@@ -10,13 +10,12 @@ import pytest
 
 from reconciler.inspect import fleet_index
 from reconciler.inspect.fleet_index import FleetIndexer
-from reconciler.inspect.report import read_cluster
 from reconciler.output.fleet.builder import index_target
 from reconciler.output.fleet.model import DraftMember, FleetIndex, TargetEntry
 from reconciler.output.fleet.target_data import TargetData
 from reconciler.output.fleet.variants import VariantPool
-from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 from tests.support.components import components_drafted
+from tests.support.index_reads import record_read_targets
 from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.presets import presets_drafted, presets_published
 from tests.support.templates import templates_drafted
@@ -65,13 +64,7 @@ def test_drafts_with_equal_effects_are_one_variant(unpublished: World) -> None:
 def test_only_targets_with_moved_refs_are_read_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     indexer = world.create_indexer()
     first = update(world, indexer)
-    read: list[str] = []
-
-    def record_read(reader: DraftReader, open_target: OpenTarget) -> TargetData:
-        read.append(open_target.target.name)
-        return read_cluster(reader, open_target)
-
-    monkeypatch.setattr(fleet_index, "read_cluster", record_read)
+    read = record_read_targets(monkeypatch)
     world.write({"regions/north.yaml": config_map("region-north", api="other")})
     second = update(world, indexer)
 

@@ -15,11 +15,9 @@ from structlog.testing import capture_logs
 from reconciler.inspect import fleet_index, index_cache
 from reconciler.inspect.fleet_index import FleetIndexer
 from reconciler.inspect.index_cache import IndexCache
-from reconciler.inspect.report import read_cluster
 from reconciler.output.fleet.model import FleetIndex
-from reconciler.output.fleet.target_data import TargetData
-from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 from tests.support.components import components_drafted
+from tests.support.index_reads import record_read_targets
 from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.presets import presets_drafted
 from tests.support.templates import templates_drafted
@@ -41,14 +39,7 @@ def find_file(world: World) -> Path:
 @pytest.fixture
 def read_targets(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the targets whose drafts are read."""
-    names: list[str] = []
-
-    def record_read(reader: DraftReader, open_target: OpenTarget) -> TargetData:
-        names.append(open_target.target.name)
-        return read_cluster(reader, open_target)
-
-    monkeypatch.setattr(fleet_index, "read_cluster", record_read)
-    return names
+    return record_read_targets(monkeypatch)
 
 
 @pytest.mark.parametrize(

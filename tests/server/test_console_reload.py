@@ -12,10 +12,6 @@ from starlette.types import ASGIApp
 
 from reconciler.bootstrap.console import Console, build_console
 from reconciler.bootstrap.console_authentication import SignInState
-from reconciler.inspect import fleet_index
-from reconciler.inspect.report import read_cluster
-from reconciler.output.fleet.target_data import TargetData
-from reconciler.reconcile.remotes.targets import DraftReader, OpenTarget
 from reconciler.review.jobs import ReviewJobs
 from reconciler.review.people import Reviewer
 from reconciler.review.permissions import ADMIN_PERMISSIONS
@@ -27,6 +23,7 @@ from reconciler.service.state import ServiceState
 from tests.support.asgi_client import request
 from tests.support.console import NO_CONTROLS, PROXY, find_value
 from tests.support.git_repositories import read_refs
+from tests.support.index_reads import record_read_targets
 from tests.support.prepared_worlds import begin, drafted
 from tests.support.world import World, package, variant
 
@@ -114,14 +111,7 @@ def service(tmp_path: Path) -> Service:
 @pytest.fixture
 def read_targets(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the targets that an update has read."""
-    names: list[str] = []
-
-    def record_read(reader: DraftReader, open_target: OpenTarget) -> TargetData:
-        names.append(open_target.target.name)
-        return read_cluster(reader, open_target)
-
-    monkeypatch.setattr(fleet_index, "read_cluster", record_read)
-    return names
+    return record_read_targets(monkeypatch)
 
 
 def change_and_observe(service: Service, version: str) -> None:
