@@ -11,7 +11,7 @@ from pathlib import Path
 
 from reconciler.git.command import REMOTE_CONFIG_FILE, GitCommand
 from reconciler.git.errors import CacheUnusableError, GitError, MirrorBusyError, MirrorCorruptError
-from reconciler.git.filesystem import hold_lock, prepare_private_folder, remove_folder, walk_folder
+from reconciler.git.filesystem import hold_lock, prepare_private_folder, remove_folder, replace_file, walk_folder
 from reconciler.git.options import GitOptions
 from reconciler.git.url import GitUrl
 
@@ -227,9 +227,7 @@ class MirrorFolder:
         file, text = folder / REMOTE_CONFIG_FILE, _build_remote_config(self._url, self._options).encode()
         before = file.read_bytes() if file.exists() else b""
         if before != text or not file.exists():
-            new_file = file.with_suffix(".new")
-            new_file.write_bytes(text)
-            new_file.rename(file)
+            replace_file(file, text)
         is_intact = not before or before.startswith(_REMOTE_CONFIG_START)
         return "" if is_intact else f"{file} has unknown content"
 
