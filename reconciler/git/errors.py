@@ -109,6 +109,7 @@ class MirrorBusyError(GitError):
     """Another process holds the mirror's lock."""
 
     next_step = "wait"
+    advice = "wait until this process ends, or end it"
 
 
 class RemoteBusyError(GitError):

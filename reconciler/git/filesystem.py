@@ -155,9 +155,7 @@ def hold_lock(path: Path, timeout_seconds: float) -> Iterator[int]:
 def _acquire(descriptor: int, path: Path, deadline: float) -> None:
     while not _try_lock(descriptor):
         if time.monotonic() >= deadline:
-            raise MirrorBusyError(
-                f"another process has held the lock file {path} for too long; wait until this process ends, or end it"
-            )
+            raise MirrorBusyError(f"another process has held the lock file {path} for too long")
         time.sleep(_RETRY_SECONDS)
 
 

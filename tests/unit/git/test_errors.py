@@ -60,6 +60,11 @@ def test_diagram_contains_every_error_with_its_next_step() -> None:
     [
         pytest.param(errors.UnreachableError, "no way (next step: retry)", id="retry"),
         pytest.param(
+            errors.MirrorBusyError,
+            "no way (next step: wait until this process ends, or end it)",
+            id="wait-for-a-process",
+        ),
+        pytest.param(
             errors.AccessDeniedError,
             "no way (next step: check the credentials and their permissions)",
             id="action-by-a-person",
