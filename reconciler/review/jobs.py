@@ -202,9 +202,7 @@ class ReviewJobs:
             ReviewRequestError: The person has no such job, or too many jobs wait.
         """
         with self._changed:
-            job = self._find_current(job_id)
-            if job is None or job.person.key != person.key:
-                raise ReviewRequestError("UnknownJob", "there is no such job any more; see the activity of the target")
+            job = self._require_own(job_id, person)
             if job.state != "completed" or not job.count_items("failed"):
                 return job
             items = tuple(
@@ -224,9 +222,7 @@ class ReviewJobs:
             ReviewRequestError: The person has no such job, or the job has started.
         """
         with self._changed:
-            job = self._jobs.get(job_id)
-            if job is None or job.person.key != person.key:
-                raise ReviewRequestError("UnknownJob", "there is no such job any more; see the activity of the target")
+            job = self._require_own(job_id, person)
             if job_id not in self._waiting:
                 if any(item.code == UNDONE for item in job.items):
                     return job
@@ -254,6 +250,17 @@ class ReviewJobs:
         """Return a job with its newest results. Return None if there is no such job."""
         job = self._jobs.get(job_id)
         return self._add_progress(job) if job else None
+
+    def _require_own(self, job_id: str, person: Reviewer) -> ReviewJob:
+        """Return a job of this person with its newest results.
+
+        Raises:
+            ReviewRequestError: The person has no such job.
+        """
+        job = self._find_current(job_id)
+        if job is None or job.person.key != person.key:
+            raise ReviewRequestError("UnknownJob", "there is no such job any more; see the activity of the target")
+        return job
 
     def _add_progress(self, job: ReviewJob) -> ReviewJob:
         return replace(job, items=tuple(self._running_items.values())) if job.state == "running" else job

@@ -5,7 +5,7 @@ A change contains the drafts of all targets with one cause. A variant of a chang
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Literal
 
@@ -335,8 +335,7 @@ class FleetIndex:
     @cached_property
     def publications(self) -> tuple[tuple[PackageRow, Publication], ...]:
         """The last publication of each package, the newest first."""
-        found = [(row, row.publication) for target in self.targets for row in target.packages if row.publication]
-        return tuple(sorted(found, key=lambda item: -item[1].seconds))
+        return sort_publications(row for target in self.targets for row in target.packages)
 
     @cached_property
     def state_counts(self) -> Mapping[PackageState, int]:
@@ -356,6 +355,12 @@ class FleetIndex:
     def package_count(self) -> int:
         """The number of packages."""
         return sum(self.state_counts.values())
+
+
+def sort_publications(rows: Iterable[PackageRow]) -> tuple[tuple[PackageRow, Publication], ...]:
+    """Return the last publication of each package, the newest first."""
+    found = [(row, row.publication) for row in rows if row.publication]
+    return tuple(sorted(found, key=lambda item: -item[1].seconds))
 
 
 def shorten_digest(digest: str) -> str:

@@ -37,7 +37,7 @@ def find_staleness(context: ConsoleContext, index: FleetIndex | None) -> Stalene
         return Staleness(index.completed_at, context.index_thread.error)
     if state.failed_passes:
         return Staleness(last_pass, state.failed_passes.first.message)
-    if any(check.failures for check in evaluate_health(state).checks if check.code == "PassStale"):
+    if "PassStale" in evaluate_health(state).failed_codes:
         return Staleness(last_pass, "no pass was completed in time")
     if view.remote_failures:
         first = min(view.remote_failures, key=lambda failure: failure.since)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from starlette.datastructures import QueryParams
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import PackageRow, TargetEntry
+from reconciler.output.fleet.model import PackageRow, TargetEntry, sort_publications
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
 from reconciler.server.console.filters import filter_targets
 from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
@@ -95,10 +95,7 @@ def build_target_page(page: PageRequest) -> PageContent:
             "listing": list_page(packages, query),
             "findings": findings,
             "changes": [page.index.by_change[draft.change_key] for draft in target.drafts],
-            "publications": sorted(
-                (row for row in target.packages if row.publication),
-                key=lambda row: -(row.publication.seconds if row.publication else 0),
-            )[:_MAX_PUBLICATIONS],
+            "publications": sort_publications(target.packages)[:_MAX_PUBLICATIONS],
         },
         is_from_index=True,
     )
