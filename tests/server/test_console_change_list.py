@@ -15,7 +15,7 @@ from reconciler.output.fleet.model import PackageRow
 from reconciler.output.fleet.value_table import MIN_VARIANTS
 from reconciler.review.permissions import ADMIN_PERMISSIONS, Permissions, RoleRule
 from reconciler.server.console.people import Session
-from tests.support.console import ADA, ConsoleClient, open_console, sign_in
+from tests.support.console import ADA, ConsoleClient, open_console, sign_in, strip_tags
 from tests.support.console_server import add_targets
 from tests.support.fleet_index import create_row, create_target
 from tests.support.prepared_worlds import begin, drafted
@@ -44,7 +44,7 @@ def console(client: ConsoleClient) -> Iterator[ConsoleClient]:
 def find_variants(text: str) -> str:
     """Return the text of the variants in the row of the change, without tags."""
     (found,) = re.findall(r'<details id="variants-.*?</details>', text, re.DOTALL)
-    return " ".join(unescape(re.sub("<[^>]*>", " ", found)).split())
+    return strip_tags(found)
 
 
 def test_a_row_has_its_variants_with_their_differences(console: ConsoleClient) -> None:

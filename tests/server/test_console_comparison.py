@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html import unescape
 from typing import NoReturn
 
 import pytest
@@ -14,7 +13,7 @@ from reconciler.inspect.package_content import PackageContentReader
 from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server.console.pages.comparison import compare_targets
 from reconciler.server.console.people import Session
-from tests.support.console import ADA, ConsoleClient, open_console, sign_in
+from tests.support.console import ADA, ConsoleClient, open_console, sign_in, strip_tags
 from tests.support.console_server import create_conflicting_world
 from tests.support.fleet_index import create_row, create_target
 
@@ -29,9 +28,8 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
     return client
 
 
-def strip_tags(text: str) -> str:
-    content = text.partition('<main id="content"')[2].partition("</main>")[0]
-    return " ".join(unescape(re.sub("<[^>]*>", " ", content)).split())
+def read_content(text: str) -> str:
+    return strip_tags(text.partition('<main id="content"')[2].partition("</main>")[0])
 
 
 def list_lines(text: str, kind: str) -> list[str]:
@@ -40,7 +38,7 @@ def list_lines(text: str, kind: str) -> list[str]:
 
 
 def test_packages_are_side_by_side(console: ConsoleClient) -> None:
-    text = strip_tags(console.get("/targets/berlin?compare=lisbon").text)
+    text = read_content(console.get("/targets/berlin?compare=lisbon").text)
 
     assert "2 of 2 packages are different in version or state" in text
     assert "gateway draft v1" in text
@@ -49,7 +47,7 @@ def test_packages_are_side_by_side(console: ConsoleClient) -> None:
 
 
 def test_only_different_packages_are_shown(console: ConsoleClient) -> None:
-    texts = [strip_tags(console.get(f"/targets/berlin?compare=porto{end}").text) for end in ("", "&only=different")]
+    texts = [read_content(console.get(f"/targets/berlin?compare=porto{end}").text) for end in ("", "&only=different")]
 
     assert ["compare values of gateway" in text for text in texts] == [True, False]
     assert ["only on berlin" in text for text in texts] == [True, True]
@@ -66,7 +64,7 @@ def test_the_values_of_a_package_are_compared(view: str, console: ConsoleClient)
 
 
 def test_equal_packages_have_no_differences(console: ConsoleClient) -> None:
-    text = strip_tags(console.get("/targets/berlin?compare=porto&package=gateway").text)
+    text = read_content(console.get("/targets/berlin?compare=porto&package=gateway").text)
 
     assert "The resources of both packages are equal." in text
 
@@ -88,7 +86,7 @@ def test_a_hidden_target_cannot_be_compared(end: str, console: ConsoleClient) ->
     console.context = context
 
     assert "There is no target with the name lisbon." in text
-    assert "gateway" not in strip_tags(text)
+    assert "gateway" not in read_content(text)
 
 
 def test_a_repository_that_cannot_be_read_has_a_reason(console: ConsoleClient) -> None:

@@ -13,7 +13,7 @@ from reconciler.output.fleet.activity import ActivityEvent
 from reconciler.output.fleet.model import PackageRow, TargetEntry
 from reconciler.output.fleet.publications import Publication
 from reconciler.review.activity_lists import ActivityLists
-from tests.support.console import ConsoleClient, open_console
+from tests.support.console import ConsoleClient, open_console, strip_tags
 from tests.support.console_server import add_targets
 from tests.support.fleet_index import create_row, create_target
 from tests.support.prepared_worlds import begin, published
@@ -50,7 +50,7 @@ def create_published(name: str, *rows: PackageRow) -> TargetEntry:
 def read_section(console: ConsoleClient, path: str, name: str) -> str:
     text = console.get(path).text
     (found,) = re.findall(rf'<section aria-labelledby="{name}">(.*?)</section>', text, re.DOTALL)
-    return " ".join(unescape(re.sub("<[^>]*>", " ", found)).split())
+    return strip_tags(found)
 
 
 def test_equal_publications_of_several_targets_are_one_row(console: ConsoleClient) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from html import unescape
 from urllib.parse import urlencode
 
 import httpx
@@ -176,6 +177,11 @@ def find_value(text: str, name: str) -> str:
     """Return the value of a hidden field in a page."""
     match = re.search(rf'name="{name}" value="([^"]*)"', text)
     return match[1] if match else ""
+
+
+def strip_tags(html: str) -> str:
+    """Return the text of HTML in one line."""
+    return " ".join(unescape(re.sub("<[^>]*>", " ", html)).split())
 
 
 def use_authentication(
