@@ -26,20 +26,19 @@ _MAX_VALUES = 20
 
 def build_page(page: PageRequest) -> PageContent:
     """Build the content of the page."""
-    request = page.request
-    change = page.index.by_change.get(request.path_params["key"])
+    query = page.request.query_params
+    change = page.index.by_change.get(page.request.path_params["key"])
     if change is None:
         return _build_gone_page(page)
-    variant = select_variant(change, request.query_params.get("variant", ""), request.query_params.get("target", ""))
-    member = select_member(variant, request.query_params.get("target", ""))
+    variant = select_variant(change, query.get("variant", ""), query.get("target", ""))
+    member = select_member(variant, query.get("target", ""))
     target = page.index.by_target[member.target]
     draft = target.by_package[member.package].draft
     assert draft is not None, "a member of a change is the draft of a package"
     position = change.members.index(member)
-    resource = request.query_params.get("resource", "")
-    shown = read_diffs(page.context, target, member, draft.content, resource)
+    shown = read_diffs(page.context, target, member, draft.content, query.get("resource", ""))
     labels = list_group_labels(page.index.by_target[each.target] for each in change.members)
-    label = read_choice(request.query_params, "by", labels, next(iter(labels), ""))
+    label = read_choice(query, "by", labels, next(iter(labels), ""))
     return PageContent(
         "change.html",
         {
@@ -48,18 +47,16 @@ def build_page(page: PageRequest) -> PageContent:
             # The texts in the content of a variant have the names of its first target.
             "content": draft.content,
             "first": member,
-            "target": target,
             "shown": shown,
-            "resource": resource,
             "max_lines": MAX_LINES,
-            "view": read_choice(request.query_params, "view", VIEWS, "unified"),
+            "view": read_choice(query, "view", VIEWS, "unified"),
             "views": VIEWS,
-            "should_show_noise": request.query_params.get("noise") == "show",
-            "is_folded": request.query_params.get("fold") == "all",
+            "should_show_noise": query.get("noise") == "show",
+            "is_folded": query.get("fold") == "all",
             "labels": labels,
             "label": label,
             "groups": group_members(change, page.index.by_target, label),
-            "max_targets": _MAX_TARGETS if len(labels) == 0 else _MAX_TARGETS_PER_GROUP,
+            "max_targets": _MAX_TARGETS_PER_GROUP if labels else _MAX_TARGETS,
             "stages": list_progress(page.index, change, page.context.stages),
             "previous": change.members[position - 1] if position else None,
             "next": change.members[position + 1] if position + 1 < len(change.members) else None,
