@@ -1,4 +1,4 @@
-"""A console that several modules share."""
+"""Consoles for the tests of several modules."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from tests.support.prepared_worlds import begin, drafted
 @pytest.fixture(scope="session")
 def drafted_console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
     """The console of a fleet that no test changes. All packages are drafted, and no package is published."""
+    client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
+    client.update()
+    return client
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
+    """The console of a fleet with drafts of all packages. The tests of a module change only its people and sessions."""
     client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
     client.update()
     return client

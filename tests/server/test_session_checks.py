@@ -16,20 +16,12 @@ from structlog.testing import capture_logs
 
 from reconciler.bootstrap.console_authentication import SignInState
 from reconciler.server.authentication.session_store import CHECK_SECONDS
-from tests.support.console import ConsoleClient, open_console
+from tests.support.console import ConsoleClient
 from tests.support.oidc_provider import ANA, CLIENT, SECRET, OidcProvider, create_rsa_key, serve_provider, sign_token
-from tests.support.prepared_worlds import begin, drafted
 from tests.support.sign_in import Browser, configure
 
 EVENT = "http://schemas.openid.net/event/backchannel-logout"
 LOGOUT = "/sign-in/back-channel-logout"
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
-    client.update()
-    return client
 
 
 @pytest.fixture

@@ -10,10 +10,9 @@ from structlog.testing import capture_logs
 
 from reconciler.bootstrap.console_authentication import SignInState, open_session_file, store_sessions
 from reconciler.settings import Settings, SettingsError
-from tests.support.console import ConsoleClient, find_value, open_console
+from tests.support.console import ConsoleClient, find_value
 from tests.support.full_disk import limit_file_size
 from tests.support.oidc_provider import OidcProvider, serve_provider
-from tests.support.prepared_worlds import begin, drafted
 from tests.support.sign_in import Browser, configure
 
 OLD, NEW = "old-key-0123456789-abcdefghijklmnop", "new-key-0123456789-abcdefghijklmnop"
@@ -50,17 +49,10 @@ class Service:
         store_sessions(settings, self.console.sign_ins, file)
 
 
-@pytest.fixture(scope="module")
-def console(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
-    client.update()
-    return client
-
-
 @pytest.fixture
-def service(tmp_path: Path, console: ConsoleClient) -> Iterator[Service]:
+def service(tmp_path: Path, fleet: ConsoleClient) -> Iterator[Service]:
     with serve_provider() as provider:
-        yield Service(tmp_path, provider, console)
+        yield Service(tmp_path, provider, fleet)
 
 
 def test_a_person_stays_signed_in_after_a_restart(service: Service) -> None:

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from reconciler.bootstrap.console_authentication import SignInState
 from reconciler.server.authentication.access_tokens import create_token, format_line
-from tests.support.console import PROXY, ConsoleClient, find_value, open_console, use_authentication
+from tests.support.console import PROXY, ConsoleClient, find_value, use_authentication
 from tests.support.oidc_provider import (
     CLIENT,
     SECRET,
@@ -29,7 +29,6 @@ from tests.support.oidc_provider import (
     serve_provider,
     sign_token,
 )
-from tests.support.prepared_worlds import begin, drafted
 from tests.support.sign_in import Browser, configure
 
 
@@ -37,14 +36,6 @@ from tests.support.sign_in import Browser, configure
 def provider() -> Iterator[OidcProvider]:
     with serve_provider() as served:
         yield served
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    """Return a console that all tests of the module use, because they do not change the fleet."""
-    client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
-    client.update()
-    return client
 
 
 @pytest.fixture

@@ -17,20 +17,12 @@ from reconciler.server.console.events import EVENTS_PATH, EventStreams
 from reconciler.server.console.routes import create_console_routes
 from reconciler.server.limits import ServerLimits
 from reconciler.server.request_origin import build_origin_rules
-from tests.support.console import PROXY, ConsoleClient, open_console, use_authentication
-from tests.support.prepared_worlds import begin, drafted
+from tests.support.console import PROXY, ConsoleClient, use_authentication
 
 ISSUER = "https://id.example.com"
 ANA = Reviewer("Ana Silva", "ana@example.com", "f3c1", ISSUER, frozenset({"platform"}))
 ROLES = [{"role": "admin", "groups": ["platform"]}]
 RULES = build_origin_rules("127.0.0.1:8080", (), "", ("10.0.0.0/8",))
-
-
-@pytest.fixture(scope="module")
-def fleet(tmp_path_factory: pytest.TempPathFactory) -> ConsoleClient:
-    client = open_console(begin(tmp_path_factory.mktemp("fleet"), drafted))
-    client.update()
-    return client
 
 
 @pytest.fixture
