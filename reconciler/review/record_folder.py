@@ -25,7 +25,7 @@ class RecordFolder(Generic[Record]):
     """
 
     def __init__(self, folder: Path, record_type: type[Record]) -> None:
-        self._folder = folder
+        self.folder = folder
         self._record_type: type[Record] = record_type
 
     @cached_property
@@ -40,13 +40,13 @@ class RecordFolder(Generic[Record]):
         Files that a killed process has not written completely are deleted.
         """
         try:
-            delete_temporary_files(self._folder)
+            delete_temporary_files(self.folder)
         except OSError as error:
-            log.warning("review_record_store_failed", file=str(self._folder), message=error.strerror)
+            log.warning("review_record_store_failed", file=str(self.folder), message=error.strerror)
         return tuple(sorted(self._read_files(), key=lambda record: record.created_at))
 
     def _read_files(self) -> Iterator[Record]:
-        for file in self._folder.glob("*.json"):
+        for file in self.folder.glob("*.json"):
             try:
                 yield self._adapter.validate_json(file.read_bytes())
             except (OSError, ValueError) as error:
@@ -70,4 +70,4 @@ class RecordFolder(Generic[Record]):
             log.warning("review_record_store_failed", file=str(file), message=error.strerror)
 
     def _get_file(self, record_id: str) -> Path:
-        return self._folder / f"{record_id}.json"
+        return self.folder / f"{record_id}.json"
