@@ -92,8 +92,8 @@ def test_names_that_start_with_the_text_come_first(console: ConsoleClient) -> No
 
 def test_each_result_leads_to_a_page(console: ConsoleClient) -> None:
     for query in ("gateway", "settings", "UpstreamNotFound", "changes", "start"):
-        for link in re.findall(r'<li><a href="([^"]*)"', console.get(f"/search?q={query}").text):
-            assert console.get(unescape(link)).status_code == 200, link
+        links = re.findall(r'<li><a href="([^"]*)"', console.get(f"/search?q={query}").text)
+        assert {console.get(unescape(link)).status_code for link in links} == {200}, links
 
 
 def test_a_config_object_leads_to_its_targets(console: ConsoleClient) -> None:

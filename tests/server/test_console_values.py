@@ -144,6 +144,7 @@ def test_layers_link_to_their_lines_on_the_forge(console: ConsoleClient) -> None
     use_explanation(
         console,
         {"layer": "upstream", "file": "gateway/web.yaml", "line": 6, "commit": COMMIT},
+        {"layer": "upstream", "file": "gateway/web.yaml", "line": 6, "commit": "ef" * 20},
         {"layer": "upstream", "file": "gateway/old.yaml", "line": 6, "commit": "cd" * 20},
         {"layer": "edit", "file": "gateway/web.yaml", "line": 7},
         {"layer": "policy", "file": "policies/size.yaml", "line": 4},
@@ -158,3 +159,4 @@ def test_layers_link_to_their_lines_on_the_forge(console: ConsoleClient) -> None
     ):
         assert f'href="https://example.com/{path.format(COMMIT)}"' in text
     assert "gateway/old.yaml#" not in text
+    assert text.count("gateway/web.yaml#L6") == 1
