@@ -6,7 +6,7 @@ A confirmation contains the heads of the branches. A draft that moves after the 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -165,6 +165,13 @@ class Confirmation:
     def targets(self) -> tuple[str, ...]:
         """The names of the targets to which the action applies, sorted."""
         return tuple(sorted({draft.target for draft in self.drafts}))
+
+    def group_by_branch(self) -> Mapping[tuple[str, str], Sequence[ConfirmedDraft]]:
+        """Return the drafts by target and draft branch."""
+        groups: dict[tuple[str, str], list[ConfirmedDraft]] = {}
+        for draft in self.drafts:
+            groups.setdefault((draft.target, draft.branch), []).append(draft)
+        return groups
 
 
 def build_confirmation(

@@ -25,7 +25,6 @@ from reconciler.review.actions import apply_review_action
 from reconciler.review.confirmations import (
     Confirmation,
     ConfirmationStore,
-    ConfirmedDraft,
     ConsoleVerb,
     ReviewRequestError,
     check_input,
@@ -398,10 +397,8 @@ def _check_key(key: str) -> None:
 def _create_job(
     confirmation: Confirmation, submission: Submission, now: float, index: FleetIndex, permissions: Permissions
 ) -> ReviewJob:
-    groups: dict[tuple[str, str], list[ConfirmedDraft]] = {}
-    for draft in confirmation.drafts:
-        groups.setdefault((draft.target, draft.branch), []).append(draft)
-    items = (_check_item(JobItem(tuple(group)), confirmation.verb, index, permissions) for group in groups.values())
+    groups = confirmation.group_by_branch().values()
+    items = (_check_item(JobItem(tuple(group)), confirmation.verb, index, permissions) for group in groups)
     return ReviewJob(
         id=secrets.token_urlsafe(_ID_BYTES),
         verb=confirmation.verb,

@@ -197,7 +197,7 @@ def _build_confirmation_page(
             "reasons": {key: _list_risks(change, digests) for key, change in changes.items() if change},
             "stage_counts": _count_targets(page, confirmation),
             "merge_count": _count_merges(page, confirmation),
-            "branch_count": len({(draft.target, draft.branch) for draft in confirmation.drafts}),
+            "branch_count": len(confirmation.group_by_branch()),
             "earlier_stages": _list_earlier_stages(page, confirmation, changes.values()),
             "error": error,
             "reason": reason or confirmation.entered_reason,
@@ -218,15 +218,11 @@ def _count_merges(page: PageRequest, confirmation: Confirmation) -> int:
     """Return the number of pull requests that the action merges. Only whole draft branches are merged."""
     if confirmation.verb != "approve":
         return 0
-    packages: dict[tuple[str, str], set[str]] = {}
-    for draft in confirmation.drafts:
-        packages.setdefault((draft.target, draft.branch), set()).add(draft.package)
-    whole = {
-        (draft.target, draft.branch)
-        for draft in confirmation.drafts
-        if packages[draft.target, draft.branch].issuperset(draft.other_packages)
-    }
-    entries = (page.index.by_target.get(target) for target, _ in whole)
+    entries = [
+        page.index.by_target.get(target)
+        for (target, _), drafts in confirmation.group_by_branch().items()
+        if {draft.package for draft in drafts}.issuperset(drafts[0].other_packages)
+    ]
     return sum(page.context.can_merge(entry.url) for entry in entries if entry)
 
 
