@@ -50,7 +50,7 @@ def command(
     """
     if file is None and form == "html" and sys.stdout.isatty():
         raise click.UsageError("the report is an HTML page: use --output FILE, or redirect standard output")
-    report, status_errors = _read_report(CommandSetup(config, settings_file, fleet, cache))
+    report, status_errors = _read_report(CommandSetup(config, settings_file, fleet, cache), form)
     text = _format_report(report, form, _format_options(config, fleet, settings_file))
     if file is None:
         click.echo(text, nl=False)
@@ -65,7 +65,7 @@ def command(
     return ERROR_FINDING if errors else SUCCESS
 
 
-def _read_report(setup: CommandSetup) -> tuple[FleetReport, tuple[str, ...]]:
+def _read_report(setup: CommandSetup, form: str) -> tuple[FleetReport, tuple[str, ...]]:
     """Return the report, and the error of the status branch if the status branch cannot be read.
 
     A report is also created without the status branch, because most data of the report comes from other refs.
@@ -79,9 +79,9 @@ def _read_report(setup: CommandSetup) -> tuple[FleetReport, tuple[str, ...]]:
             status_errors = (error.full_message,)
     with open_review(setup) as review:
         snapshots = review.open_targets(targets.ReviewSelection())
-        return builder.build_fleet_report(
-            inspect_report.read_fleet(review, snapshots, review.report_progress), review.config_id, summary
-        ), status_errors
+        clusters = inspect_report.read_fleet(review, snapshots, review.report_progress)
+        report = builder.build_fleet_report(clusters, review.config_id, summary, should_diff_resources=form == "html")
+        return report, status_errors
 
 
 def _format_report(report: FleetReport, form: str, options: str) -> str:

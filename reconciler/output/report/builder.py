@@ -188,7 +188,9 @@ def _build_conflict(package: str, recorded: Mapping[str, Any]) -> ReportedConfli
     return ReportedConflict(package, file, resource, pointer, base, local, upstream, chosen, rule, ())
 
 
-def build_fleet_report(clusters: Iterable[TargetData], config: str, summary: Mapping[str, Any]) -> FleetReport:
+def build_fleet_report(
+    clusters: Iterable[TargetData], config: str, summary: Mapping[str, Any], *, should_diff_resources: bool = True
+) -> FleetReport:
     """Return the report about the clusters.
 
     Equal arguments give equal reports, because all dates in the report are dates of commits.
@@ -197,6 +199,7 @@ def build_fleet_report(clusters: Iterable[TargetData], config: str, summary: Map
         clusters: The clusters, sorted by name.
         config: The ID of the config, such as its commit.
         summary: The content of `summary.yaml` on the status branch. {} if there is no such file.
+        should_diff_resources: Whether the report contains the diffs of resources, which only the page shows.
     """
     builder = _ReportBuilder()
     rows, latest = [], 0
@@ -204,11 +207,11 @@ def build_fleet_report(clusters: Iterable[TargetData], config: str, summary: Map
         rows.append(builder.build_row(cluster))
         latest = max(latest, cluster.seconds)
     index = build_fleet_index(0, latest, config, builder.targets, ())
+    changes = builder.draft_texts.list_changes(index.changes, should_diff_resources=should_diff_resources)
     columns = sorted({entry.column for row in rows for entry in row.entries.values()})
     return FleetReport(
         index, tuple(rows), tuple(columns), builder.pending.list_items(), builder.pending.list_conflicts(),
-        tuple(builder.draft_texts.list_changes(index.changes)), builder.explanations.list_explanations(),
-        read_valid_status(summary),
+        tuple(changes), builder.explanations.list_explanations(), read_valid_status(summary),
     )  # fmt: skip
 
 

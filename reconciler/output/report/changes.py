@@ -61,13 +61,16 @@ class DraftTexts:
         reproduce_command = next(format_reproduce_commands(draft, details))
         self._drafts[indexed.variant_digest] = _FirstDraft(folder, before, after, details, reproduce_command, digest)
 
-    def list_changes(self, changes: Iterable[ReviewChange]) -> Iterator[ReportedChange]:
+    def list_changes(self, changes: Iterable[ReviewChange], *, should_diff_resources: bool) -> Iterator[ReportedChange]:
         """Yield the variants of these changes in their order. Omit diffs that exceed the size limit."""
         remaining_lines = _MAX_DIFF_LINES
         for change in changes:
             for variant in change.variants:
                 first = self._drafts[variant.digest]
-                reported = _build_change(change, variant, first, MAX_DIFF_LINES if remaining_lines > 0 else 0)
+                max_lines = MAX_DIFF_LINES if remaining_lines > 0 else 0
+                reported = _build_change(change, variant, first, max_lines)
+                if max_lines and should_diff_resources:
+                    reported = replace(reported, resource_diffs=_build_resource_diffs(first))
                 remaining_lines -= sum(diff.diff.count("\n") for diff in reported.diffs)
                 yield replace(reported, is_diff_omitted=remaining_lines <= 0 and not reported.diffs)
 
@@ -75,7 +78,6 @@ class DraftTexts:
 def _build_change(change: ReviewChange, variant: ChangeVariant, first: _FirstDraft, max_lines: int) -> ReportedChange:
     """Return the entry of a variant. The value 0 of `max_lines` omits the diffs."""
     content, details = variant.content, first.details
-    resources = build_resource_diffs(first.before, first.after, details.changes) if max_lines else ()
     targets = tuple(ReportTarget(member.target, member.package) for member in variant.members)
     lines = (
         *content.changes.format_summary_lines(_MAX_SUMMARY_LINES),
@@ -98,8 +100,11 @@ def _build_change(change: ReviewChange, variant: ChangeVariant, first: _FirstDra
         reproduce_command=first.reproduce_command,
         risk_reasons=content.risk.reasons,
         has_target_names=first.has_target_names,
-        resource_diffs=tuple(map(_limit_lines, resources)),
     )
+
+
+def _build_resource_diffs(first: _FirstDraft) -> tuple[ResourceDiff, ...]:
+    return tuple(map(_limit_lines, build_resource_diffs(first.before, first.after, first.details.changes)))
 
 
 def _limit_lines(diff: ResourceDiff) -> ResourceDiff:

@@ -161,7 +161,7 @@ class ReportedChange:
         summary_lines: The changed fields and files.
         has_target_names: Whether the texts contain names that differ on the other targets.
         is_diff_omitted: Whether the report omits the diffs because of its size limit.
-        resource_diffs: The diffs of resources on the page. The other formats contain the diffs of files.
+        resource_diffs: The diffs of resources on the page. Empty for other formats, which contain the diffs of files.
     """
 
     __pydantic_config__ = DATACLASS_CONFIG

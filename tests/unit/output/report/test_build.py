@@ -9,6 +9,7 @@ import pytest
 
 from reconciler.catalog.files import CommitId
 from reconciler.output.fleet.target_data import PackageData, TargetData
+from reconciler.output.report.builder import build_fleet_report
 from reconciler.output.report.model import FleetReport, MatrixEntry, PendingItem
 from reconciler.output.review.models import Rejection
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
@@ -370,6 +371,16 @@ def test_page_contains_only_the_first_changed_lines_of_a_resource() -> None:
 
     assert (diff.changed_lines, [len(block.new) for block in diff.blocks if block.is_changed]) == (200, [50])
     assert diff.note == "100 more changed lines, not shown. The command prints the whole diff."
+
+
+def test_only_a_report_with_a_page_contains_the_diffs_of_resources() -> None:
+    with_page, without_page = (
+        build_fleet_report([build_draft("eu")], "c0ffee", {}, should_diff_resources=value).changes
+        for value in (True, False)
+    )
+
+    assert [change.resource_diffs == () for change in (*with_page, *without_page)] == [False, True]
+    assert replace(with_page[0], resource_diffs=()) == without_page[0]
 
 
 def test_secret_values_are_masked() -> None:
