@@ -26,8 +26,13 @@ from tests.support.examples import examples
 from tests.unit.controllers.package_variants.test_mutation import build_spec
 
 _CACHES = (
-    *(parsing.parse_cached, parsing._edit_cached, parsing._edit_masked_text, composition._compose_cached),
-    *(parsing._edit_masked_content, masked_names_module._unmask_document, read_kptfile),
+    parsing.parse_cached,
+    parsing._edit_cached,
+    parsing._edit_masked_text,
+    parsing._edit_masked_content,
+    composition._compose_cached,
+    masked_names_module._unmask_document,
+    read_kptfile,
 )
 _NAMES = st.one_of(
     st.from_regex(r"edge-[0-9]{2}", fullmatch=True),

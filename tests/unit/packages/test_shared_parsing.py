@@ -25,8 +25,11 @@ _CLUSTERS = [f"edge-{number:02}" for number in range(10)]
 @pytest.fixture(autouse=True)
 def _empty_caches() -> Iterator[None]:
     caches = (
-        *(parsing.parse_cached, parsing._edit_cached, parsing._edit_masked_text, composition._compose_cached),
+        parsing.parse_cached,
+        parsing._edit_cached,
+        parsing._edit_masked_text,
         parsing._edit_masked_content,
+        composition._compose_cached,
     )
     for cache in caches:
         cache.cache_clear()
