@@ -53,7 +53,7 @@ async def _respond_with_status(_request: Request, error: Exception) -> Response:
 
 
 async def _ignore_disconnect(_request: Request, _error: Exception) -> Response:
-    # Return a status for the metrics. The client does not receive this response.
+    # The client has disconnected and does not receive this response. Only the metrics contain the status.
     return Response(status_code=HTTPStatus.BAD_REQUEST)
 
 

@@ -1,4 +1,4 @@
-"""Requests the health of a running service, and other paths with GET."""
+"""Sends requests to a running service, such as a request for its health."""
 
 from __future__ import annotations
 
@@ -26,7 +26,12 @@ class NoResponseError(Exception):
 
 @dataclass(frozen=True)
 class ServiceHealth:
-    """The health of a service. The codes are those of the failed checks."""
+    """The health of a service.
+
+    Attributes:
+        status: `ready`, `degraded` or `not ready`.
+        codes: The codes of the failed checks.
+    """
 
     status: str
     codes: tuple[str, ...] = ()

@@ -14,7 +14,7 @@ class ServerLimits:
         body_bytes: The size of a request body.
         webhook_body_bytes: The size of the body of a webhook.
         header_seconds: The time from the start of a connection, or from the end of the last response, to the end of the
-            headers. It is also the time in which a client must read the rest of a complete response.
+            headers. After the server has written a whole response, the client must read it within the same time.
         body_seconds: The time from the end of the headers to the end of the body.
         idle_seconds: The time that a connection without a request stays open after a response.
         connections: The number of open connections.

@@ -44,7 +44,7 @@ class RateLimit:
 
     Args:
         per_minute: The number of requests per minute. A client can send this number at once.
-        clock: Returns seconds. If the time is set back, no request is added to a quota until the next count.
+        clock: Returns seconds. A clock that is set back does not reduce the quota of a client.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -83,7 +83,7 @@ class AddressRateLimit:
 
     Args:
         per_minute: The number of requests per minute. A client can send this number at once.
-        clock: Returns seconds. If the time is set back, no request is added to a quota until the next count.
+        clock: Returns seconds. A clock that is set back does not reduce the quota of a client.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:

@@ -152,9 +152,9 @@ def _has_moved(result: ReviewActionResult | None) -> bool:
 def _wait_for_next_pass(
     client: ApiClient, review: RemoteReview, drafts: Iterable[_Draft], sleep: Callable[[float], None]
 ) -> list[_Draft]:
-    """Wait until a pass has read the new heads of the target branches. Return these drafts with their new heads.
+    """Wait until a pass has updated the given drafts after changes of their target branches. Return the updated drafts.
 
-    Drafts whose effect has changed are omitted. Return [] if no pass has read the new heads in time.
+    Drafts whose effect has changed are omitted. Return [] if no pass has updated all drafts in time.
     """
     known = {draft.key: draft for draft in drafts}
     for _ in range(int(MAX_SECONDS / _POLL_SECONDS) if known else 0):

@@ -71,7 +71,7 @@ def is_loopback(listen: str) -> bool:
 
 
 class OriginCheck:
-    """Sets the client address behind proxies, and responds with the status 421 to a host that is not allowed.
+    """Sets the client address behind proxies. Responds with the status 421 if the header `Host` is not allowed.
 
     Args:
         get_rules: Returns the current rules.

@@ -39,7 +39,7 @@ class ServerCertificate:
         self._record_expiry()
 
     async def reload_if_changed(self) -> None:
-        """Use the current content of the files for new connections. If they are not valid, keep the certificate."""
+        """Use the current content of the files for new connections. If they are not valid, use the old certificate."""
         version = self._read_version()
         if version == self._version:
             return

@@ -16,10 +16,10 @@ _DATE_CHARACTERS = len("2026-01-02")
 
 
 def create_environment(package: str) -> Environment:
-    """Return an environment with the shared templates, and with the folder `templates` of a package.
+    """Return an environment with the shared templates, and with the folder `templates` of a Python package.
 
-    The shared templates need the global `change_url`, which returns the URL of a change by its key. Macros for lists of
-    the console also need the other globals of the console.
+    The caller must add the global `change_url`, which returns the URL of a change by its key. The shared macros for
+    lists of the console need more globals, which only the console adds.
     """
     environment = Environment(
         autoescape=True, finalize=_escape_controls, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
@@ -58,7 +58,7 @@ def format_date(seconds: float) -> str:
 
 
 def format_age(seconds: float | None, now: float) -> str:
-    """Return the age of a point in time in the largest unit, such as `3 d`. Return "" if the point is unknown."""
+    """Return the age of a point in time in the largest unit, such as `3 d`. Return "" if the time is unknown."""
     if seconds is None:
         return ""
     age = max(int(now - seconds), 0)

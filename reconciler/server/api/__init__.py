@@ -1,4 +1,7 @@
-"""The API of the service below `/api/v1`, for reads and actions. Its results have the envelope of `-o json`."""
+"""The API of the service below `/api/v1`, for reads and actions.
+
+Its results have the same top-level fields as the output of commands with `-o json`.
+"""
 
 from typing import TYPE_CHECKING
 

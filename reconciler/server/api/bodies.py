@@ -27,7 +27,7 @@ CommitText = Annotated[str, StringConstraints(pattern="^([0-9a-f]{40}|[0-9a-f]{6
 
 
 class ReviewTarget(ApiModel):
-    """A target with the heads that the person has reviewed."""
+    """A target, and the heads of its draft branch and target branch that the person has reviewed."""
 
     name: Name
     draft_head: CommitText = Field(

@@ -1,4 +1,4 @@
-"""The declaration of endpoints that read, and the checks of their parameters."""
+"""The declaration of read-only endpoints, and the checks of their parameters."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class ApiRequest:
     """A request to an endpoint.
 
     Attributes:
-        index: The part of the newest index that the person may read.
-        whole_index: The newest index. Only checks of permissions may use it.
+        index: The part of the fleet index that the person may read.
+        whole_index: The whole fleet index. Only checks of permissions may use it.
         path: The parameters of the path.
         id: The ID of the request for commits and log events.
     """
@@ -78,7 +78,8 @@ class Endpoint:
     Attributes:
         path: The path below `API_PREFIX`, with parameters such as `{target}`.
         is_list: Whether the endpoint has the parameters `limit` and `cursor`.
-        depends_on_index: Whether the result changes only with the index. If so, the response has the header `ETag`.
+        depends_on_index: Whether the result stays the same until a new fleet index appears. If so, the response has
+            the header `ETag`.
         text_result: The model of the result with the parameter `output=text`. None if there is no such parameter.
         refusals: Further statuses of refused requests, with their descriptions.
     """
@@ -107,7 +108,7 @@ def find_target(request: ApiRequest) -> TargetEntry:
 
 
 def find_row(index: FleetIndex, target: str, package: str) -> PackageRow:
-    """Return a package.
+    """Return a package of a target.
 
     Raises:
         ApiError: There is no such package, or the person may not read it.

@@ -1,4 +1,4 @@
-"""The endpoints of the API that read: their paths, parameters and results. `openapi.py` uses these declarations."""
+"""The read-only endpoints of the API: their paths, parameters and results. `openapi.py` uses these declarations."""
 
 from __future__ import annotations
 
@@ -168,4 +168,4 @@ ENDPOINTS = (
         "/jobs/{id}", "A review action with its results, for 7 days", ReviewJobResult, _get_job, depends_on_index=False
     ),
 )  # fmt: skip
-"""All endpoints that read."""
+"""All read-only endpoints."""

@@ -34,7 +34,7 @@ class ExplanationData:
     summary: Mapping[str, Any]
 
     def to_json(self) -> str:
-        """Return the JSON text with the envelope of all results."""
+        """Return the JSON text. It has the same top-level fields as all results of the API."""
         envelope = {"apiVersion": API_VERSION, "kind": "Explanation", "metadata": self.metadata.to_data()}
         return json.dumps(
             {**envelope, "items": self.values, "findings": self.findings, "summary": self.summary, "next": None}
@@ -66,7 +66,7 @@ def _build_data(explanation: ValueExplanation) -> ExplanationData:
 
 
 def _check(request: ApiRequest, result: JsonResult, error: str, command: str) -> JsonResult:
-    """Return the result of a command.
+    """Return the result of a command `reconciler explain`.
 
     Raises:
         ApiError: The command has failed, or its output contains names of targets that the person may not read.

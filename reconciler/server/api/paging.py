@@ -1,4 +1,4 @@
-"""Pages of API results. All pages of a list come from one index, also after a newer index appears."""
+"""Pages of API results. All pages of a list come from one fleet index, even if a newer index appears."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class Cursor:
     """The position in a list.
 
     Attributes:
-        indexes: The ID of the `RestrictedIndexes` that contain the index.
-        view: The number of the index.
+        indexes: The ID of the object `RestrictedIndexes` that stores the fleet index of the list.
+        view: The number of the fleet index of the list.
         start: The number of items on earlier pages.
     """
 

@@ -93,7 +93,11 @@ def _require_context(get_context: Callable[[], ConsoleContext | None]) -> Consol
 def _open(
     request: Request, context: ConsoleContext, limit: RateLimit, *, should_read_cursor: bool = False
 ) -> ApiRequest:
-    """Return the request with its session and its index. A cursor selects an earlier index."""
+    """Authenticate the request, and select its fleet index: the index of its cursor, or the newest index.
+
+    Raises:
+        ApiError: The request is not allowed, or there is no such index.
+    """
     session = context.authenticator.authenticate(request)
     if session is None:
         raise ApiError(

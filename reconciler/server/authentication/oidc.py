@@ -200,7 +200,7 @@ class OidcProvider:
             raise SignInError("SecretUnreadable", "the file of the client secret cannot be read")
         all_fields = {**form, "client_id": options.client_id}
         if secret and metadata.accepts_basic_authentication:
-            # RFC 6749 requires this encoding for both parts.
+            # RFC 6749 requires form encoding of the client ID and the secret in the header `Authorization`.
             credentials = quote_plus(options.client_id), quote_plus(secret)
             return self._client.post(metadata.token_endpoint, all_fields, credentials)
         return self._client.post(
@@ -220,7 +220,8 @@ class OidcProvider:
         if userinfo.get("sub") != claims["sub"]:
             raise SignInError("ClaimInvalid", "the userinfo endpoint and the ID token describe different persons")
         merged = {**userinfo, **claims}
-        # Take the mail address and `email_verified` from the same source.
+        # Take the mail address and `email_verified` from the same source, because `email_verified` applies only to the
+        # mail address that the same source has sent.
         if not {options.email_claim, "email_verified"} <= claims.keys():
             merged |= {name: userinfo.get(name) for name in (options.email_claim, "email_verified")}
         return merged

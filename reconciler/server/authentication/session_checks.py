@@ -8,9 +8,9 @@ from reconciler.server.authentication.oidc import EndedSessions, OidcProvider
 from reconciler.server.authentication.session_store import SessionStore, StoredSession
 from reconciler.telemetry.event_log import log
 
-# RFC 6749: errors of the client or of the provider. They do not depend on the person, so that they end no session. Each
-# other error ends the session, because providers use several codes for a refused person or token: `invalid_grant`, and
-# for example `invalid_request` (Dex).
+# RFC 6749: these errors come from the client or the provider, and not from the person. Therefore, they end no session.
+# All other errors end the session. They are not listed, because providers use different codes for a refused person or
+# token, such as `invalid_grant` or (Dex) `invalid_request`.
 _ERRORS_OF_SERVICES = frozenset({
     "invalid_client", "unauthorized_client", "unsupported_grant_type", "invalid_scope", "server_error",
     "temporarily_unavailable", "slow_down",

@@ -14,7 +14,7 @@ from reconciler.telemetry.event_log import log
 
 IDLE_SECONDS = 8 * 3_600
 ABSOLUTE_SECONDS = 24 * 3_600
-# The time of the last request is stored with this accuracy. After a restart, a session can end earlier by this time.
+# The time of the last request is stored with this accuracy. After a restart, a session can end a minute too early.
 _STORE_SECONDS = 60
 CHECK_SECONDS = 15 * 60
 _RETRY_SECONDS = 60
@@ -55,7 +55,7 @@ def delete_session_file(file: Path) -> None:
 
 
 class SessionStore:
-    """The sessions. The numbers of sessions are limited. The object is thread-safe.
+    """The sessions of people. Their number is limited in total and for each person. The object is thread-safe.
 
     Args:
         clock: Returns seconds since 1970.
@@ -131,7 +131,7 @@ class SessionStore:
     def start_check(self, identifier: str) -> StoredSession | None:
         """Return a session whose person must be checked at the provider. Return None if no check is due.
 
-        The session is returned to one caller, which must call `complete_check`, `postpone_check` or `delete`.
+        Only one caller receives the session. It must then call `complete_check`, `postpone_check` or `delete`.
         """
         now = self._clock()
         with self._lock:

@@ -16,7 +16,10 @@ ISSUER = "token"
 
 
 def read_access_token(request: Request) -> str:
-    """Return the access token of a request. Return "" if there is none, for example if a proxy adds its own header."""
+    """Return the access token in the header `Authorization`. Return "" if the header contains no access token.
+
+    For example, a proxy can add a header `Authorization` with its own token.
+    """
     token = parse_bearer_token(request.headers.get("authorization", ""))
     return token if token.startswith(PREFIX) else ""
 

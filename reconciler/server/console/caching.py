@@ -15,19 +15,15 @@ if TYPE_CHECKING:
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.server.console.people import Session
 
-# Do not compress smaller responses, because they fit into one network packet.
+# Do not compress responses below this size, because they fit into one network packet.
 _MIN_BYTES = 1_024
-# Higher levels take up to four times as long, and make pages at most 6 % smaller.
+# Higher compression levels take up to four times as long, and make pages at most 6 % smaller.
 _LEVEL = 5
 COMPRESSION = Middleware(GZipMiddleware, minimum_size=_MIN_BYTES, compresslevel=_LEVEL)
 
 
 def build_entity_tag(request: Request, index: FleetIndex, session: Session, other: Sequence[object] = ()) -> str:
-    """Return the tag of a response that contains only data of an index.
-
-    Args:
-        other: Further values on which the response depends.
-    """
+    """Return the tag of a response that depends only on the URL, the fleet index, the session and `other`."""
     digest = compute_digest([
         request.url.path, request.url.query, index.number, index.completed_at, repr(session), *other
     ])  # fmt: skip

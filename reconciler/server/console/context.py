@@ -48,14 +48,14 @@ class ConsoleContext:
         restorer: Restores earlier revisions of packages.
         controls: The requests to the service, such as a request for a pass.
         csrf: The tokens of forms.
-        indexes: Returns the part of the newest index that a person may read.
+        indexes: Returns the part of the newest fleet index that a person may read.
         archive: The history of changes that are not open any more.
         activity: Lists what people and passes did.
         contact: How people can ask for a role.
         sign_in: Signs people in at a provider. None if the settings contain no provider.
         clock: Returns seconds since 1970.
         config: The links to the config and to targets, and the files of the config.
-        stages: The stages of targets, in order.
+        stages: The groups of targets that get a change one after the other, such as `canary` and `production`.
         required_approvals: The number of people who must approve a draft.
         can_merge: Returns whether an approval merges the pull requests of a repository with this URL.
         list_tokens: Returns the access tokens of programs.
@@ -88,5 +88,5 @@ class ConsoleContext:
 
     @property
     def index(self) -> FleetIndex | None:
-        """The newest index. None if no index is complete."""
+        """The newest fleet index. None if no index is complete."""
         return self.index_thread.index

@@ -38,8 +38,8 @@ class EventFeed:
     Attributes:
         is_open: Returns whether the stream continues. It can take several seconds. A stream ends when the session of
             its person ends, and when the console is disabled, gets different settings, or stops.
-        get_number: Returns the number of the newest index. None if no index is complete.
-        get_index: Returns the part of the newest index that the person may read. It can take a long time.
+        get_number: Returns the number of the newest fleet index. None if no index is complete.
+        get_index: Returns the part of the newest fleet index that the person may read. It can take a long time.
         get_view: Returns the fleet after the last pass. None if no pass is complete.
         get_job: Returns a job that the person may read, with its newest results.
     """
@@ -108,9 +108,9 @@ class EventStreams:
 
 
 class _StreamResponse(StreamingResponse):
-    """A stream that is counted until its response ends.
+    """The response with a stream of events. It calls `release` at its end, because the number of streams is limited.
 
-    The generator of the stream cannot count, because it does not run if the client disconnects before the first event.
+    The generator of the events cannot call `release`. It does not run if the client disconnects before the first event.
     """
 
     def __init__(self, content: AsyncIterator[str], release: Callable[[], None]) -> None:

@@ -66,7 +66,7 @@ def build_query(query: QueryParams, **changes: object) -> str:
 
     The link leads to the first page without selected rows, because changed filters select different items.
     """
-    # A form sends a parameter several times if several of its boxes are checked.
+    # A form sends a parameter several times if several checkboxes with this name are checked.
     parameters = {name: ",".join(query.getlist(name)) for name in query if name not in ("page", "select")}
     parameters |= {name: str(value) for name, value in changes.items()}
     return "?" + urlencode({name: value for name, value in parameters.items() if value})

@@ -22,8 +22,8 @@ class PageRequest:
     """A request for a page. All parts of a page must use `index`, because a newer index can appear meanwhile.
 
     Attributes:
-        index: The part of the newest index that the person may read.
-        whole_index: The newest index. Only checks of permissions may use it.
+        index: The part of the newest fleet index that the person may read.
+        whole_index: The whole newest fleet index. Only checks of permissions may use it.
     """
 
     request: Request

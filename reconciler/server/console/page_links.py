@@ -63,7 +63,7 @@ class PageLinks:
 
     Attributes:
         get_kind: Returns the kind of forge that the settings contain for a repository URL, or None.
-        fallback: The templates for repositories on other hosts. A template "" gives no link.
+        fallback: The templates for repositories whose kind of forge is unknown. A template "" gives no link.
     """
 
     get_kind: Callable[[str], str | None] = lambda _url: None

@@ -22,7 +22,7 @@ class Session:
 
     Attributes:
         id: The ID of the session. Forms of a different session are refused.
-        mode: How the person was identified.
+        mode: How the person or program was identified, such as `proxy` or `token`.
     """
 
     person: Reviewer

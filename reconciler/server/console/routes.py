@@ -41,7 +41,7 @@ from reconciler.server.console.staleness import find_staleness
 from reconciler.server.console.unauthenticated import respond_to_unauthenticated
 
 _STATIC_SECONDS = 31_536_000
-# The index for actions on the service, which must be possible before an index is complete.
+# An empty fleet index for actions on the service. These actions must be possible before the first index is complete.
 _NO_INDEX = FleetIndex(0, 0, "")
 
 _PAGES: Mapping[str, Page] = {

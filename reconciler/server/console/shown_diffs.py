@@ -118,8 +118,8 @@ def read_diffs(
 def find_hidden(diffs: Iterable[ResourceDiff], resource: str) -> Iterator[bool]:
     """For each diff, yield whether its lines are hidden.
 
-    The lines of a large diff are hidden. After 400 changed lines in all diffs, the lines of the other diffs are hidden
-    too, except for the diff of `resource`.
+    The lines of a large diff are always hidden. The lines of another diff are hidden if this diff and the diffs before
+    it have more than `MAX_LINES` changed lines together. This does not apply to the diff of `resource`.
     """
     lines = 0
     for diff in diffs:

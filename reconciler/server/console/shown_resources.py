@@ -57,11 +57,14 @@ def list_shown_resources(
 
 
 def _find_lines(text: str, values: Iterable[ReportedValue]) -> Mapping[int, ReportedValue]:
-    """Return the first value that starts on each line, by line number. Values that the text lacks are omitted."""
+    """Return the values by the number of their first line. Omit values that the text does not contain.
+
+    If several values start on one line, only the first of them is returned.
+    """
     pointers = sorted(find_line_pointers(text).items())
     lines: dict[int, ReportedValue] = {}
     for value in values:
-        # The pointer of a field in a text, such as `/data/app.yaml!/size`, starts with the pointer of the text.
+        # If a value is a field in a text, with a pointer such as `/data/app.yaml!/size`, find the line of the text.
         outer = value.pointer.partition("!")[0]
         line = next((line for line, pointer in pointers if f"{pointer}/".startswith(f"{outer}/")), 0)
         if line:

@@ -61,7 +61,7 @@ class SignIn:
 
 
 def build_sign_in_url(return_path: str) -> str:
-    """Return the URL of the page on which people sign in, and then return to a path."""
+    """Return the URL of the sign-in page. After the sign-in, the browser opens the path `return_path`."""
     return f"{SIGN_IN_PATH}?return_to={quote(return_path, safe='/')}"
 
 

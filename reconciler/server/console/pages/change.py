@@ -44,7 +44,7 @@ def build_page(page: PageRequest) -> PageContent:
         {
             "change": change,
             "variant": variant,
-            # The texts in the content of a variant have the names of its first target.
+            # Do not use the content of the variant, because its texts contain the name of the variant's first target.
             "content": draft.content,
             "first": member,
             "shown": shown,
@@ -104,7 +104,7 @@ def group_drafts(drafts: Iterable[PastDraft]) -> Mapping[DraftOutcome, Sequence[
 
 
 def compare_lines(past: PastChange, newer: ReviewChange | None) -> tuple[Sequence[str], Sequence[str]]:
-    """Return two lists of lines: the effects of only the past change, and the effects of only the newer change."""
+    """Return the lines that only the summary of the past change has, and the lines that only the newer summary has."""
     if newer is None or not past.lines:
         return (), ()
     lines = newer.variants[0].content.changes.format_summary_lines(MAX_HISTORY_LINES)

@@ -21,10 +21,10 @@ _MAX_SUGGESTIONS = 10
 
 @dataclass(frozen=True)
 class PackagePair:
-    """A package on two targets. A side is None if the target does not have the package.
+    """A package on two targets. `left` or `right` is None if the target does not have the package.
 
     Attributes:
-        column: The package, with `*` for the name of its target.
+        column: The name of the package, with `*` instead of the name of its target.
     """
 
     column: str
@@ -33,7 +33,7 @@ class PackagePair:
 
     @property
     def differences(self) -> tuple[str, ...]:
-        """The differences that need no comparison of contents, as phrases."""
+        """Phrases for the differences between the two packages. The contents of the packages are not compared."""
         if self.left is None or self.right is None:
             return tuple(f"only on {row.target}" for row in (self.left, self.right) if row)
         found = {
@@ -58,7 +58,7 @@ def build_comparison_page(page: PageRequest, left: TargetEntry) -> PageContent:
         return PageContent("comparison_choice.html", values, is_from_index=True)
     pairs = compare_targets(left, right)
     column = read_text(query, "package")
-    # Of several pairs with equal columns, the first one has both sides, if there is such a pair.
+    # Several pairs can have the same column. Pairs with a package on both targets come before the other pairs.
     pair = next((pair for pair in pairs if pair.column == column), None)
     if pair and pair.left and pair.right:
         return _build_values_page(page, pair.left, pair.right)
@@ -77,7 +77,7 @@ def build_comparison_page(page: PageRequest, left: TargetEntry) -> PageContent:
 
 
 def compare_targets(left: TargetEntry, right: TargetEntry) -> Sequence[PackagePair]:
-    """Return the packages of two targets, sorted. Packages with equal names, except for their targets, are one pair."""
+    """Return the packages of two targets as sorted pairs. The names of a pair differ only in the name of the target."""
     sides: dict[str, tuple[list[PackageRow], list[PackageRow]]] = {}
     for number, target in enumerate((left, right)):
         for row in target.packages:

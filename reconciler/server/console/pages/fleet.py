@@ -24,7 +24,10 @@ _WAITING_STATES: tuple[PackageState, ...] = ("draft", "edited", "proposed", "rem
 class HealthRow:
     """A row of the health table: the package counts of all targets with the same value of a label.
 
-    `ok` is the number of packages that wait for nothing.
+    Attributes:
+        ok: The number of packages that are neither waiting nor blocked.
+        waiting: The number of packages with a draft.
+        blocked: The number of packages that are blocked or held.
     """
 
     value: str
@@ -44,7 +47,7 @@ class EventGroup:
     """Equal events of one package on several targets. `first` is the newest one.
 
     Attributes:
-        column: The package, with `*` for the name of its target. "" for an event about a pass.
+        column: The name of the package, with `*` instead of the name of its target. "" for an event about a pass.
         has_page: Whether the package of the first event has a page.
     """
 

@@ -8,7 +8,7 @@ from reconciler.server.console.page import PageContent
 
 
 def build_missing_page(kind: str, name: str) -> PageContent:
-    """Build the page for an object of this kind, such as "target"."""
+    """Build the page for a missing object of this kind, such as "target"."""
     return PageContent("missing.html", {"kind": kind, "name": name}, HTTPStatus.NOT_FOUND)
 
 

@@ -69,8 +69,9 @@ def _read_request(page: PageRequest, form: Form, verb: ConsoleVerb) -> ReviewReq
 def _read_selections(form: Form) -> list[ChangeSelection]:
     """Return the selected changes.
 
-    A field `row` of a list has the form `CHANGE EFFECTS`. All other fields belong to one change. A field `target` has
-    the form `NAME HEAD PUBLISHED_HEAD`.
+    The HTML form of the list of changes has one field `row` per change. Its value is `CHANGE EFFECTS`, with the digest
+    `ReviewChange.effects`. The HTML form of one change has the fields `change`, `variant` and `target`. The value of
+    `target` is `NAME HEAD PUBLISHED_HEAD`.
     """
     variants = frozenset(form.get_all("variant"))
     targets = tuple(SelectedTarget(*value.split(" ")[:3]) for value in form.get_all("target"))
@@ -82,7 +83,7 @@ def _read_selections(form: Form) -> list[ChangeSelection]:
 
 
 def _select_stage(page: PageRequest, selection: ChangeSelection, stage: str) -> ChangeSelection | None:
-    """Return the selection with only its targets in this stage. Return None if it has no such targets.
+    """Remove the targets outside of a stage (a group of targets) from a selection. Return None if no target remains.
 
     A selection whose change is not open is returned unchanged.
     """
@@ -144,9 +145,9 @@ def _renew(page: PageRequest) -> Confirmation | None:
 
 
 def keep_input(context: ConsoleContext, request: Request, form: Form) -> str:
-    """Store the input of a person whose session has ended, so that it is on the page after signing in.
+    """Store the input in the form of a confirmation, because the action cannot be confirmed now.
 
-    Return the path of this page, or "" if the form is not that of a confirmation.
+    Return the path of the page that shows the input again. Return "" if no input was stored.
     """
     if not _is_submission(request):
         return ""
@@ -156,7 +157,7 @@ def keep_input(context: ConsoleContext, request: Request, form: Form) -> str:
 
 
 def show_again(page: PageRequest, form: Form) -> PageContent | None:
-    """Show a confirmation whose form has the token of an earlier session or process. Return None for other forms."""
+    """Show a confirmation again with its input, because its CSRF token is old. Return None for other forms."""
     confirmation = _find_confirmation(page) if _is_submission(page.request) else None
     if confirmation is None:
         return None
@@ -229,7 +230,7 @@ def _count_merges(page: PageRequest, confirmation: Confirmation) -> int:
 def _list_earlier_stages(
     page: PageRequest, confirmation: Confirmation, changes: Iterable[ReviewChange | None]
 ) -> list[StageProgress]:
-    """Return the earlier stages that do not have all changes of this action yet."""
+    """Return the earlier stages (groups of targets) that still have unpublished drafts of the confirmed changes."""
     if confirmation.verb != "approve":
         return []
     return [

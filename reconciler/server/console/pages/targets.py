@@ -22,7 +22,7 @@ _VIEWS = ("list", "matrix")
 
 @dataclass(frozen=True)
 class MatrixRow:
-    """A target with its packages in the order of the columns. A column can have several packages, or none."""
+    """A row of the matrix of targets and packages. Each cell contains the packages of a column, or is empty."""
 
     target: TargetEntry
     cells: tuple[tuple[PackageRow, ...], ...]
@@ -57,7 +57,7 @@ def build_list_page(page: PageRequest) -> PageContent:
 
 
 def list_columns(targets: Iterable[TargetEntry]) -> Sequence[str]:
-    """Return the columns of the matrix, sorted. Packages that differ only in the name of their target share one."""
+    """Return the columns of the matrix, sorted. Package names that differ only in the target share a column."""
     return sorted({row.column for target in targets for row in target.packages})
 
 
