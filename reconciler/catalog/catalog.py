@@ -165,7 +165,7 @@ class Catalog:
             its deletion. While there are such errors, no object of the file's tenant is considered deleted.
         resolution: The resolution of conflicts between objects that define the same object, cluster or target.
         tenants: The tenants of the config.
-        _excluded: The definitions that `without_definitions` excluded, which `_files` still contains.
+        _excluded: The definitions that `without_definitions` excluded. They are still in `_files`.
         _present: The definitions in `_excluded` whose identities the catalog still contains.
     """
 
@@ -188,7 +188,7 @@ class Catalog:
     def is_complete(self) -> bool:
         """Whether the identity of every object in the config is known.
 
-        If not, an absent object is not considered deleted, because an unreadable file may contain the object.
+        If this is false, an absent object is not considered deleted, because an unreadable file may contain the object.
         """
         return not self.uncertain_tenants
 
@@ -208,7 +208,8 @@ class Catalog:
         )
 
     def _find_owner_of_unknown_objects(self, path: str) -> str:
-        # An error about the whole config, whose path is not a config file, belongs to no tenant.
+        # The path of an error about the whole config is not the path of a config file. Such an error belongs to no
+        # tenant.
         can_belong_to_tenant = is_config_path(path) or path.endswith(("/", ".krmignore"))
         return self.tenants.find_owner_of_unknown_objects(path) if can_belong_to_tenant else ""
 
@@ -339,7 +340,7 @@ class Catalog:
 
     @cached_property
     def _tenant_views(self) -> dict[str, Catalog]:
-        # Store the views here, so that the controllers and the renderer use the same catalogs.
+        # Cache the catalog of each tenant, so that the controllers and the renderer use the same Python objects.
         return {}
 
     def _create_tenant_view(self, tenant: str) -> Catalog:
@@ -566,8 +567,10 @@ def _is_hidden(path: str) -> bool:
 
 
 def _is_folder(path: str) -> bool:
-    # A folder that cannot be listed is unreadable, because its files are unknown. "./" means the files in the root
-    # folder.
+    """Return whether a path belongs to a folder that can contain config files: it ends in "/" and is not hidden.
+
+    The root folder has the path "./".
+    """
     return path.endswith("/") and not _is_hidden(path.removeprefix("./"))
 
 

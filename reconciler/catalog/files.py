@@ -131,7 +131,8 @@ class FileTree(Mapping[str, File]):
 
     @cached_property
     def _hash(self) -> int:
-        # Do not use the tree id, because most trees between two steps of a render need no id.
+        # Do not derive the hash from the tree id. The id is slow to compute, and most trees between two steps of a
+        # render do not need an id.
         return hash((tuple(self._files.items()), tuple(self._special.items())))
 
     def __getstate__(self) -> dict[str, object]:

@@ -44,7 +44,7 @@ class Manifest:
 
     @property
     def is_local_config(self) -> bool:
-        """Whether the annotation `config.kubernetes.io/local-config` excludes the manifest from passes."""
+        """Whether the annotation `config.kubernetes.io/local-config` excludes the manifest from the config."""
         metadata = self.data.get("metadata") if isinstance(self.data, dict) else None
         return isinstance(metadata, dict) and is_local_config(metadata)
 

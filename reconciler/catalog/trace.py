@@ -27,8 +27,8 @@ class DependencyReader:
     """Computes the current fingerprints of dependencies.
 
     Attributes:
-        extra: Functions that compute the fingerprints of other dependencies, by the first word of the dependency. A
-            function receives the remaining words, and returns "" if they are invalid.
+        extra: Functions that compute the fingerprints of dependencies outside of the catalog, by the first word of the
+            dependency. A function receives the remaining words, and returns "" if they are invalid.
     """
 
     catalog: Catalog
@@ -64,7 +64,7 @@ class CatalogView:
     """Read access to the catalog for one render. Each access is recorded in `trace` as a dependency.
 
     Attributes:
-        prefix: The first words of each dependency in the trace. The reader does not get these words.
+        prefix: Words that are put before each dependency in the trace. `DependencyReader` does not receive them.
         trace: The recorded dependencies with their fingerprints.
         files: The path of the file that contains each found object, by (kind, namespace, name).
         locations: The location of each found object, by object identity.

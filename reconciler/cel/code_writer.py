@@ -56,7 +56,7 @@ class _FunctionCode:
         parameters: The parameters after `bindings` and `budget`.
         lines: For each line: its indentation, its text, and its offset in the expression.
         variables: The Python variables for the declared CEL variables that the function reads, by CEL name.
-        loop_offset: Offset of the macro whose loop contains the next line.
+        loop_offset: Offset of the macro whose loop contains the line that is written next.
     """
 
     name: str

@@ -84,9 +84,9 @@ class LoopCode:
         self._write_bool_check(condition, other="False")
 
     def _write_bool_check(self, condition: Operand, other: str) -> None:
-        """Write the error for a condition that is not a bool.
+        """Write code that raises an error if a condition is not a bool.
 
-        The previous line is a test for True or False. `other` is the value that this line does not test.
+        The preceding generated line tests whether the condition is one of the two bools. `other` is the other bool.
         """
         if condition.kind is not bool:
             macro = self.writer.add_object(f"{self.step.name}()")

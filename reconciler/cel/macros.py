@@ -83,7 +83,7 @@ def _expand_optional_map(method: MethodStep) -> OptionalMapStep:
 
 
 def expand_bind(method: MethodStep) -> BindNode:
-    """Return the node for `cel.bind(variable, value, body)`. `method` is the call without `cel.`."""
+    """Return the node for `cel.bind(variable, value, body)`. `method` is the parsed call of `bind`."""
     variable, value, body = method.arguments
     return BindNode(_read_variable("cel.bind", variable), value, body, **measure_node(method.offset, (value, body)))
 

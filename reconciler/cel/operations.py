@@ -29,7 +29,11 @@ _FOLDED_TYPES: Final = frozenset({type(None), bool, int, Uint, float, str, bytes
 """Immutable types. If an operation on constants has a result of these types, all evaluations share the result."""
 
 _NO_BUDGET: Final = ExpressionLimits(steps=0, bytes=0)
-"""The limits of an operation on constants during compilation. An operation that needs steps or bytes is not folded."""
+"""The limits for the evaluation of an operation on constants during compilation.
+
+An operation that needs steps or bytes exceeds these limits. Therefore, it is not evaluated during compilation, but in
+each evaluation of the expression.
+"""
 
 _ORDER_OPERATORS: Final = frozenset({"<", "<=", ">", ">="})
 _COMPARISONS: Final = frozenset({"==", "!=", "in", *_ORDER_OPERATORS})
@@ -220,10 +224,10 @@ def _select_overload(overloads: tuple[Overload, ...], operands: list[Operand]) -
 
 
 def _format_call(writer: CodeWriter, overload: Overload, operands: list[Operand], general: str) -> str:
-    """Return a Python expression that calls an overload.
+    """Return a Python expression that calls an overload if the overload accepts the operands.
 
-    If the overload may not accept the operands, the expression tests this first. If the test fails, the expression
-    evaluates `general`.
+    If the classes of the operands are unknown during compilation, the Python expression tests the operands. If a test
+    fails, the Python expression evaluates `general`, which is Python code that selects an overload at run time.
     """
     if overload.repeated:
         return general
@@ -284,9 +288,9 @@ of the operand whose length determines the cost.
 def _create_dispatch(
     name: str, overloads: tuple[Overload, ...]
 ) -> tuple[dict[type, Callable[..., Any]], Callable[..., Any]]:
-    """Return the Python functions of a CEL function with one parameter, by class of the argument.
+    """Return the Python functions that evaluate a CEL function with one parameter, by the class of the argument.
 
-    Also return a Python function for arguments of all other classes.
+    Also return one Python function for arguments of all other classes.
     """
     functions: dict[type, Callable[..., Any]] = {}
     for overload in overloads:

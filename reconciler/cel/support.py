@@ -1,7 +1,7 @@
 """Functions and names that the generated code of an expression uses.
 
-The generated code evaluates frequent cases itself, and calls these functions for all other cases. The functions return
-the same results, and use the same steps and bytes, for all cases.
+The generated code evaluates frequent cases with Python operators, and calls these functions for all other cases. A
+function has the same result and the same cost in steps and bytes as the Python operators that replace it.
 """
 
 from __future__ import annotations
@@ -63,7 +63,10 @@ def read_path(budget: ExpressionBudget, value: Any, path: ConstantPath) -> Any:
 def absorb_error(
     first_error: EvaluationError | None, error: EvaluationError, offsets: tuple[int, ...]
 ) -> EvaluationError:
-    """Return `first_error` if it is not None, and otherwise `error`. Raise `error` if no operator can ignore it."""
+    """Return the error to raise later if no other operand or element determines the result, e.g. of `||` or `exists`.
+
+    The result is `first_error`, or `error` if `first_error` is None. A `BudgetExceededError` is raised at once.
+    """
     if isinstance(error, BudgetExceededError):
         raise error
     # Remove the traceback, because it keeps the variables of the evaluation in memory.
@@ -71,7 +74,10 @@ def absorb_error(
 
 
 def absorb_not_bool(first_error: EvaluationError | None, operation: str, value: Any, offset: int) -> EvaluationError:
-    """Return `first_error`. If it is None, return a new error for an operand that is not a bool."""
+    """Return the error to raise later if no other operand determines the result of `&&` or `||`.
+
+    The result is `first_error`. If `first_error` is None, the result is a new error about `value`, which is not a bool.
+    """
     return first_error or create_not_bool_error(operation, value).with_offset(offset)
 
 
@@ -86,7 +92,7 @@ def raise_no_value(name: str) -> NoReturn:
 
 
 def raise_failure(code: str, message: str) -> NoReturn:
-    """Raise an error that the compiler found. The generated code calls this function for the invalid part."""
+    """Raise an error that the compiler found, when the evaluation reaches the invalid part of the expression."""
     raise EvaluationError(code, message)
 
 

@@ -1,4 +1,8 @@
-"""Functions for controllers that generate one package per cluster: targets, uncertain packages, deletion guards."""
+"""Functions for controllers that generate one package per cluster.
+
+The functions return targets of packages, packages that must stay because their cluster is uncertain, and deletion
+guards.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Functions that read nested data, and that change copies of nested data.
 
-Only the containers on the path are copied. The result shares all other values with the input.
+A changed copy contains new maps and lists only for the parents of the changed value. It shares all other values with
+the original data.
 """
 
 from __future__ import annotations

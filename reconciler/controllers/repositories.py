@@ -29,7 +29,7 @@ class Repository:
     `tag_prefix` is the prefix of the tags for package revisions. By default, it is "" for a catalog and `<Repository
     name>/` for a deployment repository.
 
-    `artifacts` is the chart repository or OCI registry. Such a Repository has no branch.
+    `artifacts` is the chart repository or OCI registry, or None for a Git branch. If it is not None, `branch` is "".
     """
 
     key: ObjectKey

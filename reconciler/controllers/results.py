@@ -213,7 +213,7 @@ class UpstreamPackage:
         )
 
     def with_sources(self, sources: tuple[PackageSource, ...]) -> UpstreamPackage:
-        """Return this package with new commits of its sources. The new sources must have the same files."""
+        """Return this package with new commits of its sources. The files of the sources must be unchanged."""
         main = next(source.upstream for source in sources if source.has_resources)
         seconds = max(source.upstream.committer_seconds for source in sources)
         return replace(self, commit=main.commit, committer_seconds=seconds, sources=sources)
@@ -480,7 +480,7 @@ class Variant:
         settling: The upstream reference whose new revision must not be used yet. None if there is no such reference.
         strategy: The update strategy that the owner sets. None if the owner sets no strategy.
         conflict_policy: The conflict policy that the owner sets. None if the owner sets no policy.
-        provenance: The origin of the values. None unless a controller calculates the values from several objects.
+        provenance: The origin of the values if a controller calculates the values from several objects, or None.
         dependencies: Fingerprints of the render inputs, by name of the input. Objects that the mutation reads are not
             included. If a fingerprint changes, the draft shows the name of the input as the reason of the change.
         sources: The config files that request the package. The state stores these files, so that a later pass can check

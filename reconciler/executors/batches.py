@@ -1,7 +1,7 @@
 """Batches of jobs: the main process packs jobs into batches, and workers render the batches.
 
-A batch contains only the digests of its render context and its file trees. The contents of the context and of the trees
-are sent to each worker once.
+A batch contains the digests of its render context and of its file trees instead of their contents. The main process
+sends these contents to each worker only once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ class RenderWorker:
     def render_batch(self, batch: Batch, context: bytes, trees: Trees) -> bytes:
         """Render a batch and return the serialized results.
 
-        The results contain only new files. The sender already has the files in the file trees of the batch.
+        The results contain only new and changed files. The sender has all other files, because they are in the file
+        trees of the batch.
 
         Raises:
             VersionMismatchError: The sender has a different program version.
@@ -152,7 +153,10 @@ def pack_context(context: RenderContext) -> PackedContext:
 
 
 def pack_jobs(context: PackedContext, jobs: Sequence[Job], max_jobs: int = JOBS_PER_BATCH) -> Iterator[PackedJobs]:
-    """Yield the jobs in batches of at most `max_jobs` jobs. Jobs with equal source files are next to each other."""
+    """Yield the jobs in batches of at most `max_jobs` jobs.
+
+    Jobs with equal source files are next to each other, so that a batch refers to few file trees.
+    """
     numbers = sorted(range(len(jobs)), key=lambda number: jobs[number].inputs.source_files.id)
     for start in range(0, len(numbers), max_jobs):
         job_numbers = tuple(numbers[start : start + max_jobs])

@@ -57,7 +57,7 @@ class DaskExecutor:
     ) -> None:
         """Use the Dask cluster whose scheduler has this address.
 
-        If a batch takes longer than `timeout_seconds`, this process renders the packages of the batch itself.
+        If a batch takes longer than `timeout_seconds`, the main process renders the packages of the batch itself.
         """
         self._address = address
         self._renderer_factory = renderer_factory

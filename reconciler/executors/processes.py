@@ -43,7 +43,7 @@ from reconciler.packages.functions.function import InterruptedFunctionError
 from reconciler.process_protection import forbid_memory_access
 from reconciler.telemetry.metrics import WORKER_PROCESSES
 
-# The minimum number of jobs for this executor. Starting a worker, which parses the config, costs as much as 400
+# The minimum number of jobs for this executor. A worker parses the config when it starts. This takes as long as 400
 # renders.
 _MIN_JOBS = 400
 # The maximum size of the file trees that a worker caches. A worker that exceeds this size empties its cache.
@@ -236,8 +236,8 @@ _contexts: dict[str, bytes] = {}
 
 
 def _initialize_worker(renderer_factory: RendererFactory) -> None:
-    # Other processes must not read the memory of a worker. Set this protection here too, because the kernel resets
-    # it when a program starts.
+    # Prevent other processes from reading the memory of this worker. The worker does not inherit this protection from
+    # the main process, because the kernel resets the protection when the program of the fork server starts.
     forbid_memory_access()
     # Ignore Ctrl+C in workers, because the main process finishes its push first and then ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -85,7 +85,7 @@ def unpack_with_files(data: bytes, files: Mapping[FileKey, File]) -> Any:
 
 
 def index_files(trees: Sequence[FileTree]) -> dict[FileKey, File]:
-    """Return all files of the trees. The key of a file is its blob ID and whether it is executable."""
+    """Return all files of the trees by key. The key contains the blob ID, and whether the file is executable."""
     return {(file.id, file.executable): file for tree in trees for file in tree.values()}
 
 

@@ -29,7 +29,7 @@ from reconciler.runners.interrupted_calls import InterruptedCalls
 EngineName = Literal["podman", "docker", "nerdctl"]
 PullPolicy = Literal["Always", "IfNotPresent", "Never"]
 ENGINES: tuple[EngineName, ...] = ("podman", "docker", "nerdctl")
-# The engine exits with this code if the engine itself failed, and not the program in the container.
+# The exit code with which a container engine reports that the engine itself failed.
 _ENGINE_FAILED_CODE = 125
 _MAX_PROCESSES = 256
 _MAX_OUTPUT_BYTES = 1_048_576
@@ -143,7 +143,7 @@ def _build_sandbox_flags(limits: ProcessLimits) -> tuple[str, ...]:
         "--user", "nobody",
         "--security-opt", "no-new-privileges",
         "--cap-drop", "ALL",
-        "--read-only", "--tmpfs", "/tmp",  # in the container, not on this machine  # noqa: S108  # nosec B108
+        "--read-only", "--tmpfs", "/tmp",  # a folder in the container  # noqa: S108  # nosec B108
         "--memory", memory, "--memory-swap", memory,
         "--pids-limit", str(_MAX_PROCESSES),
     )  # fmt: skip

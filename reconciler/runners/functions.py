@@ -66,8 +66,9 @@ class CombinedFunctionProvider:
         """Combine the providers.
 
         Args:
-            build_charts: Function that builds the provider of the function that renders charts.
-            programs: Functions that return the identity of a program that renders sources, by the key in traces.
+            build_charts: Creates the provider of the built-in function that renders Helm charts.
+            programs: Functions that return the identity of an external program that renders sources. The key of a
+                function is the key of its program in traces.
         """
         self._programs = programs or {}
         self._build_charts = build_charts
@@ -129,7 +130,7 @@ class CombinedFunctionProvider:
         return compute_digest({name: self.identity(name) for name in self.requested_functions})
 
     def _find(self, spec: FunctionSpec) -> tuple[FunctionMatch | FunctionUnavailable | None, str]:
-        """Return the function and its runtime, which is a label of a metric."""
+        """Return the function, and the name of its runtime as a label for metrics, e.g. "container"."""
         if spec.exec:
             return self._commands.find(spec), "exec"
         runtime = "builtin"

@@ -27,7 +27,8 @@ def main() -> None:
     from reconciler.packages.functions.starlark_script import evaluate_script
 
     _limit_memory(memory_bytes)
-    # Report that loading has finished, so that the parent can distinguish a loading error from an error of a call.
+    # Report that the interpreter is loaded. If the process ends earlier, the parent reports that the start failed, and
+    # not that a script failed.
     _write(_READY)
     while len(header := _read(16)) == 16:
         seconds, size = int.from_bytes(header[:8]), int.from_bytes(header[8:])

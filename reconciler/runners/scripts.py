@@ -105,7 +105,7 @@ class ScriptProcess:
         self._memory_bytes = 0
 
     def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
-        """Return the answer to a request. Raises LimitError, InterruptedFunctionError."""
+        """Send a request to the process, and return its answer. Raises LimitError, InterruptedFunctionError."""
         deadline = time.monotonic() + self._timeout_seconds
         if not self._lock.acquire(timeout=self._timeout_seconds):
             raise InterruptedFunctionError(
@@ -155,8 +155,8 @@ class ScriptProcess:
             or self._memory_bytes != limits.memory_bytes
             or worker.process.poll() is not None
         ):
-            # Replace the process if it was killed between two calls, if the memory limit changed, or if this process is
-            # a fork and its parent started the script process.
+            # Replace the script process in three cases: it was killed between two calls, the memory limit changed, or
+            # the Python process that started the script process has been forked, and this code runs in the fork.
             self.end()
             worker = None
         if worker is None:
@@ -178,7 +178,7 @@ class BackoffScriptRunner:
     interrupted_calls: InterruptedCalls
 
     def __call__(self, request: bytes, limits: FunctionLimits, max_bytes: int) -> bytes:
-        """Return the answer to a request. Raises LimitError, InterruptedFunctionError."""
+        """Send a request to the process, and return its answer. Raises LimitError, InterruptedFunctionError."""
         key = f"starlark {hashlib.sha256(request).hexdigest()}"
         return self.interrupted_calls.call(key, lambda: self.process(request, limits, max_bytes))
 

@@ -7,8 +7,10 @@ The package reads `Tenant` objects and enforces their rules. It is between the c
 3. `package_rules.py` changes the results of the controllers before the planning reads them.
 4. `render_rules.py` checks each package while the planning renders it.
 
-The model of a tenant and the view of a tenant belong to `catalog/`. Do not add rules that read a target, a clock or a
-Git repository: the package computes values from a catalog and from the results of controllers only.
+The model of a tenant, and the catalog that a tenant can see, belong to `catalog/`.
+
+Do not add rules that read a target, a clock or a Git repository. The package computes values only from a catalog and
+from the results of controllers.
 """
 
 from typing import TYPE_CHECKING

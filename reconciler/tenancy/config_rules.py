@@ -32,7 +32,7 @@ class TenancyOptions:
 
     Attributes:
         directory: The folder with the Tenant objects, without a slash at its start and end.
-        denies_other_files: Whether files outside of all tenants may define only the kinds of the platform team.
+        denies_other_files: Whether files that belong to no tenant may define only objects of `PLATFORM_KINDS`.
     """
 
     directory: str = "tenants"
@@ -45,7 +45,10 @@ def format_kind(group: str, kind: str) -> str:
 
 
 def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
-    """Return the catalog with its tenants. Objects that their tenant may not define have no effect."""
+    """Read the tenants of a catalog, and return the catalog after the config rules are applied.
+
+    If a tenant may not define an object, the object has no effect.
+    """
     has_duplicates = any(key[:2] == TENANT_KIND for key in catalog.duplicates)
     if not has_duplicates and not catalog.objects_of_kind(*TENANT_KIND):
         return catalog
@@ -60,8 +63,8 @@ def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
     overlaps = _find_overlaps({definition.file for definition in catalog.definitions}, catalog.tenants)
     rules = _ConfigRules(catalog.tenants, options, frozenset(overlaps))
     refused = [(value, reason) for value in catalog.definitions if (reason := rules.find_violation(value))]
-    # Omit refused Repositories and clusters: they never defined a target, and their names must not affect other
-    # targets.
+    # Remove refused Repositories and clusters from the catalog completely. They never defined a target, so that no
+    # packages depend on them. If they stayed in the catalog, their names could affect other targets.
     present = (value for value, _ in refused if value.key[:2] not in PLATFORM_KINDS)
     catalog = catalog.without_definitions([value for value, _ in refused], present)
     rivals = tuple(_find_rivals(catalog))
@@ -77,7 +80,10 @@ def apply_config_rules(catalog: Catalog, options: TenancyOptions) -> Catalog:
 
 
 def _find_rivals(catalog: Catalog) -> Iterator[tuple[ConfigObject, ConfigObject]]:
-    """Yield each tenant's definition of an object that the platform team defines too, and the platform's definition."""
+    """Find objects that both a tenant and the platform team define.
+
+    Yield both definitions of each object: first that of the tenant, then that of the platform team.
+    """
     for copies in catalog.copies.values():
         first = next((copy for copy in copies if not catalog.tenants.find_owner(copy.file)), None)
         if first is not None:
@@ -114,7 +120,7 @@ def _read_tenants(definitions: Iterable[ConfigObject]) -> tuple[dict[str, Tenant
 
 
 def _find_overlaps(paths: Iterable[str], tenants: Tenants) -> dict[str, Finding]:
-    """Return an error for each file in the folders of several tenants."""
+    """Return an error for each file that several tenants own, because their folders overlap."""
     overlaps: dict[str, Finding] = {}
     for path in sorted(paths):
         matching = list(tenants.list_matching(path))

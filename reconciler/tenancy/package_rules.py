@@ -46,9 +46,10 @@ class UpstreamRules:
     urls: Mapping[tuple[str, str], str]
 
     def get_check(self, tenant: str) -> Callable[[Repository], str]:
-        """Return a function that returns the reason why a tenant may not read a Repository, or "".
+        """Return a function that checks whether a tenant may read a Repository.
 
-        The platform team has the name "", and may read all Repositories.
+        The function returns the reason why the tenant may not read the Repository, or "". The platform team has the
+        name "", and may read all Repositories.
         """
         return partial(self._explain_forbidden, self.tenants.by_name[tenant]) if tenant else _allow
 
@@ -63,7 +64,7 @@ class UpstreamRules:
         return self.check_url(self.urls[name], tenant, subject) if name in self.urls else ""
 
     def check_url(self, url: str, tenant: Tenant, subject: str) -> str:
-        """Return the reason why a tenant may not read a Repository with this URL. Return "" if the tenant may."""
+        """Return the reason why a tenant may not read a Repository with this URL. Return "" if it is allowed."""
         allowed, locations = tenant.spec.allow.upstreams, _list_locations(url)
         if not any(matches_any_glob(location, allowed) for location in locations):
             return format_violation(tenant, subject, "the upstream", locations[0], "upstreams", allowed)
@@ -104,7 +105,11 @@ class PackageRules:
         return self.list_existing()
 
     def apply(self, result: ControllerResult, tenant: str) -> ControllerResult:
-        """Return the result of controllers for one tenant, after its packages are checked."""
+        """Check the packages that the controllers request for one tenant.
+
+        In the returned result, a package that breaks a rule is stalled. A new package is omitted instead if a selector
+        selects a target that the tenant may not use.
+        """
         rules = self.catalog.tenants.by_name[tenant]
         accepted: list[Variant] = []
         stalled: list[StalledVariant] = []
@@ -130,9 +135,10 @@ class PackageRules:
         )
 
     def apply_to_placed(self, result: ControllerResult) -> ControllerResult:
-        """Return the result of the placement controller, after the packages of tenants are checked.
+        """Check the packages of placed resources, and return the result of the placement controller.
 
-        A package contains all placed resources of one namespace. The tenant of the package owns their config files.
+        A package contains all placed resources of one namespace. It belongs to the tenant that owns the config files of
+        these resources. If several tenants own these files, the package is stalled.
         """
         if not self.catalog.tenants:
             return result
@@ -186,7 +192,7 @@ class PackageRules:
         )
 
     def _is_selected(self, variant: Variant) -> bool:
-        """Return whether a selector, and not the name of the target, requests the package."""
+        """Return whether a selector selects the target of the package. Return False if the config names the target."""
         parent = self.catalog.objects.get(variant.owner.parent) if variant.owner.parent else None
         if parent is None:
             return False
@@ -254,7 +260,7 @@ def select_owned(result: ControllerResult, catalog: Catalog, tenant: str) -> Con
     The platform team has the name "".
 
     Args:
-        catalog: The catalog of the run. It contains all objects of the tenant.
+        catalog: A catalog of the current pass that contains all objects of the tenant.
     """
     find_owner = catalog.tenants.find_owner
     keys = {key for key, value in catalog.objects.items() if find_owner(value.file) == tenant}

@@ -19,7 +19,7 @@ from reconciler.lazy_dataclasses import dataclass
 FindRecordedTenants = Callable[[str], frozenset[str] | None]
 """Function that returns the tenants of the recorded packages of a namespace. The platform team has the name "".
 
-It returns no names if there is no package, and None if a tenant is unknown.
+It returns an empty set if no package is recorded, and None if the tenant of a recorded package is unknown.
 """
 
 
@@ -34,9 +34,15 @@ class PlaceableResources:
 def exclude_foreign_resources(catalog: Catalog, find_recorded_tenants: FindRecordedTenants) -> PlaceableResources:
     """Return the catalog without the placed resources in the namespaces of other tenants.
 
-    A resource is excluded if its tenant does not own the package of its namespace. The owner of the package is, in this
-    order: the recorded owner, the platform team, and the tenant that owns the namespace. If there is no owner, all
-    resources are excluded.
+    A resource is excluded if its tenant does not own the package of its namespace. The owner of the package is the
+    first of these that exists:
+
+    1. the recorded owner of the package
+    2. the platform team, if it has a placed resource in the namespace
+    3. the only tenant whose resources are placed in the namespace
+    4. the tenant that owns the namespace
+
+    If there is no owner, all resources are excluded. If the recorded owner is unknown, no resource is excluded.
     """
     if not catalog.tenants:
         return PlaceableResources(catalog)

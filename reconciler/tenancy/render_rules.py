@@ -171,8 +171,8 @@ def _find_violation(resource: _DeployedResource, tenant: Tenant) -> str:
         return ""
     allow, kind, subject = tenant.spec.allow, format_kind(resource.group, resource.kind), resource.subject
     if resource.is_identity_encrypted:
-        # Require a pattern that matches every kind, such as `*`, because the resource can have any kind and any
-        # namespace.
+        # The kind or the namespace of the resource is encrypted, and can have any value. Therefore, require a pattern
+        # that matches every kind, such as `*`.
         if matches_any_glob(HIDDEN_CIPHERTEXT, allow.cluster_scoped_resources):
             return ""
         noun = "a SOPS document with an encrypted kind or namespace,"

@@ -29,9 +29,9 @@ CLUSTER_KINDS = (_REPOSITORY, _FEDERATED, _CLUSTER)
 
 
 def read_cluster_labels(objects: Mapping[ObjectKey, ConfigObject]) -> Mapping[str, Mapping[str, str]]:
-    """Return the labels of each cluster or Repository by name. The result also contains invalid objects.
+    """Return the labels of each cluster or Repository by name.
 
-    The labels of a cluster come from all objects that describe the cluster.
+    The labels of a cluster come from all objects that describe the cluster, including invalid objects.
     """
     by_kind: dict[tuple[str, str], list[tuple[str, Mapping[str, str]]]] = {kind: [] for kind in CLUSTER_KINDS}
     for key, manifest in objects.items():

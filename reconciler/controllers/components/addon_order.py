@@ -54,7 +54,10 @@ def is_order_declared(
 def find_unsatisfiable_order(
     platform: Iterable[str], developer: Iterable[str], constraints: Mapping[str, AddonOrderConstraints], path: DataPath
 ) -> tuple[FieldFinding, ...]:
-    """Return an error for each constraint that requires a developer addon to run before a platform addon."""
+    """Return an error for each constraint that requires a developer addon to run before a platform addon.
+
+    Such a constraint cannot be met, because platform addons always run first.
+    """
     platform_addons, developer_addons = frozenset(platform), frozenset(developer)
     declared = [
         *(

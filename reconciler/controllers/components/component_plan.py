@@ -49,7 +49,10 @@ class AddonUse:
 
     @property
     def override_key(self) -> str:
-        """Key of the addon in the overrides of an EnvBinding, if a component without a type lists the addon."""
+        """Key that selects the addon in the overrides of an EnvBinding.
+
+        The key is used only for components without a component type.
+        """
         return self.instance.id if self.has_instance_id else self.key
 
     @property

@@ -323,9 +323,8 @@ class _ComponentPass:
     def _validate_component(self, component: Component) -> None:
         """Validate the values of a component, and record the result for the status of the component.
 
-        A component that does not set all required values is nevertheless valid if it is valid in all its environments.
-        There, an EnvBinding can set these values. Errors in an environment are reported for the EnvBinding, not for the
-        component.
+        A component can omit required values if the EnvBindings of all its environments set these values. Errors in an
+        environment are reported for the EnvBinding, and not for the component.
         """
         compilation = self._compile(component)
         if compilation.plan is None:

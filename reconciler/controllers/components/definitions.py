@@ -278,7 +278,7 @@ class _Compiler:
         return build_scope(variables, schema.full, schema.parameters, schema.env_overrides, self.limits)
 
     def add(self, part: _Part) -> _Part:
-        """Collect the errors of a compiled part, and return the part."""
+        """Collect the errors of `part`, e.g. of a compiled template or loop. Return `part` unchanged."""
         self.field_findings += part.field_findings
         return part
 
@@ -297,7 +297,7 @@ class _Compiler:
     def compile_patch(
         self, entry: openchoreo.PatchEntry, path: DataPath, scope: TemplateScope, operation_scope: TemplateScope
     ) -> AddonPatch:
-        """Compile an entry of `patches`. `operation_scope` contains the variables of its operations."""
+        """Compile an entry of `patches`. `operation_scope` contains the variables that patch operations can use."""
         name = "condition" if entry.include_when is None else "includeWhen"
         data = entry.condition if entry.include_when is None else entry.include_when
         condition = self.add(compile_condition(data, (*path, name), scope))

@@ -115,7 +115,11 @@ def check_overrides(layer: ValueLayer, schema: ComponentSchema) -> Iterator[Find
 
 
 def _find_removed_mappings(data: Values, schema: ComponentSchema, path: DataPath) -> Iterator[DataPath]:
-    """Yield the path of each null in an override that would remove a mapping with fields of `parameters`."""
+    """Yield the path of each forbidden null in an override.
+
+    A null removes the whole value at its path. It is forbidden if the value is a mapping that contains fields of
+    `parameters`, because overrides can only change fields of `envOverrides`.
+    """
     for key, value in data.items():
         field_path = (*path, str(key))
         if not (is_declared(schema.parameters, field_path) and is_declared(schema.env_overrides, field_path)):

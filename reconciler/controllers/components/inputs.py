@@ -35,8 +35,8 @@ class ComponentControllerInputs:
     Attributes:
         max_delete_percent: Percentage of an EnvBinding's packages that one pass may delete without a confirmation.
         engine: Version of the render logic. It changes if a new release of the reconciler can render different files.
-        held_deletions: The packages with a deletion that an earlier pass blocked, by owner. The value of a package is
-            the number of packages of the owner at that time.
+        held_deletions: For each owner, the packages whose deletion an earlier pass blocked. Each package is mapped to
+            the number of packages that the owner had in that pass.
         runtime_composition: Whether components without a component type are allowed.
         reserved_kinds: Kinds that no component type may generate, because controllers read these kinds.
     """

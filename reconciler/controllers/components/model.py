@@ -28,7 +28,7 @@ from reconciler.lazy_dataclasses import dataclass
 AddonRole = Literal["platform", "developer"]
 Values = Mapping[str, Any]
 CODES_BY_NAME = {**CommonCodes.by_name, **ControllerCodes.by_name, **ComponentCodes.by_name}
-"""Finding codes that the models can name."""
+"""Finding codes that validation errors of component objects can have, by name."""
 
 _Manifest = TypeVar("_Manifest", bound=CheckedManifest)
 
@@ -229,7 +229,10 @@ def read_environment(manifest: ConfigObject) -> tuple[Environment | None, tuple[
 
 @dataclass(frozen=True, eq=False)
 class Build:
-    """Result of a build. `workload` is a template variable."""
+    """A Build object, which describes the result of a software build, e.g. an image.
+
+    `workload` is the value of the template variable `workload`.
+    """
 
     manifest: ConfigObject
     workload: Values

@@ -48,7 +48,7 @@ def name_resource_files(resources: Sequence[RenderedResource]) -> Mapping[str, R
 
 
 def build_file_tree(files: Mapping[str, RenderedResource]) -> FileTree:
-    """Return a package with one file for each resource. The keys in the files have the order of the template."""
+    """Return a package with one file for each resource. The map keys in a file have the order of the template."""
     return FileTree({name: File(emit(resource.data, WIDE_INDENT_STYLE).encode()) for name, resource in files.items()})
 
 

@@ -55,7 +55,7 @@ class ValueHistory:
         return child
 
     def shift_items(self, write: Write) -> None:
-        """Move the histories of the later list items after an item was inserted or removed."""
+        """After a list item was inserted or removed, move the histories of the items behind it to their new indexes."""
         *parent, step = write.location
         if isinstance(step, str) or write.op == "replace" or write.is_appended:
             return

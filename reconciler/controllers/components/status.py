@@ -92,7 +92,10 @@ def _format_component_error(component: Component, finding: Finding) -> str:
 def build_component_status(
     component: Component, compilation: CompilationResult, validation: RenderedComponent | None
 ) -> ConfigStatus:
-    """Return the status of a component. The status of an EnvBinding contains the status in one environment."""
+    """Return the status of a component.
+
+    It shows only errors that do not depend on an environment. The statuses of EnvBindings show all other errors.
+    """
     ready = Condition("Ready", "True", "Valid", "the values match the schema")
     if validation is None:
         compile_errors = select_errors(compilation.findings)

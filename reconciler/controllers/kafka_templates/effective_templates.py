@@ -35,7 +35,11 @@ from reconciler.lazy_dataclasses import dataclass
 
 @dataclass(frozen=True)
 class TemplateEffect:
-    """The effective template of a child: its properties with their sources, and a description of the effects."""
+    """The effective template of a child.
+
+    `properties` are the properties with their sources. `description` contains the effects of the template on the
+    cluster.
+    """
 
     child: TemplateResource
     parent: ObjectKey

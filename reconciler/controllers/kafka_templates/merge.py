@@ -86,7 +86,7 @@ def _get_field(template: Any, name: str) -> Any:
 
 @dataclass(frozen=True)
 class HiddenSettings:
-    """Paths of inherited settings that have no effect, because a property of the child replaces the whole property.
+    """Paths of inherited settings that have no effect, because the child sets the property that contains them.
 
     `shadowed` settings are missing in the child's value. `overridden` settings have a different value in the child's
     value.

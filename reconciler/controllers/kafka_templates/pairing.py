@@ -187,7 +187,7 @@ def _group_families(
 
 
 def _get_shared_values(rule: TemplateMergeRule, parent: Any) -> list[Any]:
-    """Return the values in a parent that affect its children according to one rule."""
+    """Return the values in a parent that affect its children, if `rule` merges the templates of the children."""
     template, support = get_value(parent, rule.parent.path), find_kind_support(rule)
     if isinstance(template, dict):
         template = {name: template[name] for name in rule.properties if name in template}

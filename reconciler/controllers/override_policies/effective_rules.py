@@ -25,7 +25,10 @@ INVALID_POLICY, DUPLICATE_POLICY = "invalid", "twice"
 # Cache the digests, because most clusters have the same digests, and every pass computes them for each cluster.
 _MAX_CACHED_DIGESTS = 4096
 RuleTexts = Mapping[RuleId, str | None]
-"""Texts of rules with a rollout, by rule id. A text replaces the rule's current text. None if no version applies."""
+"""Texts of rules with a rollout, by rule id. A text replaces the current text of the rule.
+
+The value is None if no version of the rule applies yet.
+"""
 
 
 def digest_policy_for_cluster(policies: OverridePolicies, key: ObjectKey, cluster: Cluster) -> str:
@@ -95,7 +98,10 @@ def find_effective_rules(
 
 
 def find_effective_texts(policy: OverridePolicy, cluster: Cluster, texts: RuleTexts) -> RuleTexts:
-    """Return the effective text of each rule that can affect a cluster. None if the rule does not apply yet."""
+    """Return the effective text of each rule that can affect a cluster.
+
+    The text is None if no version of the rule applies yet.
+    """
     return {
         name: _get_effective_text(name, rule, texts)
         for name, rule in list_rule_ids(policy)

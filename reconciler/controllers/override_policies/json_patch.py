@@ -112,7 +112,7 @@ def _add_parents(data: Any, path: tuple[str, ...]) -> Any:
 
 
 def _resolve_parent(data: Any, path: tuple[str, ...]) -> DataPath | ResourceIssue:
-    """Return the path of the mapping or list that contains the target. Return an issue if a parent is missing."""
+    """Return the path of the mapping or list that the patch changes. Return an issue if the path does not exist."""
     resolved = resolve_path(data, path[:-1])
     if isinstance(resolved, MissingPath):
         return ResourceIssue(
@@ -173,7 +173,7 @@ def _apply_to_list(data: Any, parent: DataPath, item: PatchItem) -> OverrideEffe
 
 
 def _apply_to_copy(data: Any, op: Literal["add", "replace", "remove"], path: DataPath, value: Any = None) -> Any:
-    """Apply an operation of RFC 6902 to a copy of the data. Only the containers on the path are copied."""
+    """Apply an operation of RFC 6902 to a copy of the data. Values outside of the path are not copied, but shared."""
     container = get_value(data, path[:-1]).copy()
     apply_to_container(container, op, path[-1], value)
     return copy_with_value(data, path[:-1], container)

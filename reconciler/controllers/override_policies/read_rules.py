@@ -55,7 +55,7 @@ from reconciler.krm.yaml import DataPath
 from reconciler.memory import cached
 
 READING_CODES = {**PolicyCodes.by_name, "SelectorInvalid": ControllerCodes.SELECTOR_INVALID}
-"""The finding codes that the models of policies name."""
+"""Finding codes that validation errors of policies can have, by name."""
 _TEXT_FIELDS = ("targetClusters", "overriders")
 # Cache the parsed texts, because all resources of a package use the same few texts.
 _MAX_CACHED_TEXTS = 1024

@@ -245,7 +245,10 @@ class _Evaluation:
         self._check_result(applications)
 
     def _keeps_mac(self, effect: OverrideEffect, application: _ItemApplication) -> bool:
-        """Return whether SOPS can still decrypt the resource after an item. If not, add an error."""
+        """Check whether SOPS can decrypt the resource after an overrider item has changed it.
+
+        Return False and add an error if the change would break the message authentication code (MAC).
+        """
         try:
             check_sops_edit(self.resource.document, effect.data)
         except SopsMacError as error:

@@ -240,8 +240,8 @@ def _find_wait(wave_progress: list[ClusterProgress], rollout: Rollout, now: int)
 def _describe_pending(cluster: str, progress: RolloutProgress) -> str:
     if not progress.package:
         return f"cluster {cluster}: the content of its packages is unknown"
-    # Use the same message for a package that this pass renders and for a drafted package. Otherwise, the status would
-    # change in the next pass.
+    # Use the same message while this pass renders the package (`ProgressUnknown`) and after the package is drafted
+    # (`ProgressPending`). With different messages, the status would change in the next pass.
     return f"cluster {cluster}: {progress.package} is not published with the current version of the rule"
 
 

@@ -16,7 +16,7 @@ from reconciler.packages.charts.values import format_values_path
 
 @dataclass(frozen=True)
 class ChartProvenance:
-    """Provenance of the values of all charts in a package. Values files in sources are omitted until the render.
+    """Provenance of the values of all charts in a package. The render adds the values from files in charts and sources.
 
     Attributes:
         values: The values of each chart.

@@ -53,7 +53,8 @@ class RenderOptions:
     Attributes:
         annotations: The annotations of the object that requests the package.
         target: The Repository of the cluster.
-        package_target: The location of the package. The fixed values that replace random values are derived from it.
+        package_target: The location of the package. A render replaces random values with fixed values that depend on
+            this location.
     """
 
     spec: PackageVariantSpec

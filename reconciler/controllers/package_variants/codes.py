@@ -55,7 +55,7 @@ BY_REASON = {
 }
 
 FIELD_CODES = {**CommonCodes.by_name, **SourceCodes.by_name}
-"""Finding codes that the models of PackageVariants and PackageVariantSets can name."""
+"""Finding codes that validation errors of PackageVariants and PackageVariantSets can have, by name."""
 
 # Findings about an upstream that are reported in every pass, because the recorded state of a package contains only the
 # findings of its last render.

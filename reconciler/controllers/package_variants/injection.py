@@ -260,7 +260,10 @@ def _fill_resource(point: InjectionPoint, name: str, content: Any) -> dict[str, 
 
 
 def _write_points(files: FileTree, outcomes: Iterable[InjectionOutcome]) -> tuple[FileTree, tuple[Finding, ...]]:
-    """Write the new contents of injection points. Return the files, and an error for each refused SOPS document."""
+    """Write the new contents of injection points. Return the files and the errors.
+
+    There is an error for each SOPS document whose change would break its message authentication code (MAC).
+    """
     findings: list[Finding] = []
     for outcome in outcomes:
         point, edited = outcome.point, outcome.edited

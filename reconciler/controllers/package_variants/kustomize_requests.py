@@ -15,7 +15,9 @@ _NOT_GENERATED = ("path", "components", "helmCharts")
 
 
 def build_kustomize_request(options: KustomizeOptions | None, charts: ChartRequest) -> KustomizeRequest:
-    """Return the request to build the overlay of a PackageVariant. Without options, the package itself is built.
+    """Return the request to build the overlay of a PackageVariant.
+
+    If `options` is None, the kustomization in the root folder of the package is built without additional fields.
 
     Args:
         charts: The options for charts that the overlay uses, and the Secrets that are allowed in the output.

@@ -100,7 +100,10 @@ def _edit_shared(
     key: str,
     edit: Callable[[bytes, tuple[str, ...]], bytes | None],
 ) -> FileTree | None:
-    """Edit one file together with the packages of other clusters. Return None if the file must be edited alone."""
+    """Edit one file, and share the cached result with packages of other clusters.
+
+    Return None if the result cannot be shared. The caller must then edit the file itself.
+    """
     edited = edit_content_masked(files[path].data, texts, key, edit) if path in files else None
     return files.with_files({path: edited}) if edited is not None else None
 

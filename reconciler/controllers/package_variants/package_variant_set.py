@@ -305,9 +305,9 @@ def _resolve_variants(manifest: ConfigObject, expansion: SetExpansion, view: _Se
 def _add_selected_source(
     variant: Variant | StalledVariant, generated: GeneratedVariant, manifest: ConfigObject, view: _SetView
 ) -> Variant | StalledVariant:
-    """Extend the field `sources` of a package variant by the config files of the objects that the set selected.
+    """Add config files to the field `sources` of a package variant: the files of the objects that the set selected.
 
-    These objects have the same name as the Repository of the PackageVariant.
+    Each of these objects has the name of the Repository to which the package is written.
     """
     targets = (generated.variant_set.spec.targets[index] for index in generated.target_indexes)
     kinds = {
@@ -434,7 +434,7 @@ class _SetView:
         return self.inputs.repositories if query == "find_repository" else None
 
     def list_target_properties(self, expansion: SetExpansion) -> tuple[Hashable, ...]:
-        """Return the properties that affect the package for each downstream Repository, in the order of `variants`.
+        """Return the properties of each downstream Repository that affect its package, in the order of `variants`.
 
         The properties are None if the Repository does not exist.
         """

@@ -35,8 +35,9 @@ def list_type_errors(upstream: UpstreamSpec, repository: Repository) -> dict[str
     return errors
 
 
-# The values are the upstream fields that each type of Repository allows. If a field is not allowed, the error suggests
-# the value of "chart" (for the field `chart`) or of "version" (for all other fields).
+# The upstream fields that each type of Repository allows. They are the values of the inner mappings. If an upstream has
+# any other field, the error suggests an allowed field: the value of "chart" instead of the field `chart`, and the value
+# of "version" instead of all other fields.
 _FIELDS_BY_TYPE = {
     "git": {"chart": "package", "version": "revision", "workspace": "workspaceName", "tag": "tag"},
     "helm": {"chart": "chart", "version": "version", "digest": "digest"},

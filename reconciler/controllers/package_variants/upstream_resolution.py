@@ -107,7 +107,7 @@ def _parse_porch_workspace(line: str, package: str) -> str:
 
 
 def find_source_kind(upstream: UpstreamSpec, files: FileTree, title: str) -> SourceKind | UnresolvedUpstream:
-    """Return the kind of a source: the kind in the config, or the kind that the files have.
+    """Return the kind of a source, e.g. `kpt`. If the config does not set the kind, derive it from the files.
 
     Args:
         title: The source in messages, such as `folder "x" of Repository y`.
@@ -206,7 +206,7 @@ class UpstreamRepository:
 class ResolvedRevision:
     """The revision that an upstream reference names now.
 
-    The commit of a chart or OCI artifact is the digest of the artifact.
+    For a chart or an OCI artifact, the attribute `commit` contains the digest of the artifact.
 
     Attributes:
         directory: The path of the package from the root of the repository, or the name of the chart.

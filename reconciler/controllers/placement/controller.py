@@ -44,7 +44,10 @@ _MAX_LISTED = 20
 
 @dataclass(frozen=True)
 class _Placement:
-    """The result for one namespace. `guard_result` is None if no valid policy places a resource of the namespace."""
+    """The packages of one namespace with their owner, their deletion guard and findings.
+
+    `guard_result` is None if no valid policy places a resource of the namespace.
+    """
 
     owner: ObjectKey
     packages: Sequence[Variant]

@@ -76,8 +76,8 @@ class RetentionDecider:
         files: dict[str, Mapping[ObjectKey, File]] = {}
         unreadable_clusters: set[str] = set()
         current_clusters = self._list_clusters(namespace)
-        # Include requested clusters for which the state contains no current package. If the removal of a package is not
-        # published yet, such a cluster still has its files.
+        # Include requested clusters for which the state contains no current package. The target branch of such a
+        # cluster can still contain the files of the package if its removal is not published yet.
         new_clusters = {cluster for clusters in requested.values() for cluster in clusters}.difference(current_clusters)
         for cluster in sorted({*current_clusters, *new_clusters}):
             is_known = self._state.is_config_complete(cluster, build_package_path(namespace))

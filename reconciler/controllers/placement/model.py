@@ -32,7 +32,7 @@ class PlacementState(Protocol):
     def is_config_complete(self, cluster: str, package: str) -> bool:
         """Return whether the config contains all resources that may belong to a package.
 
-        If not, a missing resource may be in an unreadable file.
+        If this is false, a resource that the catalog does not contain may be in an unreadable file.
         """
         ...
 
@@ -50,8 +50,8 @@ class PlacementInputs:
 
     Attributes:
         engine: Identifier of the rendering code. If it changes, all packages are rendered again.
-        held_counts: Packages whose deletion was blocked in earlier passes, by owner. The value of a package is the
-            number of packages that existed when the deletion was blocked.
+        held_counts: For each owner, the packages whose deletion an earlier pass blocked. Each package is mapped to the
+            number of packages that the owner had in that pass.
     """
 
     state: PlacementState

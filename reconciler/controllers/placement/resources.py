@@ -243,7 +243,10 @@ def _get_mac_key(config_object: ConfigObject) -> tuple[str, str]:
 
 
 def _check_mac(config_object: ConfigObject, mac_counts: Mapping[tuple[str, str], int]) -> Finding | None:
-    """Return an error if SOPS encrypted a resource together with other resources of its file."""
+    """Return an error if SOPS encrypted a resource together with other resources of its file.
+
+    SOPS cannot decrypt such a resource if it is copied to a file of its own.
+    """
     if not is_sops_document(config_object.data) or mac_counts[_get_mac_key(config_object)] == 1:
         return None
     message = (
@@ -256,7 +259,7 @@ def _check_mac(config_object: ConfigObject, mac_counts: Mapping[tuple[str, str],
 def _create_policy_filter(
     catalog: Catalog, propagations: PropagationPolicies
 ) -> Callable[[ConfigObject], PropagationPolicies]:
-    """Return a function for resources. It returns all policies that the tenant of a resource may use."""
+    """Return a function that returns, for a resource, all policies that the tenant of the resource may use."""
     if not catalog.tenants:
         return lambda resource: propagations
     read = cache(lambda tenant: read_propagation_policies(catalog.select_visible(tenant)))

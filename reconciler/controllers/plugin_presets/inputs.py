@@ -42,8 +42,8 @@ class PluginPresetInputs:
     Attributes:
         max_delete_percent: The percentage of a preset's Plugins that a pass may delete without a confirmation.
         engine: Version of the rendering code. It changes if a new release may render packages differently.
-        blocked_counts: The packages with a deletion that an earlier pass blocked, by preset. The value of a package is
-            the number of packages at that time.
+        blocked_counts: For each preset, the packages whose deletion an earlier pass blocked. Each package is mapped to
+            the number of packages that the preset had in that pass.
         base_domain: The setting `rules.base_domain`. It is "" if the setting is missing.
         central_cluster: The setting `rules.central_cluster`. It is "" if the setting is missing.
         can_use_expressions: Whether options may have expressions. If False, an expression is an error.

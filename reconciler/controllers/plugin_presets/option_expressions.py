@@ -232,7 +232,10 @@ def _find_retyped(text: str, texts: Mapping[str, str], strings: Mapping[str, str
 
 
 def _pair_strings(marked: Any, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield each string in `marked` with the value at the same path in `value`. Skip different structures."""
+    """Yield each string in `marked` with the value at the same path in `value`.
+
+    Skip parts of `marked` and `value` with different structures.
+    """
     if isinstance(marked, str):
         yield marked, value
     elif isinstance(marked, list) and isinstance(value, list):

@@ -124,7 +124,7 @@ class LayerOptions:
 
 
 def is_same_value(first: ValueSource, second: ValueSource) -> bool:
-    """Return whether two sources have the same value. Expressions are compared as text."""
+    """Return whether two option values are equal. Expressions are compared as text, and references by their fields."""
     if isinstance(first, LiteralValue) and isinstance(second, LiteralValue):
         return is_equal_data(first.value, second.value)
     return first == second and not isinstance(first, LiteralValue)

@@ -22,7 +22,10 @@ from reconciler.memory import cached
 
 @dataclass(frozen=True)
 class _SharedList:
-    """Option names with a path through the same container: `item_names` need a list, and `map_names` need a map."""
+    """Names of options whose paths have a common parent path in the Helm values.
+
+    The options in `item_names` require a list at the parent path. The options in `map_names` require a map.
+    """
 
     item_names: tuple[str, ...]
     map_names: tuple[str, ...]
@@ -32,8 +35,8 @@ class _SharedList:
 class _PathRelations:
     """Relations between the paths of option names.
 
-    `pairs` are pairs of names: the paths are equal, or the first path is a parent of the second path. `lists` has an
-    entry for each list in the Helm values to which several options write. An entry contains the names of these options.
+    `pairs` contains two option names if their paths are equal, or if the first path is a parent of the second path.
+    `lists` has an entry for each list in the Helm values. The entry contains the options whose paths lead into it.
     """
 
     pairs: tuple[tuple[str, str], ...] = ()
@@ -134,7 +137,7 @@ def _iterate_secret_overlaps(
             yield below, above
     for shared in relations.lists:
         literals = [name for name in shared.item_names if name not in secrets]
-        # Yield only one of the other options, because several names would make the message too long.
+        # Yield only one overlapping option, because several names would make the message too long.
         other_names = (*literals, *shared.map_names)[:1]
         yield from ((name, other) for name in shared.item_names if name in secrets for other in other_names)
         yield from ((name, other) for name in shared.map_names if name in secrets for other in literals[:1])
@@ -147,7 +150,8 @@ def _relate_paths(names: tuple[str, ...]) -> _PathRelations:
     for name in names:
         names_by_path.setdefault(parse_option_name(name), []).append(name)
     pairs: list[tuple[str, str]] = []
-    # For each path of a container, collect the options that need a map there, and the options that need a list there.
+    # For each path that is a parent of other paths, collect the options that need a map at this path, and the options
+    # that need a list at this path.
     required_kinds: dict[tuple[PathStep, ...], tuple[list[str], list[str]]] = {}
     for steps, same_path in names_by_path.items():
         pairs += [(same_path[0], other) for other in same_path[1:]]

@@ -162,7 +162,7 @@ class _SecretEntries:
                 self.entries[location] = (definition, assignment)
 
     def contains_any(self, assignments: Collection[OptionAssignment]) -> bool:
-        """Return whether one of the assignments sets a secret option to a literal value, i.e. is a stored entry."""
+        """Return whether one of the assignments is a stored entry: it sets a secret option to a literal value."""
         return any(assignment.location in self.entries for assignment in assignments)
 
     def create_finding(self, location: SourceLocation) -> Finding:

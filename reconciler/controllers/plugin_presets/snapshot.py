@@ -134,15 +134,15 @@ class PresetSnapshot:
         return f"{key} does not exist{suffix}{suggest_name(key.name, sorted(names))}"
 
     def list_namespace_layers(self, namespace: str, cluster: str) -> Iterator[LayerOptions]:
-        """Yield the options in `pluginOverrides` of the Organization and the Cluster as layers."""
+        """Yield the options in `pluginOverrides` of an Organization, and of one of its Clusters, as layers."""
         for key in (ObjectKey(GROUP, ORGANIZATION, "", namespace), ObjectKey(GROUP, CLUSTER, namespace, cluster)):
             if key in self.namespace_layers:
                 yield self.namespace_layers[key]
 
     def explain_unknown_overrides(self, namespace: str, cluster: str) -> str:
-        """Return the reason why the `pluginOverrides` of the Organization or the Cluster cannot be determined.
+        """Return the reason why the `pluginOverrides` of an Organization or of its Cluster are unknown.
 
-        Return "" if the `pluginOverrides` can be determined.
+        Return "" if both `pluginOverrides` are known.
         """
         for key in (ObjectKey(GROUP, ORGANIZATION, "", namespace), ObjectKey(GROUP, CLUSTER, namespace, cluster)):
             if key in self.catalog.duplicates:

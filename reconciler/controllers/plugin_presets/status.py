@@ -119,8 +119,8 @@ def complete_status(
     if not isinstance(rows, list):
         return status
     new_rows = [
-        # If a row already has a state, e.g. Skipped, keep this state. The state in `states` may belong to a Plugin with
-        # the same name on another cluster.
+        # If a row of `pluginStatuses` already has a state, e.g. Skipped, keep this state. The state in `states` may
+        # belong to a Plugin with the same name on another cluster.
         {**row, "state": row["state"] or states.get(create_plugin_key(status.key.namespace, row["pluginName"]), "")}
         for row in _merge_removed_rows(rows, deletions or {})
     ]

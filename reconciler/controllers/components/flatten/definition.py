@@ -190,7 +190,7 @@ class _Flattener:
         return use.condition.is_met({}, self.budget)
 
     def _build_schema(self, addons: list[FlattenedAddon]) -> dict[str, Any]:
-        """Return the original schema, extended with all fields of the addons that do not become literals."""
+        """Return the schema of the original definition, and add the fields of addons that do not become literals."""
         new_schema = deepcopy(self.plan.definition.manifest.data["spec"].get(_SCHEMA) or {})
         findings = [finding for addon in addons for finding in self._check_key(addon, addons)]
         if findings:

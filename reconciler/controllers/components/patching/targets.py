@@ -38,7 +38,8 @@ def read_patch_target(data: Any, field_path: DataPath) -> PatchTarget | tuple[Fi
         codes, default = ComponentCodes.by_name, ComponentCodes.TARGET_INVALID.name
         return tuple(FieldFinding(codes[error.code or default], error.path, error.text) for error in result.errors)
     if isinstance(labels := _get_labels(result.model), str):
-        # The model also accepts a text here, because a text can be an expression. Check the rendered value instead.
+        # A text is an error here, because all expressions are already rendered. The model accepts a text, because an
+        # addon can contain an expression instead of the labels.
         message = f"must be a mapping of labels, not {quote_value(labels)}"
         return (build_field_finding(ComponentCodes.TARGET_INVALID, (*field_path, "selector"), message),)
     return _build_target(result.model, templates=False)

@@ -29,7 +29,7 @@ _HINT = "if this is intended, declare the order of the addons with requires or l
 class PatchResult:
     """Changes that a patch operation made, and its conflicts with other addons.
 
-    For each other addon, `notes` contains at most one issue with the same finding code.
+    `notes` contains at most one issue for each pair of a conflicting addon and a finding code.
     """
 
     writes: tuple[Write, ...]
@@ -146,7 +146,10 @@ class WriteTracker:
 
 
 def _deduplicate(issues: list[_AddonIssue]) -> Iterator[ResourceIssue]:
-    """Yield one issue for each other addon and finding code. A path with a wildcard can cause thousands of issues."""
+    """Merge the issues that have the same finding code and refer to the same addon.
+
+    A path with a wildcard can cause thousands of such issues.
+    """
     counts = Counter((other, issue.code.name) for other, issue in issues)
     first_issues = {(other, issue.code.name): issue for other, issue in reversed(issues)}
     for key, count in counts.items():

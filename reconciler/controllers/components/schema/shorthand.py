@@ -43,7 +43,7 @@ _DEFAULT_KEY = "$default"
 
 
 class _InvalidSchemaError(Exception):
-    """A part of the schema is not valid. The reader has already recorded the finding."""
+    """A part of the schema is not valid. `ShorthandReader` has already recorded a finding about this part."""
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,8 @@ _TYPE_NAMES = {
     "object": "a mapping",
 }
 _MAX_CACHED_VALIDATORS = 512
-# Choose a limit between the 100 levels of the YAML reader and the 255 levels of the validation library.
+# Maximum nesting depth of a value. It is above the limit of the YAML reader (100 levels), and below the limit of the
+# validation library (255 levels).
 _MAX_DEPTH = 200
 
 

@@ -119,9 +119,9 @@ def _check_roles(resource: PackageResource) -> Iterator[TemplateRemark]:
 
 
 def _find_idle_properties(pool: NodePool) -> Mapping[str, str]:
-    """Return the template properties that have no effect on this pool.
+    """Return the template properties that have no effect on this pool, each with the reason.
 
-    The value of a property is the requirement that the pool does not meet, e.g. "storage with a persistent claim".
+    The reason is a requirement that the pool does not meet, e.g. "storage with a persistent claim".
     """
     types = {listener.type for listener in pool.listeners} if pool.is_broker else set()
     needs = {
@@ -244,10 +244,10 @@ def _as_list(value: Any) -> list[Any]:
 def _describe_per_pod_objects(
     pool: NodePool, template: Mapping[str, Any], name: str, kind: str, listener: Listener
 ) -> Iterator[OperatorObjects]:
-    """Yield the objects for one listener.
+    """Yield the objects that the operator creates for one listener: one object per node of the pool.
 
-    Nodes with their own settings in the listener have one result each. All other nodes share one result. If the IDs of
-    the pool's nodes are unknown, every broker in the listener's configuration is treated as a node of the pool.
+    A broker with its own settings in the listener has a separate result. All other nodes share one result. If the IDs
+    of the pool's nodes are unknown, every broker in the listener's configuration is treated as a node of the pool.
     """
     listener_suffix = "" if listener.has_legacy_name else f"-{listener.name}"
     individual_ids = [node_id for node_id in listener.brokers if not pool.node_ids or node_id in pool.node_ids]
