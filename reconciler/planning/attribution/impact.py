@@ -1,6 +1,6 @@
 """Impact of a config change: the packages that differ between the plans of two configs for the same targets.
 
-If a plan does not change a package, the published content of the package is compared instead.
+For a package that a plan does not change, the comparison uses the published content.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ class UnknownImpact:
 def find_unknown_impact(plans: Sequence[FleetPlan], unread: Mapping[Target, Finding]) -> UnknownImpact:
     """Find the data that could not be read for the plans.
 
-    If the same data is missing in both plans, the plans can be equal even though the change has an impact.
+    The plans can be equal although the change has an impact, because the same data can be missing in both plans.
 
     Args:
         unread: The targets that could not be read, each with its finding.
@@ -251,7 +251,7 @@ def _group_stalled(stalled: Iterable[StalledVariant]) -> dict[tuple[str, str], d
 
 
 def _project_unknown_owners(result: ControllerResult) -> Mapping[str, ProjectedPackage]:
-    """Return the results for the packages of owners with an error, by the text form of the owner key."""
+    """Return the result for the packages of each owner that has an error. The keys are the owner keys as text."""
     findings = [*result.findings, *(finding for variant in result.stalled for finding in variant.findings)]
     # Read the errors in reverse order, so that the first error of an owner replaces its later errors in the mapping.
     by_owner = {

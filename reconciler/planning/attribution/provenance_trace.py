@@ -120,9 +120,9 @@ class ResourceTrace:
         return self._list_changes_until(len(self.states), path)
 
     def list_removals(self) -> Iterator[tuple[TracedChange, ...]]:
-        """Yield the changes of each value that a step removed and no later step restored.
+        """Yield all changes of each value that a step removed and no later step restored.
 
-        The last change is the removal.
+        The last change of such a value is its removal.
         """
         for index in range(1, len(self.states)):
             before, after = self.states[index - 1].data, self.states[index].data

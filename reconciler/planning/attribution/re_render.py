@@ -56,7 +56,7 @@ class ReRenderedPackage:
         rendered: The render with its stages. None if the render failed or was not possible.
         blocked_reason: The reason why the package is blocked. "" if the package is not blocked.
         findings: The errors that explain `blocked_reason`.
-        notes: The notes of the input candidates that were used in the render.
+        notes: Notes for the user about the inputs that the record does not contain (see `RecordedInputs`).
         commit: The commit of the target branch, if the user selected a commit. Otherwise "".
         is_reproduced: Whether the re-render has the same files as the recorded render.
         folder: The folder of the package on the branches of its target.
@@ -127,7 +127,10 @@ class RecordedRender:
         return self.upstream.get("sources") or ([self.upstream] if self.upstream else [])
 
     def with_upstream(self, upstream: Mapping[str, Any]) -> RecordedRender:
-        """Return a copy of the record in which `upstream` replaces the only upstream or the source of the same name."""
+        """Return a copy of the record with `upstream` as its upstream.
+
+        If the package has several sources, `upstream` replaces only the source with the same name.
+        """
         sources = self.upstream.get("sources")
         if not sources:
             return replace(self, upstream=upstream)
@@ -179,7 +182,7 @@ def _validate_record(
         yield f".status.owner must name the object that requests the package, not {status.get('owner')!r}"
     if upstream:
         yield from _validate_upstream(upstream, ".status.upstream.to", _UPSTREAM)
-    # A source in the root folder of its repository has no directory.
+    # Do not require the field `directory`, because a source in the root folder of its repository does not have it.
     names = [name for name in _UPSTREAM if name != "directory"]
     for index, source in enumerate(upstream.get("sources", ())):
         yield from _validate_upstream(source, f".status.upstream.to.sources[{index}]", names)
@@ -239,17 +242,18 @@ class RecordedTrees:
 
 @dataclass(frozen=True)
 class RecordedInputs:
-    """The inputs of a recorded render. An input that the record does not contain has several candidates.
+    """The inputs of a recorded render.
 
-    The most likely candidate is first. Each candidate has a note for the user.
+    The record does not contain all inputs. A missing input has several candidates, the most likely candidate first. For
+    each candidate, there is a note for the user.
 
     Attributes:
         source_files: The source without local changes. The recorded local changes are merged into this source.
         trees: The files of the recorded render.
         previous_renders: Possible previous renders of the package.
         rule_texts: Possible contents of the override rules with a rollout. None means the contents in the config.
-        list_partners: Returns the possible trees of the other packages whose Kafka templates are merged with the
-            package.
+        list_partners: Returns the candidates for the contents of the other packages in the cluster that contain Kafka
+            templates. Each candidate contains the trees of all these packages.
         read_tree: Returns the files of another package.
         charts: The charts that were downloaded for the functions of the package.
     """
@@ -311,8 +315,8 @@ def rebuild_render_inputs(
 ) -> RenderInputs:
     """Return render inputs for which the merge of local changes returns exactly the recorded source.
 
-    In these inputs, the recorded render is the published package, and there are no later local changes. The merge base
-    and the new source are equal, so that the merge changes nothing.
+    The inputs describe a published package that is equal to the recorded render and has no later local changes. The
+    merge base and the new source are equal. Therefore, the merge changes nothing.
     """
     published = BranchPackage(trees.rendered, trees.rendered, trees.merged, trees.merged, trees.base)
     is_generated = isinstance(variant.source, GeneratedSource)
@@ -335,7 +339,10 @@ def _close_outdated_rules(renderer: PackageRenderer, cluster: str, texts: Record
 def _merge_templates(
     variant: Variant, inputs: RenderInputs, renderer: PackageRenderer, recorded: RecordedInputs
 ) -> Iterator[PackageRender]:
-    """Yield the package with merged Kafka templates, once for each possible set of other packages in its cluster."""
+    """Yield the package with merged Kafka templates, once for each candidate of `RecordedInputs.list_partners`.
+
+    Yield the package once without a merge if it has errors or no templates.
+    """
     plain, template_merger = renderer(variant, inputs), renderer.template_merger
     if select_errors(plain.findings) or not plain.has_template_roles:
         yield plain

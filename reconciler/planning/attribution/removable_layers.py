@@ -133,8 +133,8 @@ def undo_edit(files: FileTree, previous_files: FileTree, layer: LocalEdit) -> Fi
     if layer.after is ABSENT:
         return _restore_document(files, previous_files, layer)
     data = undo_change(layer.before, layer.after, layer.path, is_removed=layer.is_removed)
-    # Use the comments from before the local change, because the change can have removed a setter comment, which
-    # `apply-setters` needs.
+    # Use the comments of the document before the local change. The local change can have removed a setter comment, and
+    # `apply-setters` needs this comment.
     resources = Package(previous_files).resources
     template = next((resource.document for resource in resources if is_equal_data(resource.data, layer.before)), None)
     return _replace_document(files, layer.file, layer.index, data, template)

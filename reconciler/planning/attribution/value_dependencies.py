@@ -60,7 +60,9 @@ class ValueDependencies:
 def find_value_dependencies(
     layers: Sequence[ValuesLayer], template: str, reference: FieldReference, render: ValuesRenderer, limit: int
 ) -> ValueDependencies:
-    """Return the values that a field depends on. Values that are not defaults of the chart are checked first.
+    """Return the values that a field depends on.
+
+    Values from layers above the defaults of the chart are checked first, because `limit` can stop the search.
 
     Args:
         layers: All layers, from the lowest to the highest precedence, with the defaults of the chart.

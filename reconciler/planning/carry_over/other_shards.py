@@ -53,8 +53,8 @@ def _refuse_render(variant: Variant, inputs: RenderInputs) -> PackageRender:
 
 
 def _is_awaited(outcome: PackageOutcome) -> bool:
-    # `_refuse_render` was called for this package: no other cause sets `should_retry` here. The other shard must render
-    # the package.
+    # Check `should_retry`, because only `_refuse_render` sets this flag here. The flag therefore means that the other
+    # shard must render the package.
     return isinstance(outcome, Blocked) and outcome.should_retry
 
 

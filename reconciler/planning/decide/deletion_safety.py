@@ -184,9 +184,9 @@ def apply_acknowledged_deletions(
 ) -> dict[ObjectKey, DeletionGuard]:
     """Return the deletion guards, changed so that they allow each deletion that a person confirmed with an annotation.
 
-    The annotation contains a hash of all packages of the deletion. After another shard has deleted some of these
-    packages, the hash of the remaining packages is different. Therefore, a deletion is also confirmed if the recorded
-    finding of each remaining package contains the hash of the annotation.
+    The annotation contains a hash of all packages of the deletion. This hash does not match any more after another
+    shard has deleted some of the packages. Therefore, the recorded finding of each package is compared: the deletion is
+    confirmed if the findings of all remaining packages contain the hash from the annotation.
     """
     by_name = {(target.key.namespace, target.name): state for target, state in states.items()}
 

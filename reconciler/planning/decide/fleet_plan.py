@@ -179,7 +179,7 @@ class FleetPlan:
         config_id: The commit ID of the config, or `tree:<id>` for a plain folder.
         latest_commit_seconds: The latest committer date of the commits that were read, in seconds since 1970.
         uncertain_tenants: The tenants with config files or objects that cannot be read. A missing object of these
-            tenants is not evidence of a deletion. The name "" means that objects of any tenant may exist.
+            tenants is not evidence of a deletion. The name "" means that all tenants can have such files or objects.
         rollout_gates: The progress of the override rules with a rollout.
         is_partial: Whether other shards plan some targets of the fleet.
         awaited_owners: The owners with a package that another shard must render first. Until then, their last status is
@@ -236,7 +236,8 @@ class FleetPlan:
         """
         tenant = self.tenants.by_name.get(self.find_finding_tenant(finding))
         uncertain = [self.tenants.by_name.get(name) for name in self.uncertain_tenants]
-        # Exclude findings about objects of the platform team, because each tenant can use these objects.
+        # Return False for a finding about an object of the platform team. Each tenant can use this object, so that the
+        # missing object can belong to any tenant.
         return tenant is not None and all(
             other is not None
             and other is not tenant
@@ -259,9 +260,11 @@ class FleetPlan:
     def list_findings(self) -> tuple[Finding, ...]:
         """Return all findings about files, objects, targets and packages, without duplicates.
 
-        A finding about an object contains the file and line of the object, or of the set that creates the object. If a
-        config file cannot be read, findings that only report a missing object are omitted. If this file belongs to a
-        tenant, only the findings that objects of this tenant can affect are omitted.
+        A finding about an object contains the file and line of the object, or of the set that creates the object.
+
+        If a config file cannot be read, findings that only report a missing object are omitted, because the file can
+        contain the object. An unreadable file of a tenant affects only findings about objects that this tenant can
+        define or use.
         """
         return self._all_findings
 

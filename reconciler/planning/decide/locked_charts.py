@@ -1,7 +1,7 @@
-"""Locks of the charts that a chart requires: the content of a version must not change.
+"""Locks of required charts, which are the dependencies of a chart: the content of a version must not change.
 
-The file `Chart.lock` contains versions without digests. The state contains the digest that a package uses for each
-version. Charts of overlays and functions are not locked: new content of such a chart results in a draft.
+The file `Chart.lock` contains only the versions of required charts. The recorded state contains their digests too. The
+charts that overlays and functions use are not locked: new content of such a chart results in a draft.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _Digests = Mapping[tuple[str, str, str], str]
 
 
 def serialize_required_charts(upstream: UpstreamPackage) -> dict[str, Any]:
-    """Return the field `dependencies` of the recorded upstream: the charts that the chart requires.
+    """Return the charts that a chart requires, as the field `dependencies` of the recorded upstream.
 
-    Return {} if there are no such charts.
+    Return {} if the upstream is not a chart, or if the chart requires no other charts.
     """
     charts = upstream.chart_dependencies if upstream.chart else ()
     fields = [{**chart.as_data(), "repo": chart.repository.url} for chart in charts]
@@ -30,7 +30,9 @@ def serialize_required_charts(upstream: UpstreamPackage) -> dict[str, Any]:
 
 
 def lock_required_charts(upstream: UpstreamPackage, known: Mapping[str, Any]) -> UpstreamPackage:
-    """Return the upstream with the recorded digests of required charts. Return the same object if nothing changes.
+    """Return the upstream with the recorded digests of required charts.
+
+    Return the same Python object if no digest changes.
 
     Args:
         known: The recorded upstream of the package, or {}.
@@ -44,7 +46,7 @@ def lock_required_charts(upstream: UpstreamPackage, known: Mapping[str, Any]) ->
 
 
 def find_changed_charts(outcomes: Iterable[PackageOutcome]) -> Iterator[Finding]:
-    """Yield an error for each required chart whose content has changed since a package used the same version."""
+    """Yield an error for each required chart whose repository now has different content for the locked version."""
     for outcome in outcomes:
         variant = outcome.variant
         packages = variant.upstream.packages if variant.upstream else ()

@@ -1,7 +1,7 @@
 """The decision about one package: Draft, Unchanged or Blocked. The inputs are its variant, its record and its branches.
 
-A downgrade of the upstream is planned like an update, but reviewers see its cause. A moved tag or branch is settling
-until its `settle` duration has passed. Until then, the package keeps its last upstream.
+A downgrade of the upstream is planned like an update, but reviewers see that it is a downgrade. A tag or branch that
+has moved is settling until its `settle` duration has passed. Until then, the package keeps its last upstream.
 """
 
 from __future__ import annotations
@@ -80,10 +80,11 @@ def is_downgrade(
 
 
 def apply_settling(variant: Variant, record: PackageRecord | None, observed: ObservedPackage) -> Variant | Blocked:
-    """Return the variant. While its moved tag or branch is settling, the last recorded upstream is used.
+    """Return the variant with its upstream, or with the recorded upstream while a moved tag or branch is settling.
 
-    A package that has no last upstream is blocked until the tag or branch has settled. If a branch has moved without a
-    change of the package, the recorded commit is kept, so that `upstreamLock` does not change.
+    If there is no recorded upstream, the package is blocked until the tag or branch has settled. If a branch has moved,
+    but the files of the upstream package are unchanged, the recorded commit is used, so that `upstreamLock` does not
+    change.
 
     Args:
         record: The record of the variant's own package.
@@ -100,8 +101,9 @@ def apply_settling(variant: Variant, record: PackageRecord | None, observed: Obs
         return variant
     if last and is_same_location:
         return _keep_upstream(variant, last, variant.settling)
-    # Block the package, because the last upstream cannot be used: it is not recorded, or its location is different and
-    # cannot be read here. Do not record the new upstream, because it was never used.
+    # Block the package, because no recorded upstream can be used. The reason is that none is recorded, or that the
+    # recorded upstream is in a different repository or directory. Do not record the new upstream, because no render has
+    # used it.
     return _block_settling(replace(variant, source=last or _clear_version(upstream)), record, observed)
 
 
@@ -285,15 +287,15 @@ def is_render_current(inputs: DecisionInput, reader: DependencyReader, contents:
     trace = {
         name: fingerprint for name, fingerprint in record.trace.items() if not name.startswith(f"{ROLLOUT_DEPENDENCY} ")
     }
-    # Ignore dependencies on Kafka templates, because they change with other packages of the cluster. The progress of a
-    # rollout does not depend on these packages.
+    # Ignore dependencies on Kafka templates, because changes of other packages change them. Other packages of the
+    # cluster must not affect the progress of a rollout.
     return not _find_changed_dependencies(settled, remove_template_dependencies(trace), reader, contents)
 
 
 def _keep_recorded_commit(inputs: DecisionInput) -> DecisionInput:
-    """Keep the recorded upstream commits if only the commits have changed, and not the refs or the content.
+    """Use the recorded commit of each upstream whose ref and content are unchanged, even if its commit has changed.
 
-    The digests of required charts are kept too.
+    The recorded digests of required charts are used too.
     """
     record = inputs.record
     known = record.outcome.get("upstream", {}) if record else {}
@@ -377,9 +379,10 @@ def _find_unchanged(inputs: DecisionInput, record: PackageRecord, findings: tupl
 
 
 def _clear_pass_flags(observed: ObservedPackage, should_withdraw: bool = False) -> ObservedPackage:
-    """Return the observed trees without `is_frozen` and `is_stuck`, because these flags block only a new version.
+    """Return the observed trees without the flags `is_frozen` and `is_stuck`, for a package without a new version.
 
-    If `should_withdraw` is True, the draft is omitted, because this pass deletes it.
+    The flags only prevent that a new version is written to the draft. If `should_withdraw` is True, the result contains
+    no draft, because this pass deletes the draft.
     """
     return ObservedPackage(observed.published, None if should_withdraw else observed.drafted)
 
@@ -467,9 +470,9 @@ def _render(
 def _decline_without_local_changes(
     record: PackageRecord, rendered: PackageRender, inputs: DecisionInput
 ) -> PackageRecord:
-    """Decline the rendered version if a person just rejected a draft that had this version plus local changes.
+    """Decline the rendered version if a person just rejected the same version with local changes.
 
-    Two versions are the same if their dependencies and their sources without local changes are equal.
+    The versions are the same if their dependencies and their sources without local changes are equal.
     """
     if not record.declined_source:
         return record

@@ -109,9 +109,11 @@ def _apply_target_limit(
 ) -> RemovalDecisions:
     """Block all new removals if their number exceeds the deletion limit of the target.
 
-    Only published packages are counted, because the deletion of a draft loses no published content. A removal that was
-    confirmed on the owner's set needs no second confirmation. The evidence of a deletion is the recorded config file of
-    the owner, which old records do not contain. If there is such an old record, a confirmation is always necessary.
+    Only published packages are counted, because the deletion of a draft loses no published content. A removal that a
+    person confirmed on the set of its owner needs no second confirmation.
+
+    Records of old program versions do not contain the config file of the owner, so that they contain no evidence of the
+    deletion. If a removed package has such a record, all new removals need a confirmation, even below the limit.
     """
     removals = [removal for removal in decisions.removals if _is_unconfirmed_removal(removal, snapshot, claims)]
     if not removals:
@@ -158,8 +160,8 @@ def _is_confirmed(
 ) -> bool:
     """Return whether an annotation of the target's object confirms these removals.
 
-    The annotation must contain one of three hashes: the hash of these packages, the hash of all packages in
-    `unrequested`, or the hash in the recorded findings of these packages.
+    The annotation must contain one of three hashes: the hash of the packages in `keys`, the hash of all packages in
+    `unrequested`, or the hash that the recorded finding of each package in `keys` contains.
     """
     name = next(iter(keys)).repo
     all_keys = [DownstreamKey(name, package) for package, record in unrequested.items() if record.removal is None]
@@ -243,8 +245,8 @@ def _decide_removal(
         return package.hold(ControllerCodes.DELETION_HELD, f"package {package.name} is kept: {reason}")
     observed = package.snapshot.observe_package(package.package)
     exists = observed.published is not None or is_on_draft(package.record, observed)
-    # Skip the deletion limit and the dependents if the removal was proposed before: both were checked then, and a
-    # person can already approve the removal.
+    # Check the deletion limit and the use of the package only before the removal is proposed. A person can already
+    # approve a proposed removal.
     if (
         exists
         and package.record.removal is None
@@ -284,8 +286,11 @@ def _check_guard(package: _UnrequestedPackage) -> HeldRemoval | None:
 def _check_dependents(package: _UnrequestedPackage, reconciled: Collection[ObjectKey]) -> HeldRemoval | None:
     """Hold the removal while the package is still needed. Return None if it is not needed.
 
-    There are three cases: the owner's new package does not exist yet, an owner that is not ready may request the
-    package, or the package is the upstream of other packages.
+    The package is still needed in three cases:
+
+    - Its owner now requests a different package, which does not exist yet.
+    - An owner that is not ready may request the package.
+    - The package is the upstream of other packages.
     """
     owner, key = package.record.owner, package.record.owner.key
     new_target = package.claims.find_only_target(owner)
@@ -515,15 +520,18 @@ def _find_changed_removal_heads(snapshot: TargetSnapshot, decisions: RemovalDeci
 def _has_draft_changes(record: PackageRecord, observed: ObservedPackage) -> bool:
     """Return whether the draft has local changes to the package.
 
-    These are changes after `draft_version`, and changes that were merged into `draft_version`. Without a
-    `draft_version`, return True.
+    The local changes were pushed after the reconciler wrote `draft_version`, or they are merged into `draft_version`.
+    If the record has no `draft_version`, return True, because all changes of the draft are then local changes.
     """
     version = record.draft_version
     return version is None or observed.drafted not in (None, version.rendered) or version.merged != version.plain
 
 
 def cancel_removals(state: TargetState, snapshot: TargetSnapshot, claims: TargetClaims) -> TargetState:
-    """Cancel the proposed removals of packages that are requested again. Removals on locked drafts are kept."""
+    """Cancel the proposed removals of packages that are requested again.
+
+    A removal is kept if the reconciler must not change its removal draft (see `_is_locked`).
+    """
     packages = {
         package: replace(record, removal=None)
         if record.removal and claims.is_requested(package) and not _is_locked(snapshot, record.removal.branch)

@@ -40,7 +40,7 @@ def _parse_releases(text: str) -> dict[str, str]:
 
 
 def _find_changes(published: Mapping[str, str], current: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the old and the new release of each chart that both versions contain."""
+    """Yield the published and the drafted release of each chart whose release differs between the two versions."""
     if len(published) == len(current) == 1:
         # Compare the only chart of both versions even if the name of its source has changed.
         published = dict(zip(current, published.values(), strict=True))

@@ -86,9 +86,8 @@ class RolloutTracker:
     def _keep_open(self, rule: RuleId, gate: RolloutGate) -> RolloutGate:
         """Keep a wave open on clusters that already use the current version of the rule.
 
-        An unrelated change on a cluster of an earlier wave would otherwise close this wave. The drafts of this wave
-        would then return to the previous version of the rule. If an earlier wave was reverted, this wave is not kept
-        open.
+        Otherwise, an unrelated change of a package on a cluster of an earlier wave would close the wave, and its drafts
+        would return to the previous version of the rule. The wave is not kept open if an earlier wave was reverted.
         """
         return replace(
             gate,

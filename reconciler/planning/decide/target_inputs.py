@@ -119,12 +119,13 @@ class UnreadyOwners:
     owners_by_package: Mapping[str, ObjectKey] = field(default_factory=dict)
 
     def find_claimant(self, target: PackageTarget, owner: PackageOwner, *, is_gone: bool) -> ObjectKey | None:
-        """Return an unready owner that may request a package, or None. The recorded owner does not request it any more.
+        """Return an owner that is not ready and may request the package `target`. Return None if there is none.
 
-        An object in another namespace is returned in two cases only: it names the package, or it may be the recorded
-        owner after a move to another namespace.
+        An owner in another namespace is returned only in two cases: its manifest names the package, or it has the kind
+        and the name of the recorded owner or of its set, which may have been moved to this namespace.
 
         Args:
+            owner: The recorded owner, which does not request the package any more.
             is_gone: Whether the config does not contain the recorded owner.
         """
         if known := self.owners_by_target.get((target.repository, target.package)) or self.owners_by_package.get(
@@ -158,8 +159,8 @@ class TargetClaims:
         acknowledged_hashes: The hashes of removals that an annotation of the target confirms.
         max_delete_percent: The percentage of the target's published packages that one pass removes without a
             confirmation.
-        select_tenants: Returns the claims in which only owners of some tenants and of the platform team can block a
-            deletion. None if the claims are not divided by tenant.
+        select_tenants: Returns a copy of the claims in which only owners of the given tenants and of the platform team
+            can block a deletion. None if the claims are not divided by tenant.
     """
 
     variants: tuple[Variant, ...]
@@ -309,7 +310,7 @@ def _is_recorded_owner(variant: Variant, record: PackageRecord, completeness: Co
 
 
 class _EqualClaims:
-    """The variants of several tenants, none of which takes precedence."""
+    """The variants with the rank `_ClaimRank.OTHER_TENANT`. If their tenants differ, they have equal precedence."""
 
     def __init__(self, variants: Iterable[Variant]) -> None:
         self._by_package: dict[str, list[Variant]] = {}

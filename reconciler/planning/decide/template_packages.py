@@ -54,9 +54,9 @@ def decide_packages(
 ) -> PackageDecisions:
     """Return the outcome of each requested package of a target.
 
-    A first round decides about each package separately. A second round decides again about the packages with parents or
-    children of Kafka templates, because a merge of templates requires the new content of all these packages. Templates
-    are merged only between packages of one tenant, so that a package of another tenant has no effect.
+    The function first decides about each package separately. Then it decides again about all packages that contain
+    parents or children of Kafka templates, because a merge of templates requires the new content of all these packages.
+    Templates are merged only between packages of one tenant, so that a package of another tenant has no effect.
 
     Args:
         inputs: The inputs of the packages to decide about.
@@ -78,7 +78,10 @@ def decide_packages(
 
 @dataclass(frozen=True)
 class _TemplatePackages:
-    """The packages of a target with parents or children of templates, and the pairs of a parent and a child."""
+    """The trees of all packages that contain parents or children of Kafka templates.
+
+    `pairs` contains each parent together with each of its children.
+    """
 
     contents: PackageTrees
     pairs: TemplatePairs
@@ -86,14 +89,16 @@ class _TemplatePackages:
 
 @dataclass
 class _TemplateRound:
-    """Unfinished decisions about the packages of one tenant on one target. Keys are package paths.
+    """Decides about the packages of one tenant on one target. The keys of all mappings are package paths.
 
     Attributes:
         tenant: The tenant, or "" for the platform team.
-        tenants: The tenant of each requested package.
-        renders: The packages before templates are merged.
-        merged_renders: The packages after templates are merged.
-        interrupted: The errors of renders that were interrupted.
+        tenants: The tenant of each requested package of the target.
+        inputs: The inputs of the packages of the tenant.
+        first_outcomes: The outcome of each package if no Kafka template of another package has changed.
+        renders: The rendered packages before Kafka templates are merged into them.
+        merged_renders: The rendered packages after Kafka templates were merged into them.
+        interrupted: For each package whose render was interrupted, the error.
     """
 
     tenant: str
@@ -113,7 +118,7 @@ class _TemplateRound:
         return {**self.first_outcomes, **self._decide_together(members)} if members else self.first_outcomes
 
     def _decide_alone(self, inputs: DecisionInput) -> PackageOutcome:
-        """Decide about a package as if the parents and children of its Kafka templates had not changed."""
+        """Decide about a package, and ignore changes of Kafka templates in other packages."""
         record = inputs.record and replace(inputs.record, trace=remove_template_dependencies(inputs.record.trace))
         return decide_package(
             replace(inputs, record=record), self.context.dependency_reader, self.context.contents, self._render
@@ -146,18 +151,18 @@ class _TemplateRound:
             return True
         if has_template_rules_dependency(record.trace) or not record.is_owned or not self.snapshot.target.is_deployment:
             return False
-        # No recorded render has searched the files of the package for template parents and children. Search them now.
+        # Search the files of the package for parents and children of templates, because no recorded render has done so.
         tree = self._get_current_tree(package)
         return tree is not None and self.context.template_merger.has_template_roles_in_tree(
             tree, lambda: self._read_package(package, tree)
         )
 
     def _decide_together(self, members: Sequence[str]) -> dict[str, PackageOutcome]:
-        """Decide about packages with merged templates.
+        """Decide about the packages `members`, after the Kafka templates of all these packages were merged.
 
-        A package can be rendered but not drafted, because it is blocked or declined. Other packages must not inherit
-        values from its new content. Therefore, the loop decides again with the old content of this package. The package
-        stays undrafted in all later iterations. Without this rule, two packages that prevent each other's draft would
+        A rendered package can be blocked or declined, so that it gets no draft. Other packages must then not inherit
+        values from its new content. Therefore, the loop decides again, and uses the old content of this package. The
+        package gets no draft in any later iteration. Otherwise, two packages that prevent each other's draft would
         alternate forever.
         """
         published = self._collect_packages(members, self._get_published_tree).pairs
@@ -174,9 +179,10 @@ class _TemplateRound:
             undrafted |= new
 
     def _render_changed(self, members: Sequence[str], undrafted: Mapping[str, PackageOutcome]) -> _TemplatePackages:
-        """Return the packages as they are after this pass.
+        """Return the content of the packages after this pass.
 
-        Packages with changed template dependencies are rendered first.
+        Packages whose dependencies on Kafka templates have changed are rendered before their content is collected. The
+        packages in `undrafted` keep their old content.
         """
         tried: set[str] = set()
         while True:
@@ -236,9 +242,10 @@ class _TemplateRound:
     def _record_undrafted(
         self, members: Sequence[str], outcomes: Mapping[str, PackageOutcome]
     ) -> dict[str, PackageOutcome]:
-        """Return the outcomes, in which each undrafted package depends on all packages with templates.
+        """Return the outcomes. Each package without a draft gets a dependency on all packages with Kafka templates.
 
-        The next pass must decide again about an undrafted package, because any other package can be the reason.
+        Any of these packages can be the reason why the package gets no draft. If one of them changes, the next pass
+        decides again about the package.
         """
         trees = {name: self._get_tree_in_next_pass(name, outcomes.get(name)) for name in members}
         dependency = {
@@ -291,9 +298,9 @@ class _TemplateRound:
         return FileTree()
 
     def _get_next_tree(self, package: str, undrafted: Mapping[str, PackageOutcome]) -> TreeId | None:
-        """Return the tree of a package after this pass: its new render, else the draft, else the published tree.
+        """Return the tree of a package after this pass. Return None if the package has no tree.
 
-        Return None if there is no such tree.
+        This is the tree of the new render, or else of the draft, or else of the target branch.
         """
         if package in undrafted:
             return _get_unchanged_tree(self.snapshot.observe_package(package), undrafted[package])
@@ -303,7 +310,7 @@ class _TemplateRound:
         return package in self.renders and not select_errors(self.renders[package].findings)
 
     def _get_current_tree(self, package: str) -> TreeId | None:
-        """Return the tree of a package that is not rendered: the draft, else the published tree, else None."""
+        """Return the drafted or published tree of a package that was not rendered. Return None if there is none."""
         observed = self.snapshot.observe_package(package)
         if package in self.first_outcomes:
             return _get_unchanged_tree(observed, self.first_outcomes[package])
@@ -320,7 +327,10 @@ class _TemplateRound:
 
 
 def _get_unchanged_tree(observed: ObservedPackage, outcome: PackageOutcome) -> TreeId | None:
-    """Return the tree of a package that this pass does not change: the draft, else the published tree, else None."""
+    """Return the drafted or published tree of a package that this pass does not change. Return None if there is none.
+
+    The published tree is used if the outcome shows that the draft branch contains no version of the package.
+    """
     if isinstance(outcome, Unchanged) and outcome.reason in _OUTCOMES_WITHOUT_DRAFT:
         return observed.published
     return observed.drafted or observed.published
@@ -332,7 +342,7 @@ def _is_undrafted(outcome: PackageOutcome) -> bool:
 
 
 def _replace_template_dependencies(outcome: PackageOutcome, dependency: Mapping[str, str]) -> PackageOutcome:
-    """Return the outcome with `dependency` instead of its dependencies on single parents and children."""
+    """Return the outcome with `dependency` instead of its dependencies on single parents and children of templates."""
     match outcome:
         case Blocked():
             return replace(outcome, trace={**remove_template_dependencies(outcome.trace), **dependency})

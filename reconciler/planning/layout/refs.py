@@ -34,7 +34,12 @@ class DraftCommit:
 class TargetBranchMerge:
     """A merge of the target branch into a draft.
 
-    The merge commit takes all paths that differ between `base` and `commit`.
+    The merge commit contains the draft, with the content of `commit` at all paths that differ between `base` and
+    `commit`.
+
+    Attributes:
+        commit: The head of the target branch, which is merged.
+        base: The commit of the target branch that the draft branch starts at.
     """
 
     commit: CommitId

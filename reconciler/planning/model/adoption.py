@@ -1,7 +1,8 @@
 """Adoption of a package that the reconciler never rendered: which existing content is a local change.
 
-The existing files are compared with a render of the source without them. A file with the same data as in this render
-has no local changes, except for its text: comments, quotes and the order of keys stay as they are.
+The existing files are compared with a clean render, which is a render of the source as if the package did not exist. If
+an existing file has the same data as the file in the clean render, the data is not a local change. The comments, quotes
+and key order of the existing file are still kept.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ def build_adopted_package(existing: FileTree, source: FileTree, clean: FileTree)
     Args:
         existing: The files on the branch.
         source: The files of the upstream.
-        clean: The render of the source without the existing files.
+        clean: The render of the source as if the package did not exist.
     """
-    # Leave out the files that only the render adds, such as the Kptfile. They are not local deletions.
+    # Omit the files that only the render contains, such as the Kptfile. Otherwise, they would count as files that a
+    # person deleted.
     rendered = {path: file for path, file in clean.items() if path in source or path in existing}
     merged = dict(source)
     for path in existing:
@@ -36,7 +38,7 @@ def build_adopted_package(existing: FileTree, source: FileTree, clean: FileTree)
 def _write_with_text_of(existing: File, source: File, clean: File) -> File | None:
     """Return a file with the data of the source and the comments, quotes and key order of the existing file.
 
-    Return None if the data of the existing file differs from the data of the clean render.
+    Return None if the data of the existing file differs from the data of `clean`, which is the rendered file.
     """
     files = [parse_cached(file.data) for file in (existing, source, clean)]
     parsed = [file for file in files if isinstance(file, YamlFile)]

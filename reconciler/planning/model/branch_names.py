@@ -79,10 +79,11 @@ class ReservedBranches:
 
 
 def _matches_template(branch: str, template: str) -> bool:
-    """Return whether a template can produce this branch name, or a name that prevents this branch in Git.
+    """Return whether a template for draft branches conflicts with a branch name.
 
-    The result is False for a template that starts with a placeholder, because such a template can produce almost any
-    name.
+    The template conflicts if it can produce the branch name, or a nested name: Git cannot store a branch `a/b` together
+    with a branch `a`. The result is False for a template that starts with a placeholder, because such a template can
+    produce almost any name.
     """
     start = template.partition("{")[0]
     if not start:

@@ -89,9 +89,9 @@ class ClusterOverrides:
     ) -> OverriddenPackage:
         """Apply the override policies of a cluster to a package, and record the dependencies in `view`.
 
-        If the rollout of a rule has not reached the cluster, the previous version of the rule is applied. If that
-        version is unknown, the package is blocked. The package is also blocked if a policy of its last render is
-        missing while a config file cannot be read.
+        If the rollout of a rule has not reached the cluster, the previous version of the rule is applied. The package
+        is blocked in two cases: the previous version of a rule is unknown, or a policy of the last render is missing
+        and may be in a config file that cannot be read.
         """
         if kinds := self._overrider.find_kinds(files):
             view.record(SELECTORS_DEPENDENCY, ",".join(kinds))
@@ -123,8 +123,8 @@ class ClusterOverrides:
             if key in self.policies.valid:
                 view.files[name] = self.policies.valid[key].file
         if result.candidate_policies and any(key not in self.policies.valid for key in result.candidate_policies):
-            # Record the completeness of the config as a dependency, because a missing policy counts as deleted only if
-            # the config is complete.
+            # Call `is_complete` to record the completeness of the config as a dependency. The reason is that a missing
+            # policy counts as deleted only if the config is complete.
             view.is_complete()
         if result.candidate_policies:
             view.record(CLUSTER_DEPENDENCY, cluster)

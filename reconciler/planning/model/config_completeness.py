@@ -12,11 +12,11 @@ from reconciler.planning.model.state import PackageRecord
 
 @dataclass(frozen=True)
 class ConfigCompleteness:
-    """The parts of the config whose objects are all known.
+    """The tenants whose objects are all known, because all of their config files can be read.
 
-    An unreadable file of a tenant can contain only objects of this tenant. Therefore, it has no effect on the deletion
-    of packages of other tenants. An unreadable file of the platform team, or of an unknown tenant, has an effect on all
-    packages.
+    An unreadable file of a tenant can contain only objects of this tenant. Therefore, it does not prevent the deletion
+    of packages of other tenants. An unreadable file of the platform team, or of an unknown tenant, prevents all
+    deletions.
 
     Attributes:
         uncertain_tenants: The tenants with unknown objects. The name "" means that objects of any tenant are unknown.
@@ -66,5 +66,5 @@ class ConfigCompleteness:
 
 
 def build_config_completeness(catalog: Catalog, directory: str) -> ConfigCompleteness:
-    """Return the completeness of a catalog, whose files are in a folder of the config repository."""
+    """Return the completeness of the catalog. `directory` is the folder of the config in its repository."""
     return ConfigCompleteness(catalog.uncertain_tenants, catalog.tenants, directory)

@@ -55,8 +55,9 @@ def _find_conflict(target: Target, other: Target, templates: Iterable[str]) -> s
     is_one_branch = (target.repository_id, target.branch) == (other.repository_id, other.branch)
     if is_one_branch and are_paths_nested(target.directory, other.directory):
         return f"has an equal or nested directory on branch {target.branch}"
-    # Compare draft branches only if both targets use the same branch. The draft branches of all other targets differ,
-    # because every template contains the target branch, or the name of the Repository object, which is unique here.
+    # Compare draft branches only if both targets use the same branch. Otherwise, their draft branches differ, because
+    # every template contains the placeholder for the target branch or for the name of the Repository object. The names
+    # differ here, because equal names were reported above.
     names = (
         template
         for template in templates

@@ -1,8 +1,8 @@
-"""Recovery of the merge base of a package whose source is downloaded or rendered, from its status file.
+"""Recovery of the merge base of a package after its state was lost, if the source is downloaded or rendered.
 
-The base of such a package does not exist in Git. It is rendered again from the recorded inputs, and must have the
-recorded tree. Otherwise, the difference between the base and the package would contain changes of the source, and a
-merge would treat them as local changes.
+Git does not contain the merge base of such a package. The merge base is rendered again from the inputs in the status
+file of the package, and must have the tree that the status file contains. A different tree would be wrong: a merge
+would treat its differences from the package as local changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def find_no_variant(config: str, variant: Variant) -> str:
 
 @dataclass(frozen=True)
 class RecoveryInputs:
-    """The data that recovery reads, besides the snapshot of a target.
+    """The data that the recovery of a merge base reads, in addition to the snapshot of a target.
 
     Attributes:
         hold_kinds: The kinds of resources that stay in a package until a person confirms their deletion.
@@ -163,10 +163,10 @@ class _BaseRender:
 def recover_base(
     variant: Variant, source: UpstreamPackage, status: Mapping[str, Any], tree: TreeId, inputs: RecoveryInputs
 ) -> RecoveredBase | UnavailableBase:
-    """Return the base that a status file names.
+    """Return the merge base that a status file names.
 
-    The base is rendered with the current values. If the result is not the recorded base, it is rendered with the values
-    of the recorded config.
+    The source is rendered with the current values. If the result is not the recorded base, the source is rendered again
+    with the values of the recorded config.
 
     Args:
         source: The upstream of the variant.
@@ -197,7 +197,10 @@ class _BaseRecovery:
     inputs: RecoveryInputs
 
     def recover(self, source: UpstreamPackage) -> RecoveredBase | UnavailableBase | None:
-        """Return the base, or the reason why it is not available. Return None if the package had different sources."""
+        """Return the merge base, or the reason why it is not available.
+
+        Return None if the recorded upstream had different sources.
+        """
         current = self._render(source)
         if current and self._is_recorded(current):
             return self._accept(current)
@@ -232,15 +235,17 @@ class _BaseRecovery:
         assert render.files is not None, "the files are those of the recorded base"
         base = self.inputs.contents.store_tree(render.files)
         has_local_changes = self.recorded.merged != base or self.recorded.rendered != self.tree
-        # The source with local changes is unknown. Use the rendered package as the source, because the render steps do
-        # not change a package that is already rendered.
+        # Use the rendered package as the source with local changes, because the real source with local changes is
+        # unknown. This is possible, because the render steps do not change a package that is already rendered.
         return self._build_base(render.upstream, base, self.tree if has_local_changes else base)
 
     def _build_base(self, upstream: UpstreamPackage, base: TreeId, merged: TreeId) -> RecoveredBase:
         return RecoveredBase(base, merged, upstream.summary, upstream.chart_release)
 
     def _use_accepted_base(self, render: _BaseRender, missing_config: str) -> RecoveredBase | UnavailableBase:
-        """Return the base that the owner accepts instead of the recorded base.
+        """Return the merge base that an annotation of the owner accepts instead of the recorded base.
+
+        If the owner accepts none, return the reason and the next steps.
 
         Args:
             missing_config: The reason why the values of the recorded config are unknown, or "".

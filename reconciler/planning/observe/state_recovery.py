@@ -84,7 +84,7 @@ def recover_state(
     """Return the snapshot with a record for every requested package whose status file names the requesting owner.
 
     If the state is empty, revision numbers are also recovered from tags, because a number must never be used again.
-    The tags of deleted packages are also read.
+    Tags are also read for requested packages that the target branch does not contain.
     """
     packages = [
         _read_statuses(snapshot, variant)
@@ -98,8 +98,8 @@ def recover_state(
     tagged = snapshot.objects.list_tagged_revisions({candidate.package for candidate in candidates})
     records: dict[str, PackageRecord] = {}
     unavailable: dict[str, UnavailableBase] = {}
-    # Start with packages that have a status file. If several variants request a package without a status file, the
-    # first owner in alphabetical order gets the package.
+    # If several variants request one package, the variant whose owner is named in the status file gets the package. If
+    # there is no such variant, the first owner in alphabetical order gets the package.
     for candidate in sorted(candidates, key=lambda entry: (not entry.has_status, entry.variant.owner.key)):
         if candidate.package in records:
             continue
@@ -213,11 +213,11 @@ def _recover_version(
 ) -> RenderedVersion | UnavailableBase | None:
     """Return the version that a status file describes.
 
-    Return None if the status file is not valid, or if the source is not available. For a package from Git and a
-    generated package, also return None if there are local changes.
+    Return None if the status file is not valid, or if the source is not available.
 
-    For a downloaded or rendered source, the version contains the local changes. If the merge base of such a package
-    cannot be recovered, return the reason.
+    If the package comes from Git or is generated, return None if it has local changes. If its source is downloaded or
+    rendered, the version contains the local changes. If the merge base of such a package cannot be recovered, return
+    the reason.
     """
     tree, blob = snapshot.find_package_at(commit, variant.target.package)
     published, _ = snapshot.find_package_at(snapshot.heads.target_branch, variant.target.package)

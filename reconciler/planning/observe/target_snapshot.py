@@ -126,9 +126,13 @@ def track_publications(
 ) -> TargetState:
     """Return the state with the publications since the last pass, and with the new head of the target branch.
 
-    The packages in each first-parent commit are compared with the recorded versions. A commit published a version if it
-    introduced the tree or the status file of this version. A commit without the package deleted it. All other changes
-    are local changes. The head of a target branch that does not exist yet is not recorded.
+    Each package in each new first-parent commit is compared with the recorded versions of the package:
+
+    - A commit published a version if it introduced the tree or the status file of this version.
+    - A commit deleted the package if it does not contain the package.
+    - Every other change of the package is a local change.
+
+    The head is not recorded while the target branch does not exist.
     """
     if heads.target_branch is None or heads.is_absent or heads.target_branch == state.observed_commit:
         return state
@@ -185,7 +189,7 @@ def _is_new_publication(version: RenderedVersion, previous: PackageAtCommit | No
     if current.status == version.status and (previous is None or previous.status != current.status):
         return True
     # If there is no previous commit, compare with `against`, which is the published tree at the time when the version
-    # was drafted. A tree that is equal to `against` was published before the version.
+    # was drafted. If the current tree is equal to `against`, this tree was published before the version was drafted.
     known_tree = previous.tree if previous else version.against
     return current.tree == version.rendered and current.tree != known_tree
 
@@ -424,9 +428,10 @@ class TargetSnapshot:
         return ObservedPackage(published, drafted if is_on_draft else None, self.is_frozen(branch), stuck)
 
     def _is_already_published(self, package: str, draft: DraftBranch, drafted: TreeId | None) -> bool:
-        """Return whether the draft branch contains only a published version of the package, and no newer version.
+        """Return whether the version of the package on the draft branch was published before.
 
-        In this case, the trees differ only because the target branch was changed or reverted after the publication.
+        The trees on the two branches then differ only because the target branch was changed or reverted after the
+        publication.
         """
         record = self.state.packages.get(package)
         if record is None or record.draft_version:

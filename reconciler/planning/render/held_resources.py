@@ -27,11 +27,11 @@ _MAX_LISTED = 5
 def hold_removed_resources(
     variant: Variant, inputs: RenderInputs, hold_kinds: Collection[str]
 ) -> tuple[RenderInputs, tuple[Finding, ...]]:
-    """Add removed resources to the source of a chart if no person has confirmed their deletion.
+    """Add held resources to the source of a chart: removed resources whose deletion no person has confirmed.
 
-    A removed resource is in the source of the published version, but not in the new source.
-
-    A resource that a person deleted on the target branch is not added.
+    A resource is removed if it is in the source of the published version, but not in the new source. A resource is held
+    if its kind is in `hold_kinds`, or if it has the annotation `helm.sh/resource-policy: keep`. A resource that a
+    person deleted on the target branch is not added.
 
     Args:
         hold_kinds: The kinds whose resources are held, as `Kind` or `Kind.group`.

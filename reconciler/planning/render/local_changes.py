@@ -176,8 +176,8 @@ def find_lost_changes(inputs: RenderInputs, files: FileTree, known: Sequence[Con
     """Return a conflict for each file whose local change is neither in `files` nor in a `known` conflict.
 
     If a file was changed on the target branch and on the draft, only the change on the draft is checked, because it is
-    newer. After a change on the draft is lost, no branch contains the change, so that a later render cannot detect the
-    loss. Therefore, each render returns the recorded conflict until the file changes.
+    newer. A render replaces the draft, so that a lost change of the draft is then on no branch, and later renders
+    cannot detect the loss. Therefore, each render returns the recorded conflict again until the file changes.
     """
     drafted = _collect_changed_files(inputs.drafted) if inputs.drafted else {}
     published = (
@@ -274,7 +274,10 @@ def _has_part(part: str, files: FileTree) -> bool:
 
 
 def _iterate_lost_parts(rendered: File, local: File, result: File, recorded: Collection[Conflict]) -> Iterator[str]:
-    """Yield the missing parts of lines: a local change added them to a file, and the result does not contain them."""
+    """Yield the lines and comments that a local change added to a file, and that the rendered file does not contain.
+
+    Values with a recorded conflict, and lines that were merged with other lines, are omitted.
+    """
     values = [str(conflict.local) for conflict in recorded if not isinstance(conflict.local, dict | list)]
     added, removed = _count_parts(local) - _count_parts(rendered), _count_parts(rendered) - _count_parts(local)
     missing = added - _count_parts(result)

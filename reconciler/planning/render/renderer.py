@@ -149,8 +149,8 @@ class PackageRenderer:
             **platform.template_merger.build_dependency_functions(),
         }
         if not self.is_tenant_view:
-            # Use `self._fingerprint_for_tenant` only if there are tenants. This reference to `self` creates a cycle, so
-            # that Python does not free this object immediately at the end of the pass.
+            # Use the bound method `self._fingerprint_for_tenant` only if there are tenants. It creates a reference
+            # cycle, so that Python does not free the memory of this renderer immediately at the end of the pass.
             tenants = self.catalog.tenants
             functions[TENANT_DEPENDENCY] = self._fingerprint_for_tenant if tenants else _fingerprint_unknown_tenant
         return DependencyReader(platform.catalog, functions)
@@ -406,9 +406,9 @@ class _RenderRun:
     def _run_functions(
         self, files: FileTree, injected: tuple[ConfigInjection, ...], engine: RenderEngine, charts: FileTree
     ) -> tuple[PackageRender, bool]:
-        """Return the package after its functions, and whether a function failed.
+        """Return the package after its functions, and whether the render must stop.
 
-        After a failure, no other step is executed.
+        The render stops if a function failed, or if the package has errors.
         """
         stages: list[FunctionStage] = []
         if self.tenant and (forbidden := check_functions(files, self.tenant)):
@@ -541,7 +541,7 @@ def _build_lock(upstream: UpstreamPackage) -> UpstreamLock:
 
 
 def _format_stored(upstream: UpstreamPackage) -> tuple[str, str]:
-    """Return the location and the version of a source for a generic lock."""
+    """Return the location and the version of a source, as `upstreamLock.generic` of a Kptfile contains them."""
     directory = posixpath.join(upstream.directory, upstream.overlay.path) if upstream.overlay else upstream.directory
     return f"{upstream.repo}/{directory}".rstrip("/"), f"{upstream.ref}@{upstream.commit}"
 
