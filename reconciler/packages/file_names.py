@@ -51,8 +51,8 @@ def format_full_file_name(key: ObjectKey) -> str:
 def assign_rendered_file_names(keys: Iterable[ObjectKey]) -> Mapping[ObjectKey, str]:
     """Return a unique file path for each resource of a rendered chart. CustomResourceDefinitions are in `crds/`.
 
-    If several resources would have the same short file name, their file names include the namespace, and then the API
-    group. The names depend only on the set of keys.
+    If several resources would have the same short file name, their file names include the namespace. If this is not
+    sufficient, the file names also include the API group. The file names do not depend on the order of `keys`.
     """
     names: dict[ObjectKey, str] = dict.fromkeys(keys, "")
     ambiguous: Iterable[ObjectKey] = names

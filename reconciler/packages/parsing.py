@@ -64,7 +64,10 @@ def parse_cached(content: bytes) -> YamlFile | ParseFailure:
 
 
 def _parse_masked(content: bytes, mask: NameMask) -> YamlFile | None:
-    """Parse the text with placeholders, and write the names into the result. Return None if this is impossible."""
+    """Parse the text with placeholders instead of names, and write the names into the result.
+
+    Return None if the result could depend on the names (see `NameMask`).
+    """
     if not any(name.encode() in content for name, _ in mask.pairs):
         return None
     text = content.decode(errors="replace")
@@ -131,7 +134,10 @@ class _MaskedEdit:
 
 
 def _edit_masked(edit: _Edit, mask: NameMask) -> Document | None:
-    """Edit the text with placeholders, and write the names into the result. Return None if this is impossible."""
+    """Edit the text with placeholders instead of names, and write the names into the result.
+
+    Return None if the result could depend on the names (see `NameMask`).
+    """
     document, data = edit.document, edit.data
     if is_equal_data(document.data, data):
         return document
@@ -169,14 +175,16 @@ def edit_content_masked(
 ) -> bytes | None:
     """Call `edit` with the content of a YAML file and with `texts`, and return the new content. Results are cached.
 
-    `edit` receives texts with placeholders instead of names, and must only copy texts into values. The names are then
-    written into the result, so that calls with different names share one cached result.
+    In the texts that `edit` receives, placeholders replace names such as the name of the cluster. The names are then
+    written into the result, so that calls for different clusters share one cached result. `edit` must only copy the
+    texts into values.
 
-    Return None if placeholders cannot be used: the content or the key contains a name, no text contains a name, or a
-    value with a name can be read as a different type. The caller must then call `edit` without placeholders.
+    Return None if placeholders cannot be used. The caller must then call `edit` without placeholders. The reason can be
+    that the content or the key contains a name, that no text contains a name, or that YAML can read a value with a name
+    as a different type.
 
     Args:
-        key: Identifies the edit, and contains all its other inputs.
+        key: A text that identifies the edit and contains all its inputs other than `content` and `texts`.
     """
     mask = _MASK.get()
     if mask.is_used_in(content.decode(errors="replace")) or mask.is_used_in(key):

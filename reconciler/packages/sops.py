@@ -93,7 +93,10 @@ class SopsScope:
                 yield path
 
     def list_protected(self, leaves: list[_Leaf]) -> list[_Leaf]:
-        """Return the leaves that an edit must not change if the MAC covers only encrypted values. The order is kept."""
+        """Return the values that an edit must not change if the MAC covers only encrypted values.
+
+        `leaves` contains the path and the value of each scalar and each empty collection. Its order is kept.
+        """
         return [
             (path, value)
             for path, value in leaves
@@ -109,8 +112,8 @@ class SopsScope:
     def _find_change_near_comment(self, before: list[_Leaf], after: list[_Leaf]) -> DataPath | None:
         """Return the first refused change of a document in which comments select the encrypted fields.
 
-        A comment also affects fields that follow it, so that a new field can become an encrypted field. Therefore, only
-        existing plaintext values can be replaced, and fields can only be added where no comment selects fields.
+        A comment can also select fields that are added below it. Therefore, an edit can replace existing plaintext
+        values. It can add fields only in a top-level field in which no comment selects fields.
         """
         old, new = dict(before), dict(after)
         for path in dict.fromkeys((*old, *new)):
@@ -197,9 +200,10 @@ class SopsScope:
 
 
 def find_stale_mac(old: Document, new: Document) -> DataPath | None:
-    """Return the first field that differs although the document was not encrypted again, or None.
+    """Return the first field that the MAC covers, and that changed without a new encryption of the document.
 
-    SOPS cannot decrypt `new` if its MAC covers this field. Each encryption changes `sops.lastmodified` and `sops.mac`.
+    SOPS cannot decrypt `new` if there is such a field. Return None if there is none. A new encryption is detected by a
+    change of `sops.lastmodified` or `sops.mac`.
     """
     if not (is_sops_document(old.data) and is_sops_document(new.data)):
         return None
@@ -216,12 +220,12 @@ def find_stale_mac(old: Document, new: Document) -> DataPath | None:
 
 
 def _iterate_leaves(data: Any) -> Iterator[_Leaf]:
-    """Yield each value of a document that contains no other values, in the order of the document."""
+    """Yield the path and the value of each scalar and each empty collection, in the order of the document."""
     return (leaf for leaf in iterate_leaves(data) if leaf[0])
 
 
 def _find_first_difference(before: list[_Leaf], after: list[_Leaf]) -> DataPath | None:
-    """Return the path of the first leaf that differs in its value or in its position. Return None if all are equal."""
+    """Return the first path whose value or position differs. Return None if both lists of values are equal."""
     old, new = dict(before), dict(after)
     for path in dict.fromkeys((*old, *new)):
         # Compare texts, because 1 == True == 1.0 in Python.

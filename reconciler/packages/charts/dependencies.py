@@ -93,7 +93,10 @@ def _is_required_chart(chart: FileTree, dependency: ChartDependency) -> bool:
 
 
 def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple[RequiredChart, ...] | Finding:
-    """Return the required subcharts that the chart does not contain. If a version is not fixed, return the finding."""
+    """Return the required subcharts that the chart does not contain.
+
+    If the exact version or the repository of such a subchart is unknown, return the finding.
+    """
     chart = add_local_charts(chart, manifest)
     label, locked = format_chart(manifest), _read_locked_versions(chart)
     missing: list[RequiredChart] = []
@@ -115,7 +118,7 @@ def find_missing_dependencies(chart: FileTree, manifest: ChartManifest) -> tuple
 
 
 def _list_missing(chart: FileTree, manifest: ChartManifest) -> Iterator[tuple[ChartDependency, tuple[str, int]]]:
-    """Yield each dependency that the chart does not contain, and its key in the lock: its name and occurrence."""
+    """Yield each dependency that the chart does not contain, and its key in the result of `_read_locked_versions`."""
     present = _read_subchart_names(chart)
     occurrences: Counter[str] = Counter()
     for dependency in _read_dependencies(chart, manifest):
@@ -144,7 +147,10 @@ def _read_subchart_names(chart: FileTree) -> frozenset[str]:
 
 
 def _read_locked_versions(chart: FileTree) -> dict[tuple[str, int], str] | None:
-    """Return the locked versions by the name and occurrence of the dependency. Return None if there is no lock."""
+    """Return the versions in the lock file of a chart. Return None if the chart has no lock file.
+
+    A key contains the name of a dependency, and the number of earlier dependencies with this name in the lock file.
+    """
     lock = _read_lock(chart, "Chart.lock") or _read_lock(chart, "requirements.lock")
     if lock is None:
         return None

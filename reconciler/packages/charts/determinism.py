@@ -1,8 +1,8 @@
 """Checks whether the output of a chart depends on a clock, on randomness or on the order of maps.
 
-The chart is rendered unchanged, and then twice with different placeholders for the functions that return such values. A
-field that differs between these renders depends on such a function. A comparison of two renders of the unchanged chart
-would not detect dates, because both renders have the same date.
+The chart is rendered unchanged. Then it is rendered twice with different placeholders for the calls of functions such
+as `now` and `randAlphaNum`. A field that differs between these renders depends on such a call. A comparison of two
+renders of the unchanged chart would not detect dates, because both renders have the same date.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ _MAX_PLACES = 3
 
 @dataclass(frozen=True)
 class DeterministicOutput:
-    """The documents of the output, and the findings. If a finding is an error, the documents must not be used."""
+    """The output of a chart as documents, and the findings. The documents are the same in each render.
+
+    If a finding is an error, the documents must not be used.
+    """
 
     texts: tuple[OutputText, ...]
     findings: tuple[Finding, ...] = ()
@@ -58,14 +61,14 @@ class DeterministicOutput:
 
 @dataclass(frozen=True)
 class TrialRenders:
-    """Renders a chart and its variants.
+    """Renders a chart, and copies of the chart in which calls of functions are replaced.
 
     Attributes:
         request: The inputs of the render.
         label: Name and version of the chart for messages.
         run_all: Function that returns the output of helm for each pair of a chart and values. It raises
             RenderFailedError.
-        split: Function that splits an output.
+        split: Function that splits the output of helm into documents.
         can_be_fixed: Whether the config can request fixed values.
     """
 
@@ -78,11 +81,11 @@ class TrialRenders:
 
     @property
     def original(self) -> InstrumentedChart:
-        """The unchanged chart."""
+        """The chart without replaced calls, in the form that `render` requires."""
         return InstrumentedChart(self.chart, self.request.values, {})
 
     def create_variant(self, variant: Variant, calls: ChartCalls) -> InstrumentedChart:
-        """Return a variant of the chart."""
+        """Return a copy of the chart in which each call has the placeholder of `variant`."""
         return instrument(self.chart, self.request.values, calls, variant, self.request.identity)
 
     def render(self, *copies: InstrumentedChart) -> tuple[tuple[OutputText, ...], ...]:
@@ -96,7 +99,9 @@ class TrialRenders:
 
 
 def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
-    """Render a chart, and return the same output for the same inputs, or an error for each field that changes.
+    """Render a chart. The output is the same for the same inputs.
+
+    If a field changes with each render, the request decides whether the field gets a fixed value or is an error.
 
     Raises:
         RenderFailedError: The chart cannot be rendered.
@@ -143,9 +148,9 @@ class _Problem:
     """A field that changes with each render.
 
     Attributes:
-        places: The calls on which the field depends.
+        places: The function calls on which the field depends or may depend.
         is_secret: Whether the field belongs to a Secret, or depends on a key or a certificate.
-        has_placeholder: Whether each call has a placeholder.
+        has_placeholder: Whether each of these calls can be replaced by a placeholder.
     """
 
     difference: FieldDifference
@@ -155,7 +160,7 @@ class _Problem:
 
     @property
     def can_be_fixed(self) -> bool:
-        """Whether the calls can have fixed values. Secrets cannot, because everyone can compute a fixed value."""
+        """Whether the field can get a fixed value. A Secret cannot, because everyone can compute a fixed value."""
         return self.has_placeholder and not self.is_secret
 
 
@@ -170,8 +175,8 @@ def _explain_differences(
     for entry in repeated.differences:
         is_secret = contains_secret(entry.resource.data)
         field = _get_field(entry)
-        # If a problem with a marker is already known for the field, keep it: the marker identifies the calls on which
-        # the field depends.
+        # The comparison of the placeholders can have found a problem of the same field. Keep this problem if its text
+        # contains markers, because markers identify the calls on which the field depends.
         if field not in problems or not find_markers(problems[field].difference.text):
             problems[field] = _Problem(entry, tuple(calls.other_places), is_secret, has_placeholder=False)
     return tuple(problems[field] for field in sorted(problems))
@@ -185,7 +190,8 @@ def _explain(
     difference: FieldDifference, places: Mapping[int, CallPlace], by_file: Mapping[str, list[CallPlace]]
 ) -> _Problem:
     found = [places[number] for number in sorted(find_markers(difference.text)) if number in places]
-    # Without a marker, the field can depend on any call in its template, or in a file that the template includes.
+    # If the values of the field contain no marker of a placeholder, the field can depend on any call in its template,
+    # or in a file that the template includes.
     candidates = found or by_file.get(difference.resource.source.template) or list(places.values())
     has_key = any(place.function in KEY_FUNCTIONS for place in candidates)
     return _Problem(difference, tuple(candidates), has_key or contains_secret(difference.resource.data))
@@ -232,7 +238,10 @@ def _create_trial_finding(
 
 
 def _copy_rewritten_texts(fixed: Iterable[OutputText], compared: Iterable[OutputText]) -> Iterable[OutputText]:
-    """Yield the documents with fixed values. If the comparison rewrote a document, yield the rewritten text instead."""
+    """Yield the documents of the render with fixed values.
+
+    If the comparison of the renders wrote a document again from its data, yield this text instead.
+    """
     rewritten = {(text.template, text.index): text for text in compared if text.rewrite_reason}
     for text in fixed:
         yield rewritten.get((text.template, text.index), text)

@@ -62,12 +62,13 @@ class ReleasedChart:
 
 @dataclass(frozen=True)
 class ReleaseInputs:
-    """The name of a HelmRelease, and of the release that Flux creates.
+    """The names and namespaces of a HelmRelease, and of the Helm release that Flux creates for it.
 
     Attributes:
         name: The name of the HelmRelease.
         namespace: The namespace of the HelmRelease.
-        target_namespace: The namespace of the resources in the chart.
+        release_name: The name of the Helm release.
+        target_namespace: The namespace of the Helm release and of its resources.
     """
 
     name: str
@@ -79,11 +80,12 @@ class ReleaseInputs:
 def build_helm_release(
     inputs: ReleaseInputs, values: Mapping[str, Any], secrets: Sequence[SecretValues], options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return a HelmRelease. Presets and charts write equal HelmReleases for equal inputs.
+    """Return a HelmRelease.
+
+    PluginPresets and package variants with a chart use this function, so that equal inputs give equal HelmReleases.
 
     Args:
-        options: Other fields of the spec: the reference to the chart, and fields that not all writers have. Empty
-            fields are omitted.
+        options: Other fields of the spec, such as the reference to the chart. Empty fields are omitted.
     """
     fields = {
         "interval": _INTERVAL,
@@ -102,9 +104,10 @@ def build_helm_release(
 def build_release_files(
     chart: ReleasedChart, request: ChartRequest, values: Mapping[str, Any], secrets: Sequence[SecretValues]
 ) -> FileTree:
-    """Return the HelmRelease of a chart, the source of the chart, and the Namespace if the request contains it.
+    """Return the files with the HelmRelease of a chart, and with the Flux source from which Flux downloads the chart.
 
-    All resources are in the namespace of the release.
+    Both resources are in the namespace of the release. If `request.create_namespace` is True, the files also contain
+    this Namespace.
     """
     metadata = {"name": request.release_name, "namespace": request.namespace}
     resources = [
@@ -152,14 +155,20 @@ def build_preview_request(request: ChartRequest, spec: Mapping[str, Any]) -> Cha
 
 
 def find_shadowed_secrets(values: Mapping[str, Any], secrets: Sequence[SecretValues]) -> Iterator[SecretValues]:
-    """Yield each Secret whose value Flux replaces, because `values` of a HelmRelease override `valuesFrom`."""
+    """Yield each Secret whose value has no effect, because the field `values` of the HelmRelease also sets its path.
+
+    Flux merges `values` over the values from Secrets (`valuesFrom`).
+    """
     for secret in secrets:
         if secret.target_path and not is_free(values, parse_option_name(secret.target_path)):
             yield secret
 
 
 def check_reference(secret: SecretValues) -> Iterator[tuple[str, str, str]]:
-    """Yield each field of a reference that the schema of HelmReleases rejects: name, value and requirement."""
+    """Check the fields of a reference to a Secret against the schema of HelmReleases.
+
+    Yield the name, the value and the requirement of each field that the schema rejects.
+    """
     path = secret.target_path
     if len(path) > _MAX_TARGET_PATH_LENGTH:
         yield "targetPath", path, f"at most {_MAX_TARGET_PATH_LENGTH} characters, not {len(path)}"
@@ -252,7 +261,10 @@ def _build_source(chart: ReleasedChart, metadata: Mapping[str, str]) -> dict[str
 
 
 def _build_references(repository: ArtifactRepository) -> dict[str, Any]:
-    """Return the references to Secrets. The Secrets on the cluster have the names of the folders of the reconciler."""
+    """Return the fields with references to Secrets on the cluster, from which Flux reads credentials and certificates.
+
+    These Secrets must have the same names as the folders from which the reconciler reads credentials and certificates.
+    """
     names = {"secretRef": repository.secret_name, "certSecretRef": repository.cert_secret_name}
     return {field: {"name": name} for field, name in names.items() if name}
 

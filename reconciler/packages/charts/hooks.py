@@ -1,7 +1,7 @@
 """Helm hooks: which rendered resources are part of the package.
 
-An agent that does not support hooks applies them as ordinary resources. A hook that deletes or scales down resources
-would then run at once.
+A GitOps agent that does not support Helm hooks applies a hook like any other resource. A hook that deletes or scales
+down resources would then run at once.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def read_hooks(resource: KrmResource) -> tuple[str, ...]:
 
 
 def is_left_out(hooks: tuple[str, ...], policy: HookPolicy, *, skip_tests: bool) -> bool:
-    """Return whether a resource with these hooks is not part of the package.
+    """Return whether a resource with these hooks is omitted from the package.
 
-    A resource with several hooks is part of the package if the policy includes one of these hooks. A test that is also
-    another hook is a test, as in Helm.
+    A resource with several hooks is not omitted if the policy includes one of these hooks. As in Helm, a resource with
+    a test hook counts as a test, even if it has other hooks too.
     """
     if not hooks or not _ORDINARY_HOOKS.isdisjoint(hooks):
         return False

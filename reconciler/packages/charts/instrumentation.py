@@ -1,7 +1,7 @@
-"""Replaces calls of functions with random or time-dependent results in the texts of a chart.
+"""Replaces the function calls in a chart whose results change with each render, such as `now` and `randAlphaNum`.
 
-Two variants with different placeholders show which fields of the output depend on these functions. A third variant has
-fixed values that depend only on the inputs of the render.
+Two copies of the chart with different placeholders (variants `a` and `b`) show which fields of the output depend on
+such calls. A third copy (variant `fixed`) has fixed values that depend only on the inputs of the render.
 
 A placeholder contains no double quotes, because the text of a template can also be a string in a values file.
 """
@@ -46,17 +46,18 @@ _WORD_IN_BYTES = re.compile(_WORD.pattern.encode())
 # Files that helm reads as data. The other files can contain templates that the function `tpl` evaluates.
 _DATA_FILES = frozenset({CHART_FILE, "Chart.lock", "requirements.yaml", "requirements.lock", "values.schema.json"})
 _DATES: dict[Variant, str] = {"a": "2001-02-03", "b": "2011-12-13", "fixed": "2000-01-01"}
-# Placeholders without a marker have an unusual form, e.g. two spaces around "|", so that `restore` does not replace
-# other text.
+# A placeholder for a number or for an order cannot contain a marker text. It has an unusual form instead, e.g. two
+# spaces around "|". `restore` can therefore distinguish it from the texts of the chart.
 _SORT, _REVERSE, _ENCODE, _TO_INTEGER = "  |  sortAlpha", "  |  reverse", "  |  b64enc", "  |  int  |  int"
 _LOWEST, _HIGHEST = "min 9007199254740993", "max -9007199254740993"
-# The maximum length of a fixed random value. Each such value is the beginning of a text with this length.
+# The maximum length of the fixed value for a call such as `randAlphaNum`. A template gets the beginning of a text with
+# this length.
 _FIXED_CHARACTERS = 1_024
 _MARKER = re.compile(r"[ab]qz([0-9]{4,})zq", re.IGNORECASE)
 _VALUE = r"print `[^`]*`|printf `[^`]*` `[^`]*`|dict `Cert` `[^`]*` `Key` `[^`]*`|\(toDate `[^`]*` `[^`]*`\)"
 _ARGUMENT = rf"\( (?:{_VALUE}|keys  \|  sortAlpha(?:  \|  reverse)?) \)"
 _PLACEHOLDER = re.compile(rf"{_ARGUMENT}|{_VALUE}|{_LOWEST}|{_HIGHEST}|  \|  \w+")
-# Charts that are not hostile stay far below these limits.
+# Limit the calls and the searched text, because a chart is untrusted input. Usual charts stay far below these limits.
 _MAX_CALLS = 10_000
 _MAX_SEARCHED_CHARACTERS = 32 * 1024 * 1024
 
@@ -84,7 +85,7 @@ class CallPlace:
 
 @dataclass(frozen=True)
 class _Call:
-    """A call that a variant replaces. `number` identifies the call in the chart."""
+    """A call that can be replaced by a placeholder. `number` identifies the call in the chart."""
 
     number: int
     place: CallPlace
@@ -93,12 +94,12 @@ class _Call:
 
 @dataclass(frozen=True)
 class ChartCalls:
-    """The calls in a chart and in the values of a request.
+    """Function calls with results that can change with each render, in a chart and in the values of a request.
 
     Attributes:
-        by_file: The calls that variants replace, by the path of the file.
-        by_value: The calls that variants replace, by the path of the value.
-        other_places: The calls that no variant can replace.
+        by_file: The calls in files that can be replaced by placeholders, by the path of the file.
+        by_value: The calls in values that can be replaced by placeholders, by the path of the value.
+        other_places: The calls that cannot be replaced by placeholders.
         lookups: The calls of `lookup`.
     """
 
@@ -109,7 +110,7 @@ class ChartCalls:
 
     @property
     def places(self) -> dict[int, CallPlace]:
-        """The places of the calls that variants replace, by the number of the call."""
+        """The locations of the calls that can be replaced by placeholders, by the number of the call."""
         groups = (*self.by_file.values(), *self.by_value.values())
         return {entry.number: entry.place for calls in groups for entry in calls}
 
@@ -160,7 +161,10 @@ class _CallSearch:
         self._characters = 0
 
     def search(self, text: str, start: CallPlace, entries: list[_Call]) -> None:
-        """Add the calls in a text whose first line is at `start`. `entries` gets the calls that variants replace."""
+        """Add the calls in a text to `calls`. The calls that can be replaced are added to `entries` instead.
+
+        `start` is the location of the first line of the text.
+        """
         self._characters += len(text)
         if self._characters > _MAX_SEARCHED_CHARACTERS:
             raise TooManyCallsError(f"more than {_MAX_SEARCHED_CHARACTERS} characters in its templates and values")
@@ -251,7 +255,7 @@ def _replace_calls(text: str, entries: list[_Call], variant: Variant, identity: 
 
 
 def _build_placeholder(entry: _Call, variant: Variant, identity: str) -> tuple[str, str]:
-    """Return the text that replaces the name of the function, and the text after the last argument."""
+    """Return the text that replaces the name of the function, and the text to insert after its last argument."""
     function = entry.call.function
     match function:
         case "now":
@@ -288,7 +292,7 @@ def _build_fixed_value(entry: _Call, identity: str) -> tuple[str, str]:
 
 
 def _compute_digits(place: CallPlace, identity: str, alphabet: str, length: int) -> str:
-    """Return a text in an alphabet that depends on the package, the place of the call and the function."""
+    """Return a text of `length` characters from `alphabet`. It depends only on the package and the call."""
     seed = json.dumps([identity, place.file, place.pointer, place.line, place.function])
     blocks = (hashlib.sha256(f"{seed}{index}".encode()).digest() for index in range(length // 32 + 1))
     return "".join(alphabet[byte % len(alphabet)] for block in blocks for byte in block)[:length]

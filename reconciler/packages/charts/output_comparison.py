@@ -25,7 +25,7 @@ class FieldDifference:
     """A field that differs between the renders of a chart.
 
     Attributes:
-        resource: The resource in one of the renders.
+        resource: The resource that contains the field, from the first render that contains the resource.
         path: The path of the field. () means the whole resource.
         text: The values of the field in the renders after the first one. Do not show this text: it can be confidential.
     """
@@ -37,9 +37,10 @@ class FieldDifference:
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """The documents of the first output, and the fields that differ.
+    """The documents of the first output, and the fields that differ in the other outputs.
 
-    A document that differs only in comments or in the order of keys is written again from its data.
+    If an output contains a document with other comments or another order of keys, but with the same data, the document
+    is written again from its data.
     """
 
     texts: tuple[OutputText, ...]
@@ -63,7 +64,10 @@ def compare_outputs(outputs: Sequence[tuple[OutputText, ...]], request: ChartReq
 def _compare_versions(
     versions: Sequence[OutputText | None], request: ChartRequest
 ) -> tuple[OutputText | None, list[FieldDifference]]:
-    """Compare the versions of one document. Return the new text of the first version, and the differences."""
+    """Compare one document in the outputs of several renders. Return its new text, and the fields that differ.
+
+    A version is None if the output does not contain the document. The text is None if the first version is None.
+    """
     first = versions[0]
     resources = [_parse(version) for version in versions]
     has_stable_name = len({resource.name for resource in resources if resource}) == 1
@@ -77,7 +81,8 @@ def _compare_versions(
     data = [resource.data for resource in included]
     paths = dict.fromkeys(path for other in data[1:] for path in _find_changed_paths(data[0], other, ()))
     if not paths and first:
-        # Only the order of keys differs. Use the second version, which has sorted keys.
+        # Only comments or the order of keys differ. Write the second version again from its data: if it is the output
+        # of a copy with placeholders, the results of the function `keys` are sorted.
         return replace(first, text=emit(data[1]), rewrite_reason=REWRITE_REASON), []
     return first, [
         FieldDifference(subject, path, _join_values([get_value_at(d, path) for d in data[1:]])) for path in paths

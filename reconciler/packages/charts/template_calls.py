@@ -14,8 +14,8 @@ from reconciler.lazy_dataclasses import dataclass, replace
 
 _ACTION_START = re.compile(r"\{\{(?:-(?=\s))?\s*")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-# The first alternative that matches is the token. The form `\"…\"` is a string of an action that is written inside a
-# double-quoted string of a values file.
+# Match one token. The first alternative that matches is the type of the token. The form `\"…\"` is a string in a
+# template that is itself a double-quoted string in a values file.
 _TOKEN = re.compile(
     r"""
       (?P<space>\s+)
@@ -46,8 +46,8 @@ class TemplateCall:
         start: Offset of the name of the function.
         command_end: Offset after the last argument of the call.
         is_argument: Whether the call is an argument of another function, without parentheses.
-        is_quoted: Whether the call is in a string of an action. The call is evaluated only if a function evaluates this
-            string as a template.
+        is_quoted: Whether the call is inside a string literal. Such a call is evaluated only if a function such as
+            `tpl` evaluates the string as a template.
     """
 
     function: str
@@ -151,7 +151,7 @@ class _Action:
                 self.calls.append(call)
 
     def _close_calls(self, depth: int) -> None:
-        """End the calls at this depth and below, because their command has ended."""
+        """Set the end of the open calls at this nesting depth and at deeper levels, because their command has ended."""
         while self._open and self._open[-1][0] >= depth:
             _, call = self._open.pop()
             self.calls.append(replace(call, command_end=self._last_end))

@@ -29,7 +29,7 @@ ENCRYPTED_VALUES = (
     " existingSecret value, and put an encrypted Secret or an ExternalSecret into a package"
 )
 CHART = ""
-"""The name of the chart among the sources of values files."""
+"""The source name of a values file that is in the chart itself, and not in another source of the package."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class ChartValues:
 
     @property
     def config_layers(self) -> tuple[ValuesLayer, ...]:
-        """The layers from the config. Values files of other sources are omitted."""
+        """The layers from the config. Values files that are in the chart or in another source are omitted."""
         return tuple(entry for entry in self.entries if isinstance(entry, ValuesLayer))
 
     @property
@@ -117,15 +117,15 @@ class ChartValues:
 
     @property
     def fingerprint(self) -> str:
-        """A text that changes with the order of layers and of files in other sources. "" if there are no such files.
+        """A digest of the layers from the config and of the names of values files in the chart and in other sources.
 
-        The content of these files is not included.
+        It changes with their order, but not with the content of the files. "" if there are no such files.
         """
         return compute_digest([_describe_entry(entry) for entry in self.entries]) if self.has_source_files else ""
 
     @property
     def digest(self) -> str:
-        """The digest of the values from the config, and of the order of files in other sources."""
+        """The value of `fingerprint`. If it is "", the digest of the merged layers from the config."""
         return self.fingerprint or compute_digest(self.config_text)
 
     def resolve(self, sources: Mapping[str, ValuesSource]) -> ResolvedValues:
@@ -217,9 +217,9 @@ def find_precision_warnings(layer: ValuesLayer) -> Iterator[Finding]:
 
 
 def locate_values_finding(finding: Finding, layers: tuple[ValuesLayer, ...]) -> Finding:
-    """Add the layer, the file and the line of an invalid value to a finding of Helm with the pointer of the value.
+    """Add the layer, the file and the line of an invalid value to a finding that Helm reported about this value.
 
-    A value that no layer sets is a default of the chart, or it is missing. The finding then stays unchanged.
+    If no layer sets the value, it is a default of the chart, or it is missing. The finding then stays unchanged.
     """
     if finding.code != SourceCodes.VALUES_INVALID.name:
         return finding

@@ -103,7 +103,10 @@ def merge_layers(layers: Iterable[ValuesLayer]) -> MergedValues:
 
 
 def _merge_into(values: dict[str, Any], layer: ValuesLayer) -> Any:
-    """Return the value of a layer with a target. If this value and the lower value are maps, merge the two maps."""
+    """Return the value to set at the target of a layer.
+
+    If the layer and the lower layers have a map at this path, the two maps are merged. The layer takes precedence.
+    """
     if layer.kind == "parameter" or not isinstance(layer.values, dict):
         return layer.values
     try:

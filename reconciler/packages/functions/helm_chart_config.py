@@ -1,4 +1,4 @@
-"""The configuration of the function `render-helm-chart`, and the repository charts that the configuration names.
+"""The configuration of the function `render-helm-chart`, and the charts that it requires from chart repositories.
 
 This module is used before a render. Therefore, it does not import the engine for charts.
 """
@@ -76,7 +76,9 @@ def _iterate_unsupported(settings: RenderHelmChart) -> Iterator[tuple[str, objec
 
 
 def read_repository_chart(entry: HelmChartEntry, index: int) -> RequiredChart | None:
-    """Return the chart that an entry names in a repository or registry. Return None if the chart is in the package.
+    """Return the chart that an entry requires from a chart repository or an OCI registry.
+
+    Return None if the chart is in the package.
 
     Raises:
         FieldError: A field of the entry is invalid.
@@ -100,9 +102,10 @@ def read_repository_chart(entry: HelmChartEntry, index: int) -> RequiredChart | 
 
 
 def find_required_charts(files: FileTree, functions: Iterable[FunctionSpec]) -> tuple[RequiredChart, ...]:
-    """Return the repository charts that the `render-helm-chart` entries in the pipelines of a package name.
+    """Return the charts that a package requires from chart repositories or OCI registries.
 
-    Errors in configurations are not reported here, because the function reports them.
+    The package requires these charts with `render-helm-chart` entries in its pipelines. Errors in the configurations of
+    these entries are not reported here, because the function itself reports them.
 
     Args:
         functions: Additional pipeline entries, which belong to the root package.

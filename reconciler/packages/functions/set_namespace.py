@@ -58,7 +58,10 @@ class _Behavior:
     one_namespace: bool = False
     """Whether only one namespace can be replaced. Several different namespaces are then an error."""
     origins: bool = False
-    """Whether a resource also matches by its upstream namespace, and whether annotations `depends-on` are updated."""
+    """Whether resources are also selected by their upstream namespace, and not only by their current namespace.
+
+    If true, the namespaces in annotations `depends-on` are updated too.
+    """
     fills_in_default: bool = False
     """Whether to write `default` to empty namespace fields that do not get the configured namespace."""
 
@@ -230,9 +233,7 @@ def _get_upstream_value(item: Item, path: DataPath) -> str:
 def _find_ambiguity(
     visible_items: Sequence[Item], slots: Sequence[_Slot], behavior: _Behavior, settings: _NamespaceConfig
 ) -> str:
-    """Return an error message if it is not clear which old namespace is to be replaced. Return "" if the old namespace
-    is clear.
-    """
+    """Return an error message if there are several old namespaces and only one can be replaced. Otherwise return ""."""
     if behavior.origins and not settings.matcher:
         origins = sorted({slot.origin for slot in slots if slot.path == ("metadata", "namespace") and slot.origin})
         if len(origins) > 1:
@@ -265,7 +266,10 @@ def _should_change(slot: _Slot, namespace: str, matcher: str, behavior: _Behavio
 def _find_depends_on_changes(
     visible_items: Sequence[Item], namespace: str, matcher: str, context: FunctionContext
 ) -> list[_Slot]:
-    """Return the annotations `depends-on` that contain a namespace to change. `_Slot.current` is the new annotation."""
+    """Return a slot for each annotation `depends-on` that contains a namespace to change.
+
+    In these slots, `current` is the new annotation, and `origin` is the old annotation.
+    """
     namespaced_entries = {_format_entry(item) for item in visible_items if get_resource_scope(item) != "cluster"}
     slots = []
     for item in visible_items:

@@ -102,7 +102,11 @@ def evaluate_script(request: bytes) -> bytes:
 
 
 def _add_order(answer: str, order: Sequence[int | None], texts: Sequence[str]) -> str:
-    """Add the order of all items to an answer, and the size that the answer would have with all items."""
+    """Add the fields `order` and `size` to an answer that omits unchanged items.
+
+    `order` contains the original index of each omitted item, or None for an item in the answer. `size` is the size that
+    the answer would have with all items.
+    """
     omitted = [len(texts[index]) for index in order if index is not None]
     separators = len(omitted) - (len(omitted) == len(order))
     size = len(answer) + sum(omitted) + len(", ") * separators
@@ -150,8 +154,8 @@ def _run_script(
 ) -> tuple[Any, list[int | None] | None]:
     """Run the script on the resource list, and return the new resource list without unchanged items.
 
-    The second value is a list with one entry per item: the index of an unchanged item in the request, or None for any
-    other item. The second value is None if the first value contains all items.
+    The second value describes the order of all items. It contains the index in the request for an unchanged item, and
+    None for any other item. If the first value contains all items, the second value is None.
     """
     module = interpreter.Module()
     module["_resource_list"] = resources
@@ -167,8 +171,8 @@ def _run_script(
     try:
         selected = interpreter.eval_with(_create_options(), module, selection, _get_globals()).value
     except (interpreter.StarlarkError, TypeError, ValueError):
-        # The script returned an invalid value. Return all items: their conversion reports this value, and the error
-        # here would only name a line of `_SELECTION`.
+        # Return all items, because the script returned an invalid value. The later conversion of the items reports this
+        # value. The error that is caught here names only a line of `_SELECTION`, which is not in the script.
         return module["_resource_list"], None
     return selected[0], selected[1]
 

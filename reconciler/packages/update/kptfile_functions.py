@@ -187,8 +187,9 @@ def merge_function_order(
 ) -> tuple[list[int], bool]:
     """Merge the order of two function lists. Each number identifies a function.
 
-    The result has the order of the upstream list if only upstream changed the order. Otherwise, it has the order of the
-    local list. If a function occurs only in the other list, it follows the function that precedes it in the other list.
+    If only upstream changed the order, the result has the order of the upstream list. In any other case, it has the
+    order of the local list. A function that is not in this list is inserted after the function that precedes it in the
+    list of the other side.
 
     Returns:
         The ordered numbers in `kept_numbers`, and whether both sides changed the order differently.
@@ -242,9 +243,9 @@ class _FunctionListMerge:
 
     @property
     def keeps_additions(self) -> bool:
-        """Whether there are locally added functions that the merge keeps.
+        """Whether the merge keeps functions that a person added locally.
 
-        Functions that a PackageVariant added are not considered.
+        Functions that a PackageVariant added do not count.
         """
         return any(self._is_addition(number) for number in self.local) and not self._loses_additions
 

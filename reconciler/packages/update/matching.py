@@ -153,7 +153,8 @@ def _iterate_weaker_key_functions(*, follow_moves: bool, use_annotations: bool) 
     if follow_moves:
         yield lambda entry, is_local: get_move_key(entry)
     if use_annotations:
-        # Use the annotation of the local resource, because it contains the upstream identity of a renamed resource.
+        # Compare the upstream identity in the annotation of a local resource with the identity of an upstream resource,
+        # because the local resource can be renamed.
         yield lambda entry, is_local: entry.annotated_identity if is_local else get_move_key(entry)
 
 
@@ -168,7 +169,10 @@ def _get_exact_key(entry: MergeEntry) -> IdentityKey:
 
 
 def _join_groups(groups: Sequence[ResourceGroup], key_of: KeyOf) -> list[ResourceGroup]:
-    """Join incomplete groups with the same key, unless two of them have a document of the same side."""
+    """Join the incomplete groups that have the same key.
+
+    Groups are not joined if two of them have a document of the same side.
+    """
     by_key: dict[IdentityKey, list[ResourceGroup]] = {}
     for group in groups:
         keys = {key_of(entry, entry is group.local) for entry in group.entries} if not group.is_complete else ()

@@ -45,7 +45,10 @@ def order_resources(groups: Sequence[ResourceGroup], path: str) -> list[Resource
 
 
 def order_by_index(groups: Sequence[ResourceGroup]) -> list[ResourceGroup]:
-    """Order the merged resources of a file by their index in the file. As in kpt, the index is merged like a field."""
+    """Order the merged resources of a file by their merged index in the file.
+
+    As in kpt, the index is merged three ways, like the value of a field.
+    """
     return sorted(groups, key=_get_merged_index)
 
 
@@ -63,7 +66,7 @@ def _list_side(
 def _apply_upstream_order(
     local: list[ResourceGroup], updated: list[ResourceGroup], origin: list[ResourceGroup]
 ) -> list[ResourceGroup]:
-    """Order the local resources.
+    """Return the resources of the local file, in the order of the local file.
 
     If upstream changed the order, the resources that exist on all sides are in the upstream order.
     """

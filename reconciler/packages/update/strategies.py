@@ -69,7 +69,9 @@ def resolve_missing_package(
 ) -> UpdateResult | None:
     """Return the merge result of a package that at least one side lacks. Return None if all sides have the package.
 
-    `exists` shows which sides have the package: a side of `exists` has no files if the package is missing on this side.
+    Args:
+        sides: The files from which the result is created.
+        exists: Files that show which sides have the package. A side without files in `exists` lacks the package.
     """
     match tuple(bool(side) for side in exists):
         case (True, True, True):
@@ -170,11 +172,12 @@ def _copy_merge(unit: UpdateUnit) -> UpdateResult:
 def _take_kptfile(unit: UpdateUnit) -> UpdateResult:
     """Return the merged Kptfile, with the sections `upstream` and `upstreamLock` of the new upstream package.
 
-    If the caller sets these sections after the update, the root package keeps its own sections.
+    The Kptfile of the root package keeps its own sections if `unit.is_locked` is True, because the caller sets the
+    sections after the update.
     """
     scope = unit.scopes[unit.package]
-    # In the profile `compat`, use an empty merge base, as kpt does. Therefore, functions that upstream removed are
-    # kept.
+    # In the profile `compat`, use an empty merge base, as kpt does. As a result, functions that upstream removed stay
+    # in the local Kptfile.
     sides = MergeSides(FileTree(), scope.updated, scope.local) if unit.options.profile == "compat" else scope
     take_upstream = not (unit.is_root and unit.is_locked)
     return merge_package_kptfile(sides, unit.package, unit.options, is_root=unit.is_root, take_upstream=take_upstream)
