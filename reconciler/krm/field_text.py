@@ -1,4 +1,4 @@
-"""Functions for messages about fields: format and split paths, values and lists, and suggest a similar name."""
+"""Functions for messages about fields: texts of paths, values and lists of names, and suggestions of similar names."""
 
 from __future__ import annotations
 

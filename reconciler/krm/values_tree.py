@@ -35,7 +35,7 @@ def merge_maps(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, 
 
 
 def is_free(values: Mapping[str, Any], steps: Sequence[PathStep]) -> bool:
-    """Return whether Helm and Flux keep a value at the path `steps` when they merge `values` over this value.
+    """Return whether a value at the path `steps` stays if Helm or Flux merges `values` over it.
 
     Helm and Flux merge only maps. Any other value in `values` replaces everything at its path.
     """

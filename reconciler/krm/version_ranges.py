@@ -87,7 +87,10 @@ def parse_version(text: str) -> Version | None:
 
 @dataclass(frozen=True)
 class _Comparator:
-    """One condition of a range. Numbers of `version` that the range omits, or that are wildcards, are 0."""
+    """One condition of a range, such as `>=1.2`.
+
+    A number of `version` is 0 if the range omits this number or has a wildcard instead.
+    """
 
     operator: Operator
     version: Version
@@ -96,7 +99,7 @@ class _Comparator:
     has_any_patch: bool = False
 
     def matches(self, version: Version) -> bool:
-        """Return whether a version matches. The rule about pre-releases is not applied."""
+        """Return whether a version matches this condition. `VersionRange.matches` applies the rule for pre-releases."""
         match self.operator:
             case "=":
                 return self._matches_tilde(version) if self.is_partial else self._compare(version) == 0
@@ -116,7 +119,7 @@ class _Comparator:
                 return self._matches_caret(version)
 
     def _compare(self, version: Version) -> int:
-        """Return 1, 0 or -1 for a version with a higher, equal or lower precedence than the bound."""
+        """Return 1 if the precedence of a version is higher than that of `self.version`, 0 if equal, -1 if lower."""
         found, bound = version.precedence, self.version.precedence
         return (found > bound) - (found < bound)
 

@@ -92,7 +92,10 @@ class _FieldMerge:
         return None if merged is ABSENT and updated is None and self.rules.keeps_nulls else merged
 
     def _is_decided_by_null(self, local: Any, origin: Any, updated: Any) -> bool:
-        """Return whether a null decides the result for the whole value, so that no fields or elements are merged."""
+        """Return whether the value is replaced or removed as a whole, because one side is null.
+
+        The fields or elements of the other sides are then not merged.
+        """
         if not self.rules.keeps_nulls:
             return origin is not None and None in (local, updated)
         if updated is None:
@@ -238,8 +241,8 @@ class _FieldMerge:
 
         def merge(ours: Any, base: Any, theirs: Any) -> Any:
             index = _find_index(local, ours) if ours is not ABSENT else _find_index(updated, theirs)
-            # Reuse the position of a local element that was already merged: if the merge keys are not unique, the same
-            # local element is merged with several elements of the other sides.
+            # Reuse the position of a local element that was merged before. If the merge keys are not unique, one local
+            # element is merged several times, with different elements of the other sides.
             known = (position for value, position in positions if value is ours and ours is not ABSENT)
             position = next(known, _Position(index))
             value = self._merge_element(ours, base, theirs, keys, schema.element_schema, (*path, position))
@@ -274,11 +277,10 @@ class _FieldMerge:
         return merged | missing_keys if missing_keys else merged
 
     def _read_missing_keys(self, merged: Any, sides: Iterable[Any], keys: ElementKeys) -> dict[str, Any]:
-        """Return the key fields that `merged` lacks, with their values from the sides.
+        """Return the key fields that the merged element lacks, with the values that the elements of the sides have.
 
-        The caller adds these fields, because an element without its key fields is invalid.
-
-        kpt adds a key field as a string, e.g. `port: "80"`.
+        The caller adds these fields to the merged element, because an element without its key fields is invalid. With
+        the rules of kpt, each value is a string, e.g. `port: "80"`.
         """
         missing = [name for name in keys.fields if name not in merged]
         values = {name: side[name] for name in missing for side in sides if side is not ABSENT and name in side}

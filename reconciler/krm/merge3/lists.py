@@ -261,9 +261,10 @@ def _format_value(value: Any) -> str:
 
 
 def _fill_missing_values(identities: list[_KeyValues]) -> list[_KeyValues]:
-    """Fill in missing key values, e.g. ("80", "") and ("80", "TCP") become ("80", "TCP") twice.
+    """Fill in the missing key values of elements, e.g. ("80", "") and ("80", "TCP") become ("80", "TCP") twice.
 
-    Two tuples identify the same element if a key value is equal, and each other key value is equal, or "" in one tuple.
+    A missing key value is "". Two tuples identify the same element if at least one key value is equal, and if no key
+    value is different. A missing value does not count as different.
     """
     filled = list(identities)
     for first in range(len(filled)):
@@ -309,10 +310,10 @@ def _set_element(elements: list[Any], pairs: Sequence[tuple[str, str]], element:
 
 
 def _apply_changed(elements: list[Any], changed: list[Any], fields: Sequence[str]) -> list[Any]:
-    """Add the merged elements in `changed` to the list `elements`.
+    """Return the list `elements` with the merged elements in `changed`.
 
     If there is one key field, a merged element replaces the element with the same key value. If there are several key
-    fields, the merged element is moved to the end.
+    fields, the element with the same key values is removed, and the merged element is appended to the list.
     """
     result = list(elements)
     for element in changed:

@@ -22,10 +22,13 @@ from reconciler.lazy_dataclasses import dataclass, field, replace
 class MergeSchema:
     """The merge rules of a value.
 
-    `keys` contains the fields that identify the elements of a list. `defaults` contains the default values of key
-    fields in the API server. If `keys` is (), the list is a set of scalars. If `keys` is None and `is_closed` is true,
-    the list is atomic: it is replaced as a whole. If `keys` is None and `is_closed` is false, the merge may infer the
-    key `name`.
+    `keys` decides how a list is merged:
+
+    - Field names: the list is merged element by element, and these key fields identify an element. `defaults` contains
+      the values that the API server sets for missing key fields.
+    - (): the list is a set of scalars.
+    - None: if `is_closed` is true, the list is atomic, which means that it is replaced as a whole. If `is_closed` is
+      false, the merge may use the key `name`.
     """
 
     fields: Mapping[str, MergeSchema] = field(default_factory=dict)

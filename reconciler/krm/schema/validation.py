@@ -194,9 +194,9 @@ def _create_violation(error: jsonschema_rs.ValidationError) -> Violation:
 
 
 def _join_violations(violations: Iterable[Violation]) -> Iterator[Violation]:
-    """Yield the violations.
+    """Yield the violations, but only one violation for all missing fields of an object.
 
-    Yield one violation for all missing fields of an object, and one violation for all its unknown fields.
+    The violations about the unknown fields of an object are combined in the same way.
     """
     for (path, rule), group in groupby(violations, key=lambda violation: (violation.path, violation.rule)):
         first, *other_violations = group

@@ -86,7 +86,11 @@ def find_comments(layout: TextLayout, root: YamlNode) -> Mapping[DataPath, TextS
 def _find_comments_between(
     layout: TextLayout, before: _Leaf | None, after: _Leaf | None
 ) -> Iterator[tuple[DataPath, TextSpan]]:
-    """Yield the line comments between the start of one leaf and the start of the next leaf."""
+    """Yield the line comments between a leaf (see `_Leaf`) and the next leaf, with the path of their value.
+
+    A comment in the header of a block scalar `before` is included. `before` or `after` is None at the start or at the
+    end of the text.
+    """
     text = layout.text
     if before:
         yield from _find_header_comment(layout, before)

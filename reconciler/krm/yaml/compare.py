@@ -92,7 +92,10 @@ _Keys: TypeAlias = Sequence[Any] | Mapping[int, Any]
 def _pair_equal_items(
     old: range, new: range, old_keys: _Keys, new_keys: _Keys, fallback: PairingFallback
 ) -> Iterator[IndexPair]:
-    """Pair items with equal keys, in order. `fallback` pairs the items between two pairs of equal items."""
+    """Pair items with equal keys, without changing their order.
+
+    `fallback` pairs the remaining items, which are before, between and after the pairs with equal keys.
+    """
     left, right = [old_keys[i] for i in old], [new_keys[j] for j in new]
     common = (
         _pair_unique_keys(left, right) if len(old) * len(new) > _MAX_COMPARISONS else _pair_longest_blocks(left, right)
@@ -112,16 +115,17 @@ def _pair_longest_blocks(left: Sequence[Any], right: Sequence[Any]) -> Iterator[
 
 
 def _pair_unique_keys(left: Sequence[Any], right: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return as many index pairs of equal items as possible, with increasing indexes in both lists.
+    """Return pairs of indexes of equal items. The indexes of both lists increase from pair to pair.
 
-    Only items that occur once in each list are paired. Use this function for thousands of items, because difflib's
-    search for equal blocks would take quadratic time.
+    The number of pairs is the maximum for items that occur exactly once in each list. Other items are not paired. Use
+    this function for thousands of items, because the search of difflib for equal blocks would take quadratic time.
     """
     indexes = {key: i for i, key in enumerate(left)}
     left_counts, right_counts = Counter(left), Counter(right)
     pairs = [(indexes[key], j) for j, key in enumerate(right) if left_counts[key] == right_counts[key] == 1]
-    # For each length n + 1, store the increasing sequence whose last pair has the smallest left index, because the
-    # most pairs can follow this pair. `ends[n]` is the index of this last pair in `pairs`.
+    # Find the longest sequence of pairs with increasing indexes. `ends[n]` is the last pair of the best sequence with
+    # n + 1 pairs, as an index in `pairs`. The best sequence ends with the smallest left index, because the most pairs
+    # can follow it.
     ends: list[int] = []
     predecessors: list[int] = []
     for number, (i, _) in enumerate(pairs):

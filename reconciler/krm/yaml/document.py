@@ -109,9 +109,9 @@ class Document:
         return self.line + self._layout.line(offset), self._layout.column(offset) + 1
 
     def find_text_offset(self, path: DataPath) -> int:
-        """Return the number of lines in the file before the text at `path`.
+        """Return the number of lines in the file before the first line of the literal block scalar (`|`) at `path`.
 
-        Return 0 unless the text is a literal block scalar (`|`), whose lines are lines of the file.
+        Return 0 for any other value, because only the lines of a literal block scalar are also lines of the file.
         """
         try:
             node, _ = find_node(self.root, path)
@@ -149,10 +149,11 @@ class Document:
         }
 
     def reuse_formatting(self, sources: Mapping[DataPath, FormattingSource]) -> ReusedFormatting:
-        """Return the formatting of values in this document. `with_data` of another document can copy it.
+        """Return the formatting of values in this document, as an argument for `with_data` of another document.
 
         Args:
-            sources: The values in this document, by the paths of the new values in the other document.
+            sources: The values in this document whose formatting is copied. The keys are the paths of the new values in
+                the other document.
         """
         return ReusedFormatting(self._layout, self.root, self.comments() if sources else {}, sources)
 

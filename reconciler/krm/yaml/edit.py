@@ -86,8 +86,8 @@ class _Editor:
         self.splices = TextSplices(layout.text)
         self.block_lines = BlockLineEditor(layout, self.splices)
         self.flow_items = FlowItemEditor(layout, self.splices)
-        # The new data of each kept node with an anchor, by `id(node)`. An alias of the anchor is kept only if its own
-        # new data is equal.
+        # For each kept node with an anchor, the new data of the node, by `id(node)`. An alias of the anchor is kept
+        # only if the new data at the position of the alias is equal to the new data of the node.
         self.new_data: dict[int, Any] = {}
 
     @cached_property
@@ -263,8 +263,8 @@ class _Editor:
     ) -> list[tuple[int | None, list[str]]]:
         """Return the names of the entries to insert, grouped by the index of the existing entry that precedes them.
 
-        The index None means the start of the mapping. New entries are inserted at the start only if another
-        document determines the order.
+        The index None means the start of the mapping. A new entry that no existing entry precedes is inserted at the
+        start if the formatting is copied from another document. Otherwise, it is appended to the mapping.
         """
         merged: dict[str, Any] = {}
         for key, value in node.entries():
@@ -368,7 +368,10 @@ class _Editor:
             self._add_block_lines(spans, is_kept, index, list(chain(*texts)), column)
 
     def _index_removed_items(self, node: SequenceNode, is_kept: list[bool]) -> dict[str, int]:
-        """Return the old indexes of the removed items, by fingerprint. An equal new item reuses the old lines."""
+        """Return the old indexes of the removed items, by the fingerprint of the item.
+
+        An added item with the same fingerprint is a moved item, and keeps its lines.
+        """
         return {compute_fingerprint(node.data[index]): index for index, keep in enumerate(is_kept) if not keep}
 
     def _format_item_lines(self, node: SequenceNode, removed: dict[str, int], path: DataPath, value: Any) -> list[str]:

@@ -35,8 +35,8 @@ _MAX_CACHED_PATHS = 2048
 # Maximum number of cached documents. A render reads a document soon after the edit that created the document.
 _MAX_CACHED_DOCUMENTS = 256
 
-# The paths from a node to its scalars with placeholders. Each pair contains the index of a child, and the paths from
-# this child. () for a scalar.
+# The paths from a node to the scalars below it that contain placeholders, as a tree. Each pair contains the index of a
+# child, and the paths from this child. The paths from such a scalar are ().
 _Paths: TypeAlias = tuple[tuple[int, "_Paths"], ...]
 
 
@@ -138,7 +138,7 @@ def _unmask_document(mask: NameMask, document: Document) -> Document | None:
 
 @cached(_MAX_CACHED_PATHS)
 def _find_placeholders(document: Document) -> _Paths | None:
-    """Return the paths of the nodes that contain placeholders. Return None if only comments contain placeholders."""
+    """Return the paths to the scalars that contain placeholders. Return None if no scalar contains a placeholder."""
     return _find_paths(document.root)
 
 

@@ -114,9 +114,9 @@ class BlockLineEditor:
             self.splices.add(start, start, text)
 
 
-# Match the rest of a line after its only item. If the line is removed, a comma after the previous item can remain
-# before the closing bracket. YAML allows this comma. JSON does not, but lines are removed only if there are comments
-# between the items, and JSON has no comments.
+# Match the text after an item that is alone on its line: an optional comma, and then a comment or the end of the line.
+# After such a line is removed, a comma can remain before the closing bracket, which YAML allows and JSON does not. JSON
+# has no such case, because lines are removed only if there are comments between the items, and JSON has no comments.
 _REST_OF_ITEM_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n])")
 _COMMA_AND_COMMENT = re.compile(r"[ \t]*(,?)[ \t]*#")
 
@@ -131,8 +131,10 @@ class FlowItemEditor:
     def remove(self, spans: list[TextSpan], is_kept: list[bool]) -> None:
         """Remove the items for which `is_kept` is false, each with one comma. At least one item must be kept.
 
+        If there is a comment between the items, the whole line of each removed item is removed.
+
         Raises:
-            UnsupportedEditError: There is a comment between items, and an item to remove is not alone on its line.
+            UnsupportedEditError: The line of an item must be removed, but contains other items too.
         """
         first = is_kept.index(True)
         cuts = [(spans[0][0], spans[first][0], spans[:first])] if first else []
@@ -174,7 +176,10 @@ class FlowItemEditor:
         self.splices.add(line_end, line_end, separator + f",{separator}".join(texts) + comma)
 
     def _find_gap(self, start: int) -> str:
-        """Return the text between two items: a space, or a line break if each item is on a separate line."""
+        """Return the text to insert between two items: a space, or a line break and the indentation of the first item.
+
+        The line break is used if the item at `start` begins on its own line.
+        """
         if not self.layout.is_first_on_line(start):
             return " "
         return self.layout.newline + self.layout.text[self.layout.line_start(start) : start]
