@@ -1,4 +1,4 @@
-"""The envelope of `-o json`: the base of all results, and of the models in results.
+"""The base classes of all results and of the models in results, with the top-level fields of `-o json`.
 
 Every command builds one result. The text, Markdown, JSON and HTML output of the command are renderings of this result.
 This module contains no code for single commands. The other folders of `reconciler.output` declare the result of each
@@ -36,7 +36,7 @@ class OutputModel(BaseModel):
 
 
 class ResultMetadata(OutputModel):
-    """The origin of a result."""
+    """The origin of a result: the program that built it, and the config that it describes."""
 
     source: Literal["cli", "api"] = Field(description="The program that built the result.")
     config: str = Field(
@@ -67,7 +67,7 @@ class CommandResult(OutputModel):
     )
 
     def to_data(self) -> dict[str, Any]:
-        """Return the JSON data with all fields of the envelope."""
+        """Return the JSON data with all top-level fields, even if they have their default values."""
         data = super().to_data()
         return {
             "apiVersion": self.api_version,

@@ -17,7 +17,7 @@ class TextSummary(OutputModel):
 
 
 class TextResult(CommandResult):
-    """The text that a command prints. The texts of several drafts are several items."""
+    """The text that a command prints. If it describes several drafts, `items` contains one text per draft."""
 
     kind: Literal["Text"] = "Text"
     items: tuple[str, ...]

@@ -56,7 +56,10 @@ class _Request:
 class ArtifactInputs:
     """Reads charts and artifacts, and records the lists of versions and the tags that a pass requests.
 
-    Implements `ArtifactCatalog`. The reader is built at the first request, because most fleets have no artifacts.
+    Implements `ArtifactCatalog`. The first request calls `build`. Most fleets have no artifacts, and need no such call.
+
+    Args:
+        build: Creates the object that reads charts and artifacts from their servers.
     """
 
     def __init__(self, build: Callable[[], Artifacts]) -> None:
@@ -84,8 +87,8 @@ class ArtifactInputs:
         try:
             parsed = [_Request.from_text(text) for text in requests]
         except (ValueError, TypeError, KeyError):
-            # Ignore a file that a different version of the program wrote. Without requests, the digest differs, and a
-            # pass starts.
+            # Ignore requests that a different version of the program stored. Without their results, the digest differs
+            # from the digest of the last pass, so that a pass starts.
             return
         if parsed:
             with ThreadPoolExecutor(_MAX_REQUESTS, thread_name_prefix="artifacts") as pool:

@@ -122,7 +122,7 @@ def _write_drafts(
         for push in list_pushes(plan):
             commits += _list_draft_commits(remote, plan.target, push, len(commits), config_seconds)
             last_indexes[plan.target.name, push.branch] = len(commits) - 1
-    # Write all commits in one stream, and before the states, because states refer to the trees of the source commits.
+    # Write all commits in one stream. States are written later, because they refer to the trees of `source_commits`.
     ids = remote.mirror.write_commits([*commits, *source_commits])
     heads: dict[str, dict[str, CommitId]] = {plan.target.name: {} for plan in plans}
     for (name, branch), index in last_indexes.items():

@@ -185,7 +185,7 @@ class RepositoryConfigProposals:
     def _find_written_state(
         self, pins: Sequence[RevisionPin], snapshot: ConfigBranchSnapshot, config: ConfigSnapshot
     ) -> ProposalState | None:
-        """Return the state of the proposal, if an earlier push moved the proposal branch but not its state ref.
+        """Return the missing state of a proposal whose push moved the proposal branch, but not its state ref.
 
         Return None if the head of the branch is not the commit that the daemon would write now.
         """

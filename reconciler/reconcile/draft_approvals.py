@@ -82,9 +82,9 @@ def _iterate_approvals(draft: OpenDraft, remote: Remote, state_ref: str) -> Iter
 def list_other_approvers(
     approvals: Iterable[DraftApproval], packages: Iterable[DraftedPackage], person: tuple[str, str] | None
 ) -> tuple[DraftApproval, ...]:
-    """Return one approval of each person, except `person`, who has approved all packages in `packages`.
+    """Return one approval of each person who has approved all packages in `packages`. Omit `person`.
 
-    A person is identified by the mail address.
+    People are identified by their mail addresses.
     """
     names = {package.package for package in packages}
     own = person[1].casefold() if person else ""

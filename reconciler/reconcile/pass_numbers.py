@@ -20,13 +20,14 @@ class PassNumbers:
     """The numbers of one pass.
 
     Attributes:
-        targets: The number of targets by state.
-        packages: The number of packages by state.
-        drafts: The number of packages whose draft was created, updated, withdrawn, or left unchanged.
-        conflicts: The number of recorded conflicts between updates and local changes on drafts.
-        oldest_drafts: The time at which a pass first found the oldest open draft, by draft state. 0 if no draft has
-            this state.
-        by_target: The state and the packages of each target.
+        targets: The number of targets in each state: `ready`, `blocked` and `unreachable`.
+        packages: The number of packages in each state, such as `published` or `blocked`.
+        drafts: The number of packages for each effect of the pass on their drafts: `created`, `updated`, `withdrawn`
+            and `unchanged`.
+        conflicts: The number of conflicts between updates and local changes in open drafts.
+        oldest_drafts: For the states `draft` and `proposed`: the time at which a pass first found the oldest draft with
+            this state, in seconds since 1970. 0 if no draft has this state.
+        by_target: The state of each target, and the number of its packages in each state.
     """
 
     targets: Mapping[str, int] = field(default_factory=dict)

@@ -275,7 +275,7 @@ class _LocalPublisher:
         """Do nothing, because only a push proves that the daemon uses a target branch."""
 
     def store_publication_times(self, times: FirstSeenTimes) -> None:
-        """Do nothing, because a dry run must not start the delay of an approval."""
+        """Do nothing, because a dry run must not start the soak time of a rollout wave."""
 
     def push_tags(self, remote: Remote, plans: Sequence[WrittenPlan]) -> TagResult:
         """Do nothing, because revisions are tagged only after their publication."""

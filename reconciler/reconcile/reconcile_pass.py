@@ -89,8 +89,7 @@ def _write(context: PassContext, group: RemotePlans) -> list[WrittenPlan | tuple
     if len(plans) == 1 or isinstance(
         written, MirrorBusyError | CacheUnusableError | GitTimeoutError | SigningFailedError
     ):
-        # Do not write each plan separately: these errors affect the whole mirror, so that each separate write would
-        # fail.
+        # Do not write each plan separately, because these errors, such as a full disk, would occur for each plan.
         return [(plan, written) for plan in plans]
     results: list[WrittenPlan | tuple[TargetPlan, GitError]] = []
     for plan in plans:

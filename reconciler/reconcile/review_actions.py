@@ -350,7 +350,10 @@ class AnnotationApprovals:
         return outcomes
 
     def _push(self, remote: Remote, prepared: Sequence[_TargetApprovals]) -> Mapping[Target, PushOutcome]:
-        """Push only one target of each target branch. The next pass pushes the other targets on the same branch."""
+        """Push the approvals. If targets share a branch, push only the first target, because its push moves the branch.
+
+        The next pass pushes the approvals of the other targets.
+        """
         refused = {
             approvals.target: self._refused[approvals.commit]
             for approvals in prepared

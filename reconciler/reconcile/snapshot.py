@@ -151,9 +151,10 @@ def resolve_definition_conflicts(
 ) -> Catalog:
     """Return the catalog with resolved definition conflicts. The earlier of several definitions stays in effect.
 
-    The earlier definition is searched in this order: the recorded packages of the targets, the other records of the
-    targets, the status files, and the config history. If it is not found, `DefinitionConflict.resolve_by_tenant`
-    resolves the conflict. If there are conflicts, `fetch` is called with the URLs of all targets.
+    The earlier definition is searched in these sources, in this order: the recorded packages of the targets, the other
+    records of the targets, the status files, and the config history. If no source contains it,
+    `DefinitionConflict.resolve_by_tenant` resolves the conflict. If there are conflicts, `fetch` is called with the
+    URLs of all targets.
     """
     for find in (find_duplicates, services.find_rival_claims):
         conflicts = find(catalog)
@@ -382,7 +383,7 @@ def _wait_for_preload(preload: Future[None]) -> None:
     try:
         preload.result(_MAX_PRELOAD_SECONDS)
     except TimeoutError:
-        # Continue without the preload, because the code that parses expressions also imports the parser.
+        # Do not wait any longer for the import of the parser of expressions. The code that needs the parser imports it.
         log.warning("preload_delayed", seconds=_MAX_PRELOAD_SECONDS)
 
 

@@ -18,7 +18,8 @@ from reconciler.git.mirror import Mirror
 from reconciler.git.signature_checks import AllowedSigners, SignatureCheck, check_signature
 from reconciler.telemetry.event_log import log
 
-# The maximal number of results. A pass uses one result for each ref of the config and of upstreams.
+# The maximal number of stored results of signature checks. A pass uses one result for each ref of the config and of
+# upstreams.
 _MAX_CHECKS = 20_000
 
 

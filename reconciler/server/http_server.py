@@ -150,7 +150,7 @@ def _start_listener(
         h11_max_incomplete_event_size=limits.header_bytes, timeout_keep_alive=limits.idle_seconds,  # type: ignore[arg-type]
         timeout_graceful_shutdown=limits.stop_seconds,
     )  # fmt: skip
-    # Turn off this logger, because uvicorn logs invalid requests, and unauthenticated requests must not fill the log.
+    # Turn off this logger. Otherwise, uvicorn logs each invalid request, and any client can fill the log.
     logging.getLogger("uvicorn.error").disabled = True
     if certificate:
         context = certificate.context

@@ -29,7 +29,7 @@ class RemoteReview:
             empty, `selector` selects the drafts.
         selector: A label selector for targets. "" selects all targets.
         includes_unproposed: Whether drafts that are not proposed are approved.
-        includes_removals: Whether drafts that remove packages are selected if no reference names the package.
+        includes_removals: Whether the action also applies to removals of packages that `references` does not name.
     """
 
     verb: RemoteVerb

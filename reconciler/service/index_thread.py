@@ -116,5 +116,5 @@ class IndexThread:
 class _IndexStoppedError(BaseException):
     """Ends the work of the thread, because the service stops.
 
-    It is not an `Exception`, so that no isolation catches it.
+    It is not an `Exception`, because the code that isolates unexpected exceptions must not catch it.
     """

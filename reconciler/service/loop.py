@@ -258,7 +258,7 @@ def _record_settings_read() -> None:
 class StopRequested(BaseException):
     """Ends a pass that has not written anything yet, because the service has received a signal to stop.
 
-    It is not an `Exception`, so that no isolation in the pass catches it.
+    It is not an `Exception`, because the code that isolates unexpected exceptions must not catch it.
     """
 
 

@@ -110,5 +110,5 @@ def _identifies(field: str, items: Sequence[Any]) -> bool:
 
 
 def _list_common(items: Mapping[str, Any], others: Mapping[str, Any]) -> list[str]:
-    """Return the keys of `items` that are also in `others`, in the order of `items`. A key `[name]` becomes `name`."""
+    """Return the names of the items in both mappings, in the order of `items`. The keys have the form `[name]`."""
     return [name[1:-1] for name in items if name in others]

@@ -113,8 +113,8 @@ ChangeType = Literal["removed", "changed", "added"]
 CHANGE_TYPE_ORDER: tuple[ChangeType, ...] = ("removed", "changed", "added")
 _WORKLOADS = frozenset({"CronJob", "DaemonSet", "Deployment", "Job", "Pod", "ReplicaSet", "StatefulSet"})
 _FIELDS_PER_LINE = 3
-# Cache changes, because the same change of a file occurs on many clusters. The size is sufficient for all objects of
-# the cached files.
+# Cache changes, because the same change of a file occurs on many clusters. The cache has space for the changes of all
+# objects in the cached files.
 _CACHED_CHANGES = 4096
 
 

@@ -235,7 +235,7 @@ def _format_lock(lock: Mapping[str, Any]) -> str:
 
 
 _MAX_OBJECT_LINES = 3
-# Cache changes, because the same change occurs on many clusters. The size is sufficient for the changes of one pass.
+# Cache changes, because the same change occurs on many clusters. The cache has space for the changes of one pass.
 _CACHED_CHANGES = 128
 
 

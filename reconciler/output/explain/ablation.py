@@ -62,7 +62,8 @@ def add_ablations(explanation: PackageExplanation, render_without_layer: RenderW
 def _list_attempts(layer: RemovableLayer, package: ReRenderedPackage) -> Iterator[RemovableLayer]:
     """Yield the layer. If the layer is the only item of a list, also yield the whole object that contains the list.
 
-    The caller removes the whole object if the render without the layer fails, because an empty list can be invalid.
+    Without its only item, a list can be invalid. If the render without the layer fails, the caller therefore renders
+    the package without the whole object.
     """
     yield layer
     if isinstance(layer, ConfigField) and layer.path and isinstance(layer.path[-1], int):

@@ -273,7 +273,7 @@ class StepBuilder:
         return replace(step, expression_inputs=inputs)
 
     def narrow_step(self, step: ValueStep, nested_path: DataPath) -> ValueStep:
-        """Return a step with the location of a nested value. Return the same step if the location is unknown."""
+        """Return a copy of a step with the location of a nested value. If the location is unknown, return the step."""
         location = self.config_fields.find_field(step.set_by, step.field, step.file)
         if location is None or get_value(location[0].data, (*location[1], *nested_path)) is ABSENT:
             return step

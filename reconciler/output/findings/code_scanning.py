@@ -101,7 +101,7 @@ class FindingLocator:
             return _find_in_object(manifests, location)
         if location.file and not location.package:
             return ConfigPosition(location.file, location.line)
-        # Return the position of the owner, because the files of a package have no lines in the config.
+        # Return the position of the owner, because the files of a package are not files of the config.
         name = location.owner if location.package else location.object
         owner = self._by_name.get(self._parents.get(name, name))
         return ConfigPosition(owner.file, *owner.find_line_and_column(()), is_exact=False) if owner else None

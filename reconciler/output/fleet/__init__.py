@@ -1,7 +1,7 @@
 """The fleet as the console, the read API and the report show it: targets, packages, changes for review, and findings.
 
-The indexer of the service builds an index after each pass. Pages and API results read only the index, and the report
-builds an index of its own. Notifications group drafts by the same keys of changes. This folder contains no HTML, and it
+The indexer of the service builds an index after each pass. Pages and API results read only this index. The report
+builds its own index. Notifications use the same keys as the index to group drafts. This folder contains no HTML, and it
 reads no Git repository.
 """
 

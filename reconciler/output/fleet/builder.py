@@ -29,7 +29,7 @@ from reconciler.planning.lifecycle.open_drafts import TargetPackage
 
 
 def index_target(cluster: TargetData, pool: VariantPool) -> TargetEntry:
-    """Return the entry of one target. Use the same pool for all targets of an index."""
+    """Return the index entry of one target. All targets of an index must have the same `pool`."""
     rows = tuple(_build_row(cluster, package, pool) for package in cluster.packages)
     target = cluster.target
     return TargetEntry(
@@ -62,7 +62,7 @@ def _group_drafts(targets: Iterable[TargetEntry]) -> Iterator[ReviewChange]:
         for draft in target.drafts:
             groups.setdefault(draft.change_key, {}).setdefault(draft.variant_digest, []).append(draft)
     for key, variants in groups.items():
-        # Sort variants of equal size by their first target. Python sorts are stable.
+        # Python sorts are stable. Therefore, variants of equal size stay in the order of their first targets.
         ordered = sorted(variants.items(), key=lambda item: -len(item[1]))
         first = ordered[0][1][0]
         yield ReviewChange(

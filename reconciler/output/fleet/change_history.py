@@ -17,9 +17,10 @@ class PastDraft:
     """A draft of a change, and what happened to it.
 
     Attributes:
-        version: The number of the published revision while the draft was open. 0 if there was none.
+        version: The number of the revision that the package had while the draft was open. 0 if it had no revision.
         outcome: "replaced" means that a draft of a different change follows. "withdrawn" means that no draft follows.
-        number: The number of the published revision. 0 if the draft was not published, or removed the package.
+        number: The number of the revision that the publication of the draft created. 0 if the draft was not published,
+            or removed the package.
         author: The person who published the draft. "" if it is unknown.
         seconds: The time of the publication, in seconds since 1970. 0 if it is unknown.
         successor: The key of the change that follows. "" if there is none.

@@ -11,8 +11,8 @@ from reconciler.krm.yaml import YamlError, parse_yaml
 def find_line_pointers(text: str) -> Mapping[int, str]:
     """Return the JSON pointer of the first value on each line, by the number of the line, starting at 1.
 
-    A text on several lines has its pointer on all of them. Lines without a value, for example `spec:`, have no pointer.
-    A text that is not valid YAML has no pointers.
+    If a value has several lines, all these lines have its pointer. Lines without a value, for example `spec:`, have no
+    pointer. If `text` is not valid YAML, return {}.
     """
     try:
         documents = parse_yaml(text).documents

@@ -127,8 +127,8 @@ class ReviewChange:
     """The drafts of all targets with one cause. The variant with the most targets comes first.
 
     Attributes:
-        title: The operation, the package and the version change, such as `update gateway v1 → v2`. The name of a
-            target is `*`.
+        title: The operation, the package and the version change, such as `update gateway v1 → v2`. Names of targets
+            are replaced by `*`.
         owner: The object that requests the packages.
     """
 
@@ -144,7 +144,7 @@ class ReviewChange:
 
     @cached_property
     def groups(self) -> VariantGroups:
-        """The variants. More than 10 variants with equal changed fields are one table of values."""
+        """The variants in groups. More than 10 variants with equal changed fields form one table of their values."""
         return group_variants(self.variants)
 
     @cached_property
@@ -210,7 +210,8 @@ class PackageRow:
     """A package of a target.
 
     Attributes:
-        column: The package, with `*` for the name of its target. The packages of one preset have one column.
+        column: The name of the package, with `*` instead of the name of its target. Packages of the same preset have
+            the same column.
         owner: The object that requests the package, or the set that creates this object.
         version: The number of the published revision. 0 if the published content has no revision number.
         upstream: The upstream of the published content, or of the draft if nothing is published.
@@ -264,7 +265,7 @@ class TargetEntry:
 
     @cached_property
     def search_texts(self) -> tuple[str, ...]:
-        """The names of the target, of each package and of its owner, in lower case and in the order of the packages."""
+        """For each package: the names of the target, of the package and of its owner, as one text in lower case."""
         return tuple(f"{self.name}/{row.package} {row.owner}".lower() for row in self.packages)
 
     @cached_property

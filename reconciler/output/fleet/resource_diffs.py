@@ -32,9 +32,9 @@ _MAX_LINES = 3_000
 _MAX_CHARACTERS = 500_000
 _MAX_MARKED_CHARACTERS = 500
 _Operation = tuple[str, int, int, int, int]
-"""The kind of an operation, and the start and the end of its lines on both sides."""
+"""An operation of difflib: its kind, and the start and the end of its lines in the old and in the new text."""
 TextPart = tuple[str, bool]
-"""A part of a line, and whether the part differs from the line on the other side."""
+"""A part of a line, and whether it differs between the old and the new line."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The results of the read API, built from the index of the fleet, with the same envelope as `-o json`."""
+"""The results of the read API, built from the index of the fleet. They have the top-level fields of `-o json`."""
 
 from __future__ import annotations
 

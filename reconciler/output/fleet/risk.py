@@ -1,4 +1,7 @@
-"""The risk of a draft for its cluster. The rules of `impact` determine restarts, losses and refused changes."""
+"""The risk of a draft for its cluster.
+
+The package `output/impact` contains the rules for restarts of pods, losses of data, and changes that a cluster refuses.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from reconciler.output.text import format_count, to_one_line
 
 RiskLevel = Literal["high", "medium", "low"]
 RISK_LEVELS: tuple[RiskLevel, ...] = ("high", "medium", "low")
-"""All levels, the highest first."""
+"""All risk levels, the highest first."""
 
 RiskClass = Literal["blocked", "deletion", "access", "restart", "size", "fields", "metadata"]
 RISK_CLASSES: dict[RiskClass, tuple[RiskLevel, str]] = {
@@ -30,7 +33,7 @@ RISK_CLASSES: dict[RiskClass, tuple[RiskLevel, str]] = {
     "fields": ("low", "The draft changes other fields or files."),
     "metadata": ("low", "The draft changes only labels, annotations or the text of files."),
 }
-"""The level and the description of each class, the highest risk first."""
+"""The risk level and the description of each risk class, the highest risk first."""
 
 _CLASS_ORDER = tuple(RISK_CLASSES)
 _CONSEQUENCE_CLASSES: dict[ConsequenceLevel, RiskClass] = {
@@ -56,12 +59,12 @@ class Risk:
 
     @property
     def level(self) -> RiskLevel:
-        """The level of the class."""
+        """The risk level of the risk class."""
         return RISK_CLASSES[self.risk_class][0]
 
     @property
     def rank(self) -> int:
-        """The position of the class. 0 is the highest risk."""
+        """The position of the risk class in `RISK_CLASSES`. 0 is the highest risk."""
         return _CLASS_ORDER.index(self.risk_class)
 
 

@@ -51,7 +51,10 @@ def list_rollouts(gates: Mapping[RuleId, RolloutGate]) -> Iterator[Rollout]:
 
 
 def select_rollouts(rollouts: Iterable[Rollout], targets: Iterable[str]) -> Iterator[Rollout]:
-    """Yield the rollouts with an open wave on one of these targets, with only these targets."""
+    """Yield the rollouts with an open wave on at least one of the targets, without data about other targets.
+
+    The reason is removed too, because it can contain names of other targets.
+    """
     names = set(targets)
     for rollout in rollouts:
         readable = tuple(name for name in rollout.open_targets if name in names)

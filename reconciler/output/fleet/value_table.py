@@ -32,7 +32,7 @@ class ValueRow:
     """The values of one field on all targets of a table.
 
     Attributes:
-        resource: The resource as `Kind namespace/name`, or the path of a file. The name of a target is `*`.
+        resource: The resource as `Kind namespace/name`, or the path of a file. Names of targets are replaced by `*`.
         path: The path of the field. "" if the resource is added or removed.
         values: The values, those with the most targets first.
     """

@@ -146,7 +146,7 @@ class VariantPool:
         self._digests = {source: digest for source, digest in self._digests.items() if digest in digests}
 
     def _share(self, content: VariantContent) -> VariantContent:
-        """Return the content in the form for the index, with parts that other contents share."""
+        """Return the content for the index. Its equal parts are the same Python objects as in other contents."""
         changes = content.changes
         return replace(
             content,

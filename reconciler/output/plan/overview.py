@@ -215,7 +215,7 @@ def _group_drafts(drafts: list[DraftOverview]) -> tuple[tuple[DraftOverview, ...
     groups: dict[str, list[DraftOverview]] = {}
     for draft in sorted(drafts, key=lambda draft: draft.draft.variant.target):
         groups.setdefault(_build_group_key(draft), []).append(draft)
-    # Keep groups of equal size in the order of their first targets. Python sorts are stable.
+    # Python sorts are stable. Therefore, groups of equal size stay in the order of their first targets.
     return tuple(tuple(group) for group in sorted(groups.values(), key=len, reverse=True))
 
 
@@ -236,8 +236,8 @@ def _build_group_key(draft: DraftOverview) -> str:
 def build_comparison_key(content: object, owner: str) -> str:
     """Return a text to compare changes. The text is equal for equal changes of different owners.
 
-    The names of functions in a Kptfile contain the PackageVariant that added them. The text does not contain these
-    names.
+    In a Kptfile, the name of a function contains the name of the PackageVariant that added the function. The text
+    contains `*` instead of the name of the PackageVariant.
     """
     return json.dumps(content, default=str).replace(format_function_prefix(owner), format_function_prefix("*"))
 

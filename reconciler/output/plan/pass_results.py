@@ -42,7 +42,7 @@ class SyncedDraft(OutputModel):
 
 
 class SyncSummary(ChangeCounts):
-    """The numbers of a pass."""
+    """The numbers of packages, renders and pull requests of a pass."""
 
     pending_removals: int = Field(description="The number of removals that wait for a review or were rejected.")
     renders: int
@@ -100,7 +100,7 @@ class RenderedPackage(OutputModel):
 
 
 class RenderSummary(OutputModel):
-    """The numbers of a render."""
+    """The output folder of `reconciler render`, and the numbers of packages and errors."""
 
     folder: str = Field(description="The output folder.")
     packages: int

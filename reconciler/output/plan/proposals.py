@@ -78,7 +78,10 @@ def format_proposal_message(proposal: ConfigProposal, config: str) -> str:
 
 
 def format_config_state_message() -> str:
-    """Return the message of the commit with the state of proposals. Equal states must have equal commits."""
+    """Return the message of a commit with the state of config proposals.
+
+    The message is constant, so that equal states have equal commits.
+    """
     return "state: record config proposals\n"
 
 

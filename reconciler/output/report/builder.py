@@ -66,7 +66,7 @@ class PendingGroups:
         item = _build_pending_item(package, draft)
         if item is None:
             return
-        # Group drafts to review by their change, and other pending work by its message.
+        # Group drafts that wait for a review by their change. Group other pending work by its message.
         group = change_key or target.package if item.kind in _REVIEWED_KINDS else ""
         message = replace(target_names, package=target.package).mask_names(item.message)
         key = (item.kind, message, group)

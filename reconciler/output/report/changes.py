@@ -27,7 +27,7 @@ class _FirstDraft:
     """The first draft of a variant, with its differing files.
 
     Attributes:
-        digest: The digest of the files, with all names.
+        digest: The digest of the files, including the names that differ between the targets.
         has_target_names: Whether another draft of the variant has different files. Drafts of a variant differ only in
             names, such as the name of the cluster, and in changes without an effect on a cluster.
     """

@@ -109,7 +109,7 @@ def _format_explanation(explanation: ReportedExplanation) -> str:
 
 
 def build_explanation(target: ReportTarget, status: Mapping[str, Any]) -> ReportedExplanation:
-    """Return the explanation in the `status` of a status file, without a key."""
+    """Return the explanation for the field `status` of a status file. The key of the explanation is ""."""
     conflicts = format_recorded_conflicts(status.get("conflicts"), _MAX_LIST_ENTRIES)
     children = format_children(status.get("templates"), _MAX_LIST_ENTRIES)
     return ReportedExplanation(

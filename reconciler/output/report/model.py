@@ -49,7 +49,8 @@ class MatrixEntry:
     """One cell of the matrix of clusters and packages: a package on a cluster.
 
     Attributes:
-        column: The package, with `*` for the name of its cluster. The packages of one preset have one column.
+        column: The name of the package, with `*` instead of the name of its cluster. Packages of the same preset have
+            the same column.
         version: The number of the published revision. 0 if the published content has no revision number.
         since: The date of the first commit with the current content, in seconds since 1970. None if it is unknown.
         conflict_count: The number of conflicts in the open draft.
@@ -135,7 +136,7 @@ class PendingItem:
 
 @dataclass(frozen=True)
 class ReportedConflict:
-    """A conflict in open drafts, and its targets. The text of a side without a value is "nothing"."""
+    """A conflict in open drafts, and its targets. If one side has no value, its text is "nothing"."""
 
     __pydantic_config__ = DATACLASS_CONFIG
 

@@ -21,7 +21,7 @@ from reconciler.planning.lifecycle.open_drafts import PackageState
 
 
 class ReportItem(OutputModel):
-    """One part of the report. The field with the name of the type contains this part."""
+    """One part of the report. For example, an item of type `cluster` has this part in the field `cluster`."""
 
     type: Literal["cluster", "pending", "conflict", "change", "explanation"]
     cluster: ClusterRow | None = None

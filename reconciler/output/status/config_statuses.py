@@ -33,7 +33,8 @@ _UNSAFE_IN_SEGMENT = re.compile(r"[^A-Za-z0-9._-]|^\.")
 _MAX_LISTED = 20
 _IN_USE = Condition("Ready", "True", "InUse", "at least one rendered resource uses this policy")
 _UNUSED = Condition("Ready", "True", "PolicyUnused", "no rendered resource uses this policy")
-# Include only removals that require a decision of a person, because the controller reports retained packages.
+# Include only removals that wait for the decision of a person. The controller already reports the Plugins that the
+# deletion policy `Retain` keeps.
 _PENDING_REMOVALS = ("proposed", "declined")
 
 

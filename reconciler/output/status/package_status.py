@@ -61,7 +61,10 @@ def build_inputs_data(variant: Variant, rendered: PackageRender, trace: Trace, c
 
 
 def _build_source(upstream: UpstreamPackage, trace: Trace) -> dict[str, Any]:
-    """Return how the source was rendered. Return {} for a kpt package."""
+    """Return data about the render of an upstream: its kind, and for a chart its engine and its options.
+
+    Return {} for a kpt package.
+    """
     if upstream.sources:
         sources = [
             {"name": source.name, **_build_source(source.upstream, trace)}

@@ -21,8 +21,8 @@ from reconciler.output.text import format_count, format_object_reference, to_one
 ProblemType = Literal["notReady", "held", "removal", "gated"]
 _MAX_LINES = 40
 _NOT_READY = "not ready"
-# An object that is not ready for one of these reasons is not a failure, because it waits until a person approves a
-# draft. If one of its packages has an error, a finding reports this error.
+# If the condition `Ready` of an object has one of these reasons, the object waits until a person approves a draft. This
+# is not a failure. If a package of the object has an error, a finding reports this error.
 _WAITING_REASONS = ("AllPluginsReady", "DownstreamProposed")
 _PROBLEM_KINDS = (_NOT_READY, *(severity.value for severity in Severity))
 _LISTS: Mapping[str, ProblemType] = {

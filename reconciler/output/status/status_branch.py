@@ -237,7 +237,7 @@ class _TargetFiles:
 
 
 class StatusCache:
-    """Caches the files of the last pass, so that only changed files are built. Results do not change."""
+    """Caches the status files of objects, so that a pass builds only changed files. It does not change results."""
 
     def __init__(self) -> None:
         self.owners = OwnerStatusCache()

@@ -64,7 +64,7 @@ class PullRequestOptions:
 
 @dataclass
 class PullRequestResult:
-    """The result of one task.
+    """The result of a `PullRequestTask`.
 
     Attributes:
         recorded: The data about the pull request for the state of the target.
@@ -306,8 +306,8 @@ class PullRequestUpdater:
             request = forge.create(self._options.build_request(task, text))
             result.is_opened = True
         except ForgeRefusedError as error:
-            # Find an existing pull request: another writer has opened it, or an earlier call has opened it without
-            # receiving a response.
+            # The forge refuses a second pull request for the same branch. Find the existing pull request: another
+            # writer can have opened it, or an earlier call that received no response.
             existing = forge.find(task.branch, task.target.branch)
             if existing is None or existing.state != "open":
                 raise

@@ -37,7 +37,7 @@ class RemoteState:
 
     @property
     def key(self) -> str:
-        """The remote in URLs of the API. It contains no part of the URL of the remote."""
+        """The key that identifies the remote in the API. It contains no part of the URL of the remote."""
         return compute_digest([self.url])[-_KEY_CHARACTERS:]
 
 

@@ -106,7 +106,8 @@ def _submit(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ReviewJ
             request.whole_index, session.person, session.permissions, review, request.index
         )
         _check_drafts(confirmation)
-        # Do not require the number of targets as a confirmation, because the request names each target with its heads.
+        # In the console, a person types the number of targets to confirm an action. In the API, this is not necessary,
+        # because the request names each target with its heads.
         submission = Submission(
             confirmation.id, body.reason, confirmation.typed_count, body.idempotency_key, request.id,
             channel="api",

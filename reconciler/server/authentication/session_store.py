@@ -118,7 +118,7 @@ class SessionStore:
         return session
 
     def count_seconds(self, identifier: str) -> int:
-        """Return the seconds until a session ends if the person sends no further request. 0 if it has ended."""
+        """Return the seconds until a session without further requests ends. Return 0 if it has ended."""
         session = self.find(identifier, extends_session=False)
         return int(session.ends_at - self._clock()) if session else 0
 

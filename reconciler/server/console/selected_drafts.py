@@ -6,7 +6,10 @@ from reconciler.output.fleet.model import ChangeVariant, DraftMember, ReviewChan
 
 
 def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant:
-    """Return the variant with this key, or of this target. By default, return the variant with the most targets."""
+    """Return the variant with the key, or with a draft for the target.
+
+    If there is no such variant, return the variant with the most targets.
+    """
     for variant in change.variants:
         if variant.key == key or any(member.target == target for member in variant.members):
             return variant
@@ -14,5 +17,5 @@ def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant
 
 
 def select_member(variant: ChangeVariant, target: str) -> DraftMember:
-    """Return the draft of this target. By default, return the first draft of the variant."""
+    """Return the draft for the target. If the variant has no such draft, return its first draft."""
     return next((member for member in variant.members if member.target == target), variant.members[0])

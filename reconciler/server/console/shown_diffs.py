@@ -1,4 +1,4 @@
-"""The differences of a draft as the page of a change shows them: their order, their marks and their limits."""
+"""The diffs of a draft as the page of a change shows them: their order, their signs, and the lines that are shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ShownDiff:
 
     Attributes:
         anchor: The ID of the HTML element, such as `r-Deployment-edge-web`.
-        sign: The sign of the change type, or of a conflict.
+        sign: A character for the change type or for a conflict, such as `+` for an added resource.
         digest: A digest of the diff. Equal diffs on different targets have the same digest.
         are_lines_hidden: Whether the page omits the lines of the diff, because they exceed a limit.
         is_too_large: Whether all pages omit the lines of the diff.

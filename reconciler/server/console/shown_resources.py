@@ -1,4 +1,7 @@
-"""The published resources of a package as its page shows them: YAML with marks of set values, or a tree of fields."""
+"""The published resources of a package as its page shows them: as YAML, or as a tree of fields.
+
+In YAML, the page marks each value that a policy, a template, a function or a person set.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class ShownResource:
 def list_shown_resources(
     resources: Iterable[PublishedResource], values: Sequence[ReportedValue], tree: str
 ) -> tuple[ShownResource, ...]:
-    """Return the resources with the marks of set values.
+    """Return the resources as the page shows them. `values` are the values that the page marks.
 
     Args:
         tree: The reference of the resource that is shown as a tree.

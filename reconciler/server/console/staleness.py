@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Staleness:
-    """Old data.
+    """The reason why the data on a page is old, and the time of this data.
 
     Attributes:
         since: The time of the data, in seconds since 1970.

@@ -85,7 +85,7 @@ def build_page(page: PageRequest) -> PageContent:
 
 
 def _list_recent_events(page: PageRequest) -> Iterator[ActivityEvent]:
-    """Yield the actions of people and the effects of passes. The effects of a pass contain the numbers of drafts."""
+    """Yield the events. Omit events about single drafts, because the event of a pass contains the number of drafts."""
     events = page.context.activity.list_events(page.whole_index, page.index, page.session.permissions)
     return (event for event in events if not event.actions[0].startswith("draft-"))
 

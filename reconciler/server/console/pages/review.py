@@ -157,7 +157,7 @@ def keep_input(context: ConsoleContext, request: Request, form: Form) -> str:
 
 
 def show_again(page: PageRequest, form: Form) -> PageContent | None:
-    """Show a confirmation again with its input, because its CSRF token is old. Return None for other forms."""
+    """Show a confirmation and its input again, because the CSRF token is old. Return None for other forms."""
     confirmation = _find_confirmation(page) if _is_submission(page.request) else None
     if confirmation is None:
         return None
