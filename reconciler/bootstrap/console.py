@@ -32,6 +32,7 @@ from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.fleet_index import FleetIndexer, ObservedPass
 from reconciler.inspect.index_cache import IndexCache
 from reconciler.inspect.package_content import PackageContentReader
+from reconciler.inspect.release_effects import ReleaseEffectsReader
 from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.krm.json_text import compute_digest
 from reconciler.output.fleet.rollouts import list_rollouts
@@ -116,6 +117,7 @@ class Console:
             contents=DraftContentReader(indexer),
             packages=PackageContentReader(indexer),
             explainer=ValueExplainer(command_options),
+            effects=ReleaseEffectsReader(command_options),
             searches=CauseSearches(command_options, clock),
             confirmations=reviews.confirmations,
             jobs=reviews.jobs,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from reconciler.bootstrap.services import Services
     from reconciler.controllers.results import PackageTarget
-    from reconciler.output.plan.models import ReleaseEffect
+    from reconciler.output.release_effects import ReleaseEffect
     from reconciler.planning.decide.fleet_plan import FleetPlan
     from reconciler.reconcile.cache_files import CompletedPass
     from reconciler.reconcile.pass_inputs import PassInputs

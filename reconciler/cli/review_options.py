@@ -181,8 +181,9 @@ def open_review(setup: CommandSetup, *, should_sign: bool = False) -> Iterator[D
     with report_errors(), show_progress() as show:
         settings = setup.read()
         services = bootstrap_services.build_services(
-            settings, require_config_url(settings), report_progress=show, should_sign=should_sign
-        )
+            settings, require_config_url(settings), can_fetch=not setup.offline, report_progress=show,
+            should_sign=should_sign,
+        )  # fmt: skip
         with services.remotes as remotes:
             try:
                 yield drafts.DraftReview(services.source, remotes, services.pass_services)

@@ -16,6 +16,7 @@ from reconciler.cli.review_options import (
     TargetType,
     add_read_server_options,
     add_setup_options,
+    offline_option,
     open_review,
 )
 from reconciler.output.review import formats, open_drafts
@@ -36,6 +37,12 @@ _PAGE_SIZE = "20"
 
 @click.command("show")
 @click.argument("target", metavar="CLUSTER[/PACKAGE]", type=TargetType())
+@click.option(
+    "--effects",
+    is_flag=True,
+    help="Render the charts of changed HelmReleases, and show the effects on the resources that Flux creates.",
+)
+@offline_option
 @add_setup_options
 @add_read_server_options
 @output_option("text", "markdown", "json")
@@ -43,6 +50,8 @@ _PAGE_SIZE = "20"
 @color_option
 def command(
     target: TargetReference,
+    effects: bool,
+    offline: bool,
     config: str | None,
     settings_file: str | None,
     fleet: str | None,
@@ -54,9 +63,9 @@ def command(
     color: str,
 ) -> int:
     """Show the open drafts of a cluster: conflicts, readiness gates, changes with their reasons, and the diff."""
-    setup, service = CommandSetup(config, settings_file, fleet, cache), ServerOptions(server, token_file)
+    setup, service = CommandSetup(config, settings_file, fleet, cache, offline), ServerOptions(server, token_file)
     has_color = should_color(color)
-    if service.check(setup):
+    if service.check(setup, effects=effects):
         query = {
             "target": target.cluster, "package": target.package, "content": "true", "diffLines": str(diff_lines),
             "color": str(has_color).lower(), "limit": _PAGE_SIZE,
@@ -67,7 +76,7 @@ def command(
         else:
             _print(target, found.text, found.errors, has_color=has_color)
         return found.exit_status
-    result, now = _read(target, setup, diff_lines)
+    result, now = _read(target, setup, diff_lines, has_effects=effects)
     if output == "json":
         click.echo(result.to_json())
     else:
@@ -79,7 +88,9 @@ def command(
     return ERROR_FINDING if result.findings else SUCCESS
 
 
-def _read(target: TargetReference, setup: CommandSetup, diff_lines: int) -> tuple[DraftListResult, int]:
+def _read(
+    target: TargetReference, setup: CommandSetup, diff_lines: int, *, has_effects: bool
+) -> tuple[DraftListResult, int]:
     """Return the drafts, and the current time in seconds since 1970."""
     with open_review(setup) as review:
         snapshots = review.open_targets(targets.ReviewSelection((target,)))
@@ -92,6 +103,9 @@ def _read(target: TargetReference, setup: CommandSetup, diff_lines: int) -> tupl
             if not packages or draft.select_packages(packages)
         ]
         details = [review.read_draft_details(draft, packages, should_read_files=True) for draft in drafts]
+        if has_effects and details:
+            effects = review.open_effects()
+            details = [effects.add_to(draft) for draft in details]
         result = open_drafts.build_draft_list_result(
             details, review.config_id, review_drafts.list_target_errors(snapshots), diff_lines
         )

@@ -6,7 +6,7 @@ use the current Kubernetes version of the cluster, so that the result contains o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from reconciler.catalog.files import CommitId, FileTree
 from reconciler.controllers.results import PackageTarget, UpstreamPackage
@@ -18,7 +18,7 @@ from reconciler.output.changes.package_changes import (
     read_source_locks,
     read_upstream_lock,
 )
-from reconciler.output.plan.models import ReleaseEffect
+from reconciler.output.release_effects import ReleaseEffect
 from reconciler.packages.charts.helm_release import build_preview_request, find_release_specs
 from reconciler.packages.charts.request import ChartRequest, RenderedSource
 from reconciler.packages.kptfile import KPTFILE
@@ -29,6 +29,21 @@ from reconciler.reconcile.remotes.ports import SourceRenderer
 
 _Preview = tuple[UpstreamPackage, ChartRequest]
 _NO_RECORD = "the published package does not contain the version and digest of its chart, or uses another chart"
+_NO_CHART = "the current config requests no package with this release and the chart of the draft"
+
+
+@dataclass(frozen=True)
+class ChangedPackage:
+    """A package before and after a change.
+
+    Attributes:
+        upstream: The upstream after the change. None if it is unknown, or if the package has no upstream.
+    """
+
+    target: PackageTarget
+    upstream: UpstreamPackage | None
+    before: FileTree
+    after: FileTree
 
 
 @dataclass(frozen=True)
@@ -77,7 +92,35 @@ def find_release_effects(plan: FleetPlan, sources: SourceRenderer) -> Mapping[Pa
     Equal renders run once. If a chart cannot be rendered, the effect contains the reason.
     """
     drafts = (outcome for _, outcome in plan.list_outcomes() if isinstance(outcome, Draft))
-    releases = [release for draft in drafts for release in _list_changed_releases(draft)]
+    packages = (
+        ChangedPackage(draft.variant.target, draft.variant.upstream, draft.previous_files, draft.rendered.files)
+        for draft in drafts
+    )
+    return _compute_effects(packages, sources)
+
+
+def find_draft_effects(package: ChangedPackage, sources: SourceRenderer) -> tuple[ReleaseEffect, ...]:
+    """Return the effects of all HelmReleases that an open draft changes.
+
+    The effect of a HelmRelease is unknown if its chart is not an upstream of the package, for example because a person
+    wrote the HelmRelease.
+    """
+    effects = _compute_effects((package,), sources).get(package.target, ())
+    old, new = find_release_specs(package.before), find_release_specs(package.after)
+    known = {effect.release for effect in effects}
+    changed = {name for name in {*old, *new} if old.get(name) != new.get(name)} - known
+    # A release with a new name has one effect with its new name. Its old name is not another release.
+    unknown = sorted(name for name in changed if name in new or not effects)
+    return (
+        *effects,
+        *(ReleaseEffect(release=name, changes=PackageChanges(), unknown_reason=_NO_CHART) for name in unknown),
+    )
+
+
+def _compute_effects(
+    packages: Iterable[ChangedPackage], sources: SourceRenderer
+) -> Mapping[PackageTarget, tuple[ReleaseEffect, ...]]:
+    releases = [release for package in packages for release in _list_changed_releases(package)]
     previews = [version.preview for release in releases for version in release.versions if version.preview]
     rendered = iter(sources.preview_charts(previews) if previews else ())
     effects: dict[PackageTarget, tuple[ReleaseEffect, ...]] = {}
@@ -87,14 +130,13 @@ def find_release_effects(plan: FleetPlan, sources: SourceRenderer) -> Mapping[Pa
     return effects
 
 
-def _list_changed_releases(draft: Draft) -> Iterator[_ChangedRelease]:
-    upstream = draft.variant.upstream
-    packages = upstream.named_packages if upstream else ()
+def _list_changed_releases(changed: ChangedPackage) -> Iterator[_ChangedRelease]:
+    packages = changed.upstream.named_packages if changed.upstream else ()
     packages = tuple(source for source in packages if source.upstream.release is not None)
     if not packages:
         return
-    old_files = draft.previous_files
-    old_specs, new_specs = find_release_specs(old_files), find_release_specs(draft.rendered.files)
+    old_files = changed.before
+    old_specs, new_specs = find_release_specs(old_files), find_release_specs(changed.after)
     locks = read_source_locks(old_files) or {"": read_upstream_lock(old_files)}
     for source in packages:
         package, request = source.upstream, source.upstream.chart
@@ -113,7 +155,7 @@ def _list_changed_releases(draft: Draft) -> Iterator[_ChangedRelease]:
             # There is no old HelmRelease: the package is new, or it contained the resources of the chart instead.
             has_resources = not old_specs and not source.name
             before = _Version(old_files.without_files(KPTFILE, PACKAGE_CONTEXT_FILE) if has_resources else FileTree())
-        yield _ChangedRelease(draft.variant.target, name, before, after, bool(package.release))
+        yield _ChangedRelease(changed.target, name, before, after, bool(package.release))
 
 
 def _find_old_package(package: UpstreamPackage, lock: Mapping[str, str]) -> UpstreamPackage | None:

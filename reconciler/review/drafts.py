@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from reconciler.catalog.catalog import Catalog
 from reconciler.catalog.files import CommitId
@@ -34,6 +35,10 @@ from reconciler.reconcile.remotes.targets import (
 )
 from reconciler.reconcile.services import PassServices
 from reconciler.reconcile.snapshot import resolve_definition_conflicts
+from reconciler.review import draft_effects
+
+if TYPE_CHECKING:
+    from reconciler.review.draft_effects import DraftEffects
 
 OTHER_PERSON_REQUIRED = "OtherPersonRequired"
 _MAX_NAMES_IN_MESSAGE = 20
@@ -196,6 +201,14 @@ class DraftReview(DraftReader):
             ForgeError: The merge failed, e.g. because the draft branch has moved since it was read.
         """
         return self._services.pull_requests.merge(draft.target, draft.branch, draft.head, message)
+
+    def open_effects(self) -> DraftEffects:
+        """Fetch all remotes in the config, and return the object that computes the effects of HelmReleases.
+
+        Raises:
+            GitError: The config cannot be read.
+        """
+        return draft_effects.DraftEffects(self._source, self._remotes, self._services)
 
     def push(self, target: Target, units: Sequence[PushUnit]) -> PushReport:
         """Push `units` to the remote of a target. All ref updates of one push unit are atomic."""

@@ -85,13 +85,18 @@ def publish(world: World, clusters: Sequence[str] = ("berlin",)) -> None:
     world.sync_until_unchanged()
 
 
-def plan(world: World, output: str = "text") -> str:
+def _read_environment(world: World) -> dict[str, str]:
+    """Return the variables with which a command uses the charts of the fleet."""
     settings = {
         "RECONCILER_SOURCES__HELM__PROGRAM": str(world.folder / "bin/helm"),
         "RECONCILER_SOURCES__POLL_SECONDS": "0",
     }
+    return {**ENVIRONMENT, **settings}
+
+
+def plan(world: World, output: str = "text") -> str:
     options = ("--fleet", str(world.fleet), "--cache", str(world.folder / "cache"), "-o", output)
-    result = run_in(world.folder, {**ENVIRONMENT, **settings}, "plan", world.source, *options)
+    result = run_in(world.folder, _read_environment(world), "plan", world.source, *options)
     assert result.returncode in {0, 2}, result.stderr
     return result.stdout
 
@@ -258,3 +263,55 @@ def test_releases_of_several_sources(world: World) -> None:
         f"{PREFIX}ConfigMap shop/web: data.version 1.0.0 → 2.0.0",
         "effect of the release shop/api: Deployment shop/web: replicas 1 → 4",
     ]
+
+
+def show(world: World, *options: str) -> str:
+    """Return the output of `reconciler show` for the package of a cluster."""
+    result = run_in(world.folder, _read_environment(world), "show", "berlin/web", *world.command_options, *options)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def list_shown_effects(world: World) -> list[str]:
+    return [line.strip() for line in show(world, "--effects").splitlines() if line.strip().startswith("effect of")]
+
+
+def test_open_draft(world: World) -> None:
+    write_release(world)
+    world.sync()
+    assert list_shown_effects(world) == [
+        f"{PREFIX}Deployment shop/web: added", f"{PREFIX}ConfigMap shop/web: added", f"{PREFIX}Secret shop/db: added"
+    ]  # fmt: skip
+    assert "effect of" not in show(world)
+
+
+@pytest.mark.slow
+def test_open_draft_of_an_older_version(world: World) -> None:
+    """The effects of an open draft are those of its version, also if the config requests a newer version."""
+    write_release(world)
+    publish(world)
+    write_release(world, "replicas: 3", version="2.0.0")
+    world.sync()
+    planned = [
+        f"{PREFIX}Deployment shop/web: replicas 2 → 3",
+        f"{PREFIX}ConfigMap shop/web: data.version 1.0.0 → 2.0.0",
+    ]
+    assert list_shown_effects(world) == planned
+
+    write_release(world, "replicas: 9")
+    assert list_shown_effects(world) == planned
+
+    data = json.loads(show(world, "--effects", "--offline", "-o", "json"))
+    (effect,) = data["items"][0]["packages"][0]["content"]["releaseEffects"]
+    assert effect["summary"] == [line.removeprefix(PREFIX) for line in planned]
+
+
+def test_open_draft_whose_package_is_not_requested_any_more(world: World) -> None:
+    write_release(world)
+    world.sync()
+    world.write({"berlin.yaml": None})
+    (line,) = list_shown_effects(world)
+    assert (
+        line
+        == f"{PREFIX.strip(': ')} is unknown: the current config requests no package with this release and the chart of the draft"
+    )

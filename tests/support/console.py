@@ -18,6 +18,7 @@ from reconciler.inspect.cause_searches import CauseSearches
 from reconciler.inspect.draft_content import DraftContentReader
 from reconciler.inspect.draft_list import DraftListReader
 from reconciler.inspect.package_content import PackageContentReader
+from reconciler.inspect.release_effects import ReleaseEffectsReader
 from reconciler.inspect.value_explainer import ValueExplainer
 from reconciler.output.fleet.model import FleetIndex, ReviewChange
 from reconciler.reconcile.reconcile_pass import PassReport
@@ -89,6 +90,7 @@ class ConsoleClient:
             contents=DraftContentReader(indexer),
             packages=PackageContentReader(indexer),
             explainer=ValueExplainer(world.command_options),
+            effects=ReleaseEffectsReader(world.command_options),
             searches=CauseSearches(world.command_options, self._read_clock),
             confirmations=confirmations,
             jobs=ReviewJobs(

@@ -16,9 +16,9 @@ from reconciler.output.plan.models import (
     PlannedChange,
     PlannedRemoval,
     PlanResult,
-    ReleaseEffect,
 )
 from reconciler.output.plan.proposals import format_edit, format_proposal_title
+from reconciler.output.release_effects import format_release_effects
 from reconciler.output.status.package_sections import (
     format_children,
     format_folded_settings,
@@ -209,25 +209,13 @@ def _format_details(change: PlannedChange) -> Iterator[str]:
     yield from (f"templates: {line}" for line in format_template_changes(change.template_changes, _LINES_PER_CHANGE))
     yield from change.changes.format_summary_lines(_LINES_PER_CHANGE)
     yield from change.changes.format_file_lines(_LINES_PER_CHANGE)
-    yield from (line for effect in change.release_effects for line in _format_effect(effect))
+    yield from format_release_effects(change.release_effects, _LINES_PER_CHANGE)
     yield from (f"child: {line}" for line in format_children(change.templates, _LINES_PER_CHANGE))
     yield from (f"overridden: {line}" for line in format_overrides(change.overrides, _LINES_PER_CHANGE))
     yield from (f"why: {cause}" for cause in change.packages[0].causes)
     yield from (f"blocks publication: {condition}" for condition in change.unmet_gates)
     if others := [package.title for package in change.packages[1:]]:
         yield f"same change on {format_count(len(others), 'other target')}: {format_names(others, _MAX_TARGETS)}"
-
-
-def _format_effect(effect: ReleaseEffect) -> Iterator[str]:
-    """Yield a line for each changed resource of a release. The values of Secrets are not included."""
-    title = f"effect of the release {to_one_line(effect.release)}"
-    if effect.unknown_reason:
-        yield f"{title} is unknown: {to_one_line(effect.unknown_reason)}"
-        return
-    lines = effect.changes.format_summary_lines(_LINES_PER_CHANGE) or ("no resource changes",)
-    yield from (f"{title}: {line}" for line in lines)
-    if effect.excludes_secret_values:
-        yield f"{title}: values from Secrets are not included"
 
 
 def _format_diffs(diffs: Iterable[FileDiff], *, has_color: bool) -> str:

@@ -14,6 +14,7 @@ from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry, OwnerEntry
 from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.findings.entries import FindingCause, FindingEntry
+from reconciler.output.release_effects import ReleaseEffect
 from reconciler.output.text import shorten_id
 from reconciler.planning.model.outcomes import RemovalKind
 
@@ -58,17 +59,6 @@ SerializedTemplateChange = Annotated[
     InstanceOf[TemplateChange], PlainSerializer(_build_template_change_entry, return_type=TemplateChangeEntry)
 ]
 """A change of a template. JSON data contains the `TemplateChangeEntry`."""
-
-
-class ReleaseEffect(OutputModel):
-    """The effect of a changed HelmRelease on the resources that Flux creates from the chart."""
-
-    release: str = Field(description="The namespace and name of the release.")
-    changes: PackageChanges = Field(description="The changed resources. Values of Secrets are masked and not compared.")
-    unknown_reason: str = Field(default="", description="The reason why the effect is unknown. Empty if it is known.")
-    excludes_secret_values: bool = Field(
-        default=False, description="Whether the release has values from Secrets, which no render reads."
-    )
 
 
 class PlannedChange(OutputModel):

@@ -26,9 +26,9 @@ from reconciler.output.plan.models import (
     PlannedPackage,
     PlannedRemoval,
     PlanResult,
-    ReleaseEffect,
 )
 from reconciler.output.plan.proposals import build_proposal_entry
+from reconciler.output.release_effects import ReleaseEffect
 from reconciler.output.status.package_sections import (
     build_changed_children,
     format_conflicts,

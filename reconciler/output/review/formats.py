@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from reconciler.krm.times import parse_rfc3339_seconds
 from reconciler.output.entries import format_conflict_entries
+from reconciler.output.release_effects import format_release_effects
 from reconciler.output.review.models import DraftContent, DraftEntry, DraftListResult, DraftPackageEntry
 from reconciler.output.status.package_sections import (
     format_children,
@@ -176,6 +177,7 @@ def format_content_lines(content: DraftContent, limit: int) -> Iterator[str]:
     """Yield the changes of a package, at most `limit` of each type, their causes, and commands to reproduce them."""
     yield from content.changes.format_summary_lines(limit)
     yield from content.changes.format_file_lines(limit)
+    yield from format_release_effects(content.release_effects, limit)
     yield from (f"child: {line}" for line in format_children(content.templates, limit))
     yield from (f"overridden: {line}" for line in format_overrides(content.overrides, limit))
     yield from (f"why: {cause}" for cause in content.causes)

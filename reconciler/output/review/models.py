@@ -13,6 +13,7 @@ from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.entries import ConflictEntry, OwnerEntry
 from reconciler.output.envelope import CommandResult, OutputModel
 from reconciler.output.findings.entries import FindingEntry
+from reconciler.output.release_effects import ReleaseEffect
 from reconciler.planning.lifecycle.open_drafts import BlockingReason
 
 ReviewVerb = Literal["propose", "approve", "reject", "drop"]
@@ -56,6 +57,10 @@ class DraftContent(OutputModel):
     template_effects: tuple[str, ...] = Field(default=(), description="The effects of changed templates on pods.")
     templates: tuple[Mapping[str, Any], ...] = Field(
         default=(), description="The child resources that inherit templates, in the format of status files."
+    )
+    release_effects: tuple[ReleaseEffect, ...] = Field(
+        default=(),
+        description="The effects of changed HelmReleases (`output: helmRelease`), with the option `--effects`.",
     )
     diffs: tuple[FileDiff, ...] = ()
     commands: tuple[str, ...] = Field(

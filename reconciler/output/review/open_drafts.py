@@ -15,6 +15,7 @@ from reconciler.output.entries import build_conflict_entries, read_owner_entry
 from reconciler.output.envelope import create_cli_metadata
 from reconciler.output.findings.entries import build_finding_entries
 from reconciler.output.json_data import read_mappings
+from reconciler.output.release_effects import ReleaseEffect
 from reconciler.output.review.models import (
     BaseEntry,
     DraftContent,
@@ -47,6 +48,7 @@ class DraftPackageDetails:
         causes: The causes of the draft, from the message of the draft commit.
         templates: The effects of template changes, from the message of the draft commit.
         since: The date of the first draft commit for this package, in seconds since 1970. None if the date is unknown.
+        release_effects: The effects of changed HelmReleases, if they were computed.
     """
 
     package: DraftedPackage
@@ -55,6 +57,7 @@ class DraftPackageDetails:
     causes: tuple[str, ...] = ()
     templates: tuple[str, ...] = ()
     since: int | None = None
+    release_effects: tuple[ReleaseEffect, ...] = ()
 
     @cached_property
     def changes(self) -> PackageChanges:
@@ -171,6 +174,7 @@ def _build_content(details: DraftDetails, package: DraftPackageDetails, max_diff
         overrides=read_overrides(status.get("overrides")),
         template_effects=package.templates,
         templates=tuple(read_mappings(status, "templates")),
+        release_effects=package.release_effects,
         diffs=build_diffs(package.before, package.after, folder, max_diff_lines),
         commands=tuple(format_reproduce_commands(details, package)),
     )

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from reconciler.inspect.draft_content import DraftContentReader
     from reconciler.inspect.draft_list import DraftListReader
     from reconciler.inspect.package_content import PackageContentReader
+    from reconciler.inspect.release_effects import ReleaseEffectsReader
     from reconciler.inspect.value_explainer import ValueExplainer
     from reconciler.output.fleet.model import FleetIndex
     from reconciler.review.activity_lists import ActivityLists
@@ -42,6 +43,7 @@ class ConsoleContext:
         contents: Reads the contents of drafts.
         packages: Reads published packages.
         explainer: Explains values of packages.
+        effects: Computes the effects of HelmReleases in drafts.
         searches: Searches for the commits that changed values.
         confirmations: The actions that people have not confirmed yet.
         jobs: Applies confirmed actions.
@@ -68,6 +70,7 @@ class ConsoleContext:
     contents: DraftContentReader
     packages: PackageContentReader
     explainer: ValueExplainer
+    effects: ReleaseEffectsReader
     searches: CauseSearches
     confirmations: ConfirmationStore
     jobs: ReviewJobs

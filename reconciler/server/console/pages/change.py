@@ -14,6 +14,7 @@ from reconciler.output.text import format_count
 from reconciler.review.stages import list_progress
 from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
+from reconciler.server.console.pages.release_effects import has_releases
 from reconciler.server.console.selected_drafts import select_member, select_variant
 from reconciler.server.console.shown_diffs import MAX_LINES, read_diffs
 from reconciler.server.console.target_groups import group_members, list_group_labels, list_member_rows
@@ -62,6 +63,7 @@ def build_page(page: PageRequest) -> PageContent:
             "next": change.members[position + 1] if position + 1 < len(change.members) else None,
             "differences": {other.key: describe_difference(variant, other) for other in change.groups.others},
             "max_values": _MAX_VALUES,
+            "has_releases": has_releases(draft.content),
         },
         is_from_index=not shown.error,
     )
