@@ -88,7 +88,7 @@ def format_error_message(
         "allowed": ", ".join(allowed),
         "choice": f"one of {', '.join(allowed)}" if len(allowed) > 1 else ", ".join(allowed),
         "suggestion": suggestion,
-        "limit": context.get("ge", context.get("le", "")),
+        "limit": context.get("ge", context.get("le", context.get("max_length", ""))),
         "error": error["msg"],
     }
     return templates.find(error["type"], name).format_map(values)

@@ -48,7 +48,7 @@ class ApiClient:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if self.token and parts.scheme == "http" and parts.hostname not in LOOPBACK_NAMES:
-            raise ValueError(f"must start with https://, because the token must be encrypted, not {self.url!r}")
+            raise ValueError(f"must start with https://, not {self.url!r}, because HTTP does not encrypt the token")
 
     def read(self, path: str) -> Mapping[str, Any]:
         """Return the result of a path below `/api/v1`, for example `/status`.
@@ -102,8 +102,12 @@ class ApiClient:
         except ValueError:
             data = None
         if not isinstance(data, dict):
-            raise NoResponseError(f"{self.url}: the service must respond with JSON (status {response.status})")
+            raise NoResponseError(
+                f"{self.url}: the response is not from the API of reconciler (status {response.status}); check the URL"
+            )
         if response.status not in (HTTPStatus.OK, HTTPStatus.ACCEPTED):
             parts = [to_one_line(str(data[name])) for name in ("detail", "nextStep") if data.get(name)]
-            raise ApiRefusedError(f"{self.url}: {'. '.join(parts) or 'refused'} (status {response.status})", data)
+            raise ApiRefusedError(
+                f"{self.url}: {'. '.join(parts) or 'the service refused the request'} (status {response.status})", data
+            )
         return data

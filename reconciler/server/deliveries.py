@@ -26,15 +26,15 @@ MAX_DELIVERIES_KEPT = 10_000
 MAX_AGE_SECONDS = 300
 _MAX_LOGGED_CHARACTERS = 80
 # The reasons of refused webhooks, with their texts for the log.
-_NO_SIGNATURE = "signature_missing", "no header contains a signature of a known format"
+_NO_SIGNATURE = "signature_missing", "no header of the request contains a signature in a known format"
 _NO_MATCH = "signature_invalid", "no secret in `webhooks.secret_file` matches the signature"
 
 
 class _Replay(Enum):
     """The reasons why a webhook with a valid signature starts no pass, with their texts for the log."""
 
-    EXPIRED = f"signed more than {MAX_AGE_SECONDS} seconds before or after now"
-    REPLAYED = "seen before"
+    EXPIRED = f"the time of the signature differs by more than {MAX_AGE_SECONDS} seconds from the current time"
+    REPLAYED = "the same delivery was received before"
 
 
 class WebhookDeliveries:

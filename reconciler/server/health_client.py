@@ -44,10 +44,12 @@ def build_own_url(address: str, *, has_tls: bool) -> str:
         ValueError: The address is empty or has no fixed port. The message contains the next step.
     """
     if not address:
-        raise ValueError("server.listen: must not be empty, because the service then has no HTTP server; set --url")
+        raise ValueError("server.listen: must be host:port, not empty; or set --url to the address of the service")
     host, port = split_address(address)
     if not port:
-        raise ValueError(f"server.listen: must contain a fixed port, not {address!r}; set --url")
+        raise ValueError(
+            f"server.listen: must contain a fixed port, not {address!r}; or set --url to the address of the service"
+        )
     host = _LOOPBACK_HOSTS.get(host, host)
     scheme = "https" if has_tls else "http"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
@@ -73,7 +75,9 @@ def request_health(url: str, *, should_verify: bool = True) -> ServiceHealth:
         case HTTPStatus.SERVICE_UNAVAILABLE:
             return ServiceHealth("not ready", tuple(codes))
         case status:
-            raise NoResponseError(f"{url}: the service must respond with the status 200 or 503, not {status}")
+            raise NoResponseError(
+                f"{url}: the response has the status {status} instead of 200 or 503; check that the URL is the service"
+            )
 
 
 def _connect(parts: SplitResult, timeout_seconds: float, *, should_verify: bool) -> http.client.HTTPConnection:

@@ -170,12 +170,12 @@ def _check_draft(draft: _Draft, review: RemoteReview) -> ReviewActionResult | No
     branch, state = draft.data["branch"], draft.data["state"]
     is_unnamed_removal = draft.is_removal and not review.names(draft.target, draft.package)
     if review.verb != "reject" and is_unnamed_removal and not review.includes_removals:
-        message = "the draft removes packages; name the packages, or add --removals"
+        message = "the draft removes packages; name these packages in the command, or add --removals"
         return _build_result(draft, review, "unchanged", message)
     if review.verb != "reject" and state == "rejected" and not review.references:
         return _build_result(draft, review, "refused", "", BlockingReason("Rejected", f"{branch} is rejected"))
     if review.verb == "approve" and state == "waiting" and not review.includes_unproposed:
-        message = f"{branch} is not proposed; propose it first, or approve it with --propose"
+        message = f"{branch} is not proposed; run `reconciler propose` first, or add --propose"
         return _build_result(draft, review, "refused", "", BlockingReason("NotProposed", message))
     return None
 
@@ -224,7 +224,10 @@ def _submit(
             return [_read_item(item, review) for item in job["items"]]
         sleep(_POLL_SECONDS)
         job = client.read(f"/jobs/{job['summary']['id']}")
-    raise NoResponseError(f"{client.url}: the job {job['summary']['id']} is not complete; read /api/v1/jobs later")
+    identifier = job["summary"]["id"]
+    raise NoResponseError(
+        f"{client.url}: the job {identifier} is not complete; read its results later at /api/v1/jobs/{identifier}"
+    )
 
 
 def _read_item(item: Mapping[str, Any], review: RemoteReview) -> ReviewActionResult:

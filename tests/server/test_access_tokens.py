@@ -44,7 +44,7 @@ def test_the_line_of_a_token() -> None:
         pytest.param(f"ci:viewer:{DIGEST}:never", "must have the form", id="four-fields"),
         pytest.param(f":viewer::{DIGEST}:never", "name: must", id="no-name"),
         pytest.param(f"c i:viewer::{DIGEST}:never", "name: must", id="space"),
-        pytest.param(f"{'c' * 64}:viewer::{DIGEST}:never", "at most 63", id="long-name"),
+        pytest.param(f"{'c' * 64}:viewer::{DIGEST}:never", "1 to 63", id="long-name"),
         pytest.param(f"ci:owner::{DIGEST}:never", "role: must be viewer, reviewer or admin", id="role"),
         pytest.param(f"ci:admin:a=b:{DIGEST}:never", "must be empty for the role admin", id="limited-admin"),
         pytest.param(f"ci:viewer:a in b:{DIGEST}:never", "selector: must be a label query", id="selector"),
@@ -52,8 +52,10 @@ def test_the_line_of_a_token() -> None:
         pytest.param(f"ci:viewer::{DIGEST.upper()}:never", "lower-case", id="upper-case-digest"),
         pytest.param(f"ci:viewer::{DIGEST}:", "expiry: must be a time", id="no-expiry"),
         pytest.param(f"ci:viewer::{DIGEST}:2027-02-30T00:00:00Z", "expiry: must be a time", id="no-such-day"),
-        pytest.param(f"a:viewer::{DIGEST}:never\na:viewer::{OTHER_DIGEST}:never", ":2: the name", id="same-name"),
-        pytest.param(f"a:viewer::{DIGEST}:never\nb:admin::{DIGEST}:never", ":2: the name", id="same-token"),
+        pytest.param(
+            f"a:viewer::{DIGEST}:never\na:viewer::{OTHER_DIGEST}:never", ":2: an earlier line", id="same-name"
+        ),
+        pytest.param(f"a:viewer::{DIGEST}:never\nb:admin::{DIGEST}:never", ":2: an earlier line", id="same-token"),
     ],
 )
 def test_an_invalid_line_is_an_error_without_its_content(line: str, message: str, tmp_path: Path) -> None:

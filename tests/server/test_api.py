@@ -204,13 +204,25 @@ def test_a_kept_view_has_the_permissions_of_the_request(console: ConsoleClient) 
         pytest.param("/changes/KEY/diff?target=lisbon", 404, "UnknownTarget", "lisbon", id="target-of-a-diff"),
         pytest.param("/drafts?target=porto", 404, "UnknownTarget", "porto", id="target-of-drafts"),
         pytest.param("/drafts?target=berlin&package=x", 404, "UnknownPackage", "berlin/x", id="package-of-drafts"),
-        pytest.param("/drafts?package=x", 400, "InvalidParameter", "package: requires one target", id="only-package"),
-        pytest.param("/drafts?target=berlin&labels=a", 400, "InvalidParameter", "either target or labels", id="both"),
+        pytest.param(
+            "/drafts?package=x",
+            400,
+            "InvalidParameter",
+            "package: requires exactly one parameter `target`",
+            id="only-package",
+        ),
+        pytest.param(
+            "/drafts?target=berlin&labels=a", 400, "InvalidParameter", "together with the parameter `target`", id="both"
+        ),
         pytest.param("/drafts?diffLines=x", 400, "InvalidParameter", "diffLines: must be a number", id="diff-lines"),
         pytest.param("/history?target=berlin&package=x", 404, "UnknownPackage", "berlin/x", id="history"),
-        pytest.param("/history?target=berlin", 400, "InvalidParameter", "package: the parameter", id="no-package"),
-        pytest.param("/search?q=", 400, "InvalidParameter", "q: the parameter is required", id="search"),
-        pytest.param("/targets/nowhere", 404, "UnknownTarget", "there is no target nowhere", id="target"),
+        pytest.param(
+            "/history?target=berlin", 400, "InvalidParameter", "package: the query parameter", id="no-package"
+        ),
+        pytest.param("/search?q=", 400, "InvalidParameter", "q: the query parameter is required", id="search"),
+        pytest.param(
+            "/targets/nowhere", 404, "UnknownTarget", 'there is no target "nowhere" that you may read', id="target"
+        ),
         pytest.param("/targets/berlin/packages/x/y", 404, "UnknownPackage", "berlin/x/y", id="package"),
     ],
 )
@@ -247,7 +259,11 @@ def test_an_explanation_has_the_layers_of_the_value(console: ConsoleClient) -> N
         pytest.param(("gateway", "nothing"), 404, "UnknownPackage", "berlin/nothing", id="package"),
         pytest.param(("replicas", "none"), 422, "NotExplained", "/spec/none", id="value"),
         pytest.param(
-            ("&resource=Deployment%2Fgateway", ""), 400, "InvalidParameter", "resource: the parameter", id="absent"
+            ("&resource=Deployment%2Fgateway", ""),
+            400,
+            "InvalidParameter",
+            "resource: the query parameter",
+            id="absent",
         ),
     ],
 )

@@ -235,7 +235,7 @@ def test_the_job_of_another_person_is_not_shown(console: ConsoleClient) -> None:
         ),
         pytest.param({"idempotencyKey": ""}, "idempotencyKey must be a string that is not empty", id="no-key"),
         pytest.param({"removals": "yes"}, "removals must be true or false", id="text-for-boolean"),
-        pytest.param({"reason": "x" * 1_001}, "reason is too long", id="long-reason"),
+        pytest.param({"reason": "x" * 1_001}, "reason must have at most 1000 characters", id="long-reason"),
     ],
 )
 def test_a_wrong_body_is_refused(fields: dict[str, Any], detail: str, drafted_console: ConsoleClient) -> None:
@@ -305,4 +305,4 @@ def test_a_read_only_standby_refuses_actions(console: ConsoleClient) -> None:
     response = console.post_json(f"{API_PREFIX}/changes/{change['key']}:approve", build_body(change))
 
     assert (response.status_code, response.json()["code"]) == (409, "ReadOnly")
-    assert response.json()["nextStep"] == "Send the request to the process that writes."
+    assert response.json()["nextStep"] == "Send the request to the daemon that runs without --read-only."

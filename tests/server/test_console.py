@@ -134,7 +134,7 @@ def test_a_change_shows_the_variant_of_a_target(drafted_console: ConsoleClient) 
 def test_a_change_describes_its_other_variants(drafted_console: ConsoleClient) -> None:
     change = drafted_console.find_change("install gateway v1")
 
-    assert "other values in the same resources" in drafted_console.get(f"/changes/{change.key}").text
+    assert "different values in the same resources" in drafted_console.get(f"/changes/{change.key}").text
 
 
 def test_a_change_shows_the_draft_of_a_target_and_its_neighbors(drafted_console: ConsoleClient) -> None:

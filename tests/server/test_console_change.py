@@ -43,7 +43,7 @@ def test_many_variants_are_one_table_of_values(console: ConsoleClient) -> None:
 
     assert "Values of 11 variants on 11 targets" in text
     assert "<code>0 → 1</code> on 1 target: <a href=" in text
-    assert "11 variants with the same fields, on 11 targets" in text
+    assert "11 variants that change the same fields, on 11 targets" in text
     assert text.count('name="variant"') == MIN_VARIANTS + 1
     assert "Other variants" in text
 
@@ -186,4 +186,4 @@ def test_effects_of_templates_are_facts_of_the_change(console: ConsoleClient) ->
     add_targets(console, index_targets(build_draft("porto", templates=(line,)), build_draft("faro")), ())
 
     assert line in open_change(console, "porto")
-    assert "other effects of templates" in open_change(console, "faro")
+    assert "different effects of templates" in open_change(console, "faro")

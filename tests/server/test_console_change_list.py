@@ -55,7 +55,7 @@ def test_a_row_has_its_variants_with_their_differences(console: ConsoleClient) -
     text = console.get("/changes?q=gw").text
 
     variants = find_variants(text)
-    assert variants.startswith("3 variants 2 targets : as shown edge-1, edge-2")
+    assert variants.startswith("3 variants 2 targets : the variant in this list edge-1, edge-2")
     assert "1 target : ConfigMap settings: data.size 1 → 3 edge-3" in variants
     assert "1 target : 1 conflict" in variants
     links = re.findall(r'href="(/changes/[0-9a-f]+\?variant=[0-9a-f]+)"', text)
@@ -68,9 +68,9 @@ def test_a_row_with_many_variants_has_the_values_of_their_fields(console: Consol
     add_targets(console, index_targets(*drafts), ())
 
     variants = find_variants(console.get("/changes?q=gw").text)
-    assert "11 targets in 11 variants with the same fields" in variants
+    assert "11 targets in 11 variants that change the same fields" in variants
     assert "ConfigMap settings: data.size 0 → 1 on 1, 1 → 2 on 1, 2 → 3 on 1, and 8 more" in variants
-    assert "as shown" not in variants
+    assert "the variant in this list" not in variants
 
 
 def test_a_row_shows_ten_variants_and_the_number_of_the_others(console: ConsoleClient) -> None:

@@ -42,8 +42,8 @@ def test_packages_are_side_by_side(console: ConsoleClient) -> None:
 
     assert "2 of 2 packages are different in version or state" in text
     assert "gateway draft v1" in text
-    assert "other local changes" in text
-    assert "not there only on berlin" in text
+    assert "different local changes" in text
+    assert "missing only on berlin" in text
 
 
 def test_only_different_packages_are_shown(console: ConsoleClient) -> None:

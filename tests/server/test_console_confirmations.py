@@ -126,7 +126,7 @@ def test_a_form_of_an_earlier_session_does_nothing_and_keeps_its_input(
     again = {**fields, "csrf": find_value(response.text, "csrf")}
 
     assert (response.status_code, foreign.status_code) == (403, 403)
-    assert "The page belongs to an earlier session" in response.text
+    assert "the page belongs to an earlier session" in response.text
     assert "reviewed with Luis" in response.text
     assert foreign.text == ""
     assert read_refs(world.fleet) == refs
@@ -149,7 +149,7 @@ def test_an_expired_confirmation_shows_the_current_drafts(world: World, console:
     assert "approve 2 packages on 2 targets" in expired.text
     assert console.get(renewed.headers["location"]).status_code == 200
     assert submitted.status_code == 422
-    assert "The confirmation has expired; check the drafts" in submitted.text
+    assert "The confirmation has expired; the page shows the current drafts" in submitted.text
     assert "reviewed with Luis" in submitted.text
     assert identifier not in ("", path.rpartition("/")[2])
     assert page.status_code == 200

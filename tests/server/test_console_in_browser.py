@@ -378,7 +378,7 @@ def test_an_expanded_row_stays_open_when_new_data_arrives(tab: Tab, served: Serv
     add_targets(served.client, [create_target("new-6", {}, create_row("new-6", "db", change="database"))], ())
     tab.wait(lambda: "update db" in get_text(tab))
 
-    assert "as shown" in get_text(tab, "details[id^=variants-]")
+    assert "the variant in this list" in get_text(tab, "details[id^=variants-]")
     assert list_errors(tab) == []
 
 

@@ -35,7 +35,8 @@ def test_a_published_change_shows_its_publications(console: ConsoleClient) -> No
     assert "2 drafts published" in page.text
     assert page.text.count("published as v1") == page.text.count("by Ada Example") == 2
     assert 'href="/targets/lisbon/packages/gateway"' in page.text
-    assert problem.json()["detail"] == f"the change {key} (install gateway v1) is not open any more: 2 drafts published"
+    message = f"the change {key} (install gateway v1) is not open any more; its drafts: 2 drafts published"
+    assert problem.json()["detail"] == message
 
 
 def release_next_version(console: ConsoleClient) -> None:

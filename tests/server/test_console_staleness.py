@@ -75,7 +75,7 @@ def test_a_failed_pass_makes_the_data_old(console: ConsoleClient, clock: ManualC
 def test_a_service_without_passes_has_old_data(console: ConsoleClient, clock: ManualClock) -> None:
     clock.now = 3_600
 
-    assert read_banner(console) == "Data is 1 h old: no pass was completed in time"
+    assert read_banner(console) == "Data is 1 h old: no pass was completed in the expected time"
 
 
 def test_branches_that_cannot_be_read_make_the_data_old(console: ConsoleClient, clock: ManualClock) -> None:

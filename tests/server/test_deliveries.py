@@ -144,7 +144,7 @@ def test_the_log_contains_only_the_escaped_event_and_delivery() -> None:
             "event": "webhook_ignored",
             "provider": "github",
             "reason": "replayed",
-            "message": "seen before",
+            "message": "the same delivery was received before",
             "kind": "push",
             "delivery": "again",
             "log_level": "info",

@@ -81,7 +81,7 @@ def test_exit_status(service: Service, is_degraded: bool | None, status: int, te
 
 
 def test_other_responses_are_errors(service: Service) -> None:
-    with pytest.raises(NoResponseError, match="must respond with the status 200 or 503, not 421"):
+    with pytest.raises(NoResponseError, match="the response has the status 421 instead of 200 or 503"):
         request_health(f"{service.url}/other")
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
@@ -107,5 +107,5 @@ def test_own_url(address: str, url: str) -> None:
 
 @pytest.mark.parametrize("address", ["", "127.0.0.1:0"])
 def test_unknown_own_url(address: str) -> None:
-    with pytest.raises(ValueError, match="; set --url"):
+    with pytest.raises(ValueError, match="; or set --url"):
         build_own_url(address, has_tls=False)

@@ -81,9 +81,13 @@ def test_the_markdown_of_a_draft_is_equal(service: Service) -> None:
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [
-        pytest.param(drafts.command, ["--cluster", "porto"], "there is no target porto", id="target"),
+        pytest.param(
+            drafts.command, ["--cluster", "porto"], 'there is no target "porto" that you may read', id="target"
+        ),
         pytest.param(drafts.command, ["--by-change", "-l", "a"], "cannot be used with --cluster or", id="by-change"),
-        pytest.param(show.command, ["berlin/none"], "there is no package berlin/none", id="package"),
+        pytest.param(
+            show.command, ["berlin/none"], 'there is no package "berlin/none" that you may read', id="package"
+        ),
         pytest.param(explain.command, ["berlin/gateway", "Deployment/x"], "Deployment/x", id="resource"),
         pytest.param(explain.command, ["berlin/gateway", "--at", "HEAD"], "cannot be used with --at", id="at"),
         pytest.param(explain.command, ["berlin/gateway", "--values", "a"], "cannot be used with --values", id="values"),

@@ -36,7 +36,7 @@ _STATUSES = {
     "ReasonRequired": HTTPStatus.UNPROCESSABLE_ENTITY,
     "TooManyJobs": HTTPStatus.SERVICE_UNAVAILABLE,
 }
-_READ_AGAIN = "Read the change again, and send the request with the new heads."
+_READ_AGAIN = "Read the change again, and send a new request with the current heads of its drafts."
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class ActionEndpoint:
 def _review(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> ActionResponse:
     if request.context.state.is_read_only:
         raise ApiError(
-            "ReadOnly", "this process is a read-only standby", HTTPStatus.CONFLICT,
-            "Send the request to the process that writes.",
+            "ReadOnly", "this process applies no actions, because it is a read-only standby", HTTPStatus.CONFLICT,
+            "Send the request to the daemon that runs without --read-only.",
         )  # fmt: skip
     if request.session.permissions.role in (None, "viewer"):
-        raise ApiError("NotPermitted", "a review action needs the role reviewer", HTTPStatus.FORBIDDEN)
+        raise ApiError("NotPermitted", "to review drafts, you need the role reviewer or admin", HTTPStatus.FORBIDDEN)
     job = _find_repeated(verb, request, body) or _submit(verb, request, body)
     return ActionResponse(build_job_result(job), f"{API_PREFIX}/jobs/{job.id}")
 
@@ -90,7 +90,7 @@ def _find_repeated(verb: ConsoleVerb, request: ApiRequest, body: ReviewBody) -> 
     is_same_selection = {draft.target for draft in drafts} <= {target.name for target in body.targets}
     if job.verb != verb or not (is_same_change and is_same_selection):
         raise ApiError(
-            "IdempotencyKeyReused", "idempotencyKey: another request has had this key",
+            "IdempotencyKeyReused", "idempotencyKey: an earlier request for a different action used this key",
             HTTPStatus.UNPROCESSABLE_ENTITY, "Create a new key for each action.",
         )  # fmt: skip
     return job
@@ -150,7 +150,10 @@ ACTIONS = (
         )
         for verb in CONSOLE_VERBS
     ),
-    ActionEndpoint("/passes", "Start a pass, and return the state before it", EmptyBody, FleetResult, _start_pass),
+    ActionEndpoint(
+        "/passes", "Start a pass, and return the state of the fleet before this pass", EmptyBody, FleetResult,
+        _start_pass,
+    ),
     ActionEndpoint(
         "/remotes/{key}:retry", "End the back-off of a remote, and start a pass", EmptyBody, RemoteListResult,
         _retry_remote,

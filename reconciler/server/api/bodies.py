@@ -31,10 +31,12 @@ class ReviewTarget(ApiModel):
 
     name: Name
     draft_head: CommitText = Field(
-        description="The field `draftHead` of the draft. A draft with a different head is skipped."
+        description="The commit in the field `draftHead` of the draft. If the draft branch has moved since then, the"
+        " draft is skipped."
     )
     branch_head: CommitText = Field(
-        description="The field `branchHead` of the draft. A draft whose target branch has a different head is skipped."
+        description="The commit in the field `branchHead` of the draft. If the target branch has moved since then, the"
+        " draft is skipped."
     )
 
 
@@ -46,10 +48,13 @@ class ReviewBody(ApiModel):
     )
     targets: Annotated[tuple[ReviewTarget, ...], Field(min_length=1, max_length=MAX_TARGETS)]
     reason: Annotated[str, StringConstraints(max_length=MAX_REASON_CHARACTERS)] = Field(
-        default="", description="It is required to reject drafts, for a high risk, and for conflicts."
+        default="",
+        description="The reason for the action. It is required to reject drafts, and for drafts with a high risk or"
+        " with conflicts.",
     )
     idempotency_key: Annotated[str, StringConstraints(min_length=1, max_length=MAX_KEY_CHARACTERS)] = Field(
-        description="A key that the client creates for each action. A repeated request with this key has the same job."
+        description="A key that the client creates for each action. A second request with the same key returns the job"
+        " of the first request."
     )
     removals: StrictBool = Field(
         default=False, description="Apply the action only to drafts that remove packages. By default, skip them."
@@ -65,7 +70,7 @@ _TEMPLATES = MessageTemplates(
     {
         "string_pattern_mismatch": "{path} must be a commit ID of 40 or 64 hexadecimal digits{found}",
         "too_long": f"{{path}} must have at most {MAX_TARGETS} items; send several requests",
-        "string_too_long": "{path} is too long",
+        "string_too_long": "{path} must have at most {limit} characters",
     }
 )  # fmt: skip
 
@@ -77,7 +82,10 @@ def check_origin(request: Request) -> None:
         ApiError: The request comes from a different site, or its body is not JSON. HTML forms cannot send JSON.
     """
     if any(name in request.headers for name in _BROWSER_HEADERS) and not is_same_origin(request):
-        raise ApiError("ForeignOrigin", "the request comes from a page of another site", HTTPStatus.FORBIDDEN)
+        raise ApiError(
+            "ForeignOrigin", "the request comes from a web page of a different site", HTTPStatus.FORBIDDEN,
+            "Use the console, or send the request from a program that is not a browser.",
+        )  # fmt: skip
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _JSON_TYPE:
         raise ApiError(
             "UnsupportedMediaType", f"the header Content-Type must be {_JSON_TYPE}", HTTPStatus.UNSUPPORTED_MEDIA_TYPE

@@ -119,8 +119,9 @@ DETAIL_ENDPOINTS = (
         (TARGET_PARAMETER, PACKAGE_PARAMETER), is_list=True,
     ),
     Endpoint(
-        "/search", "The changes, resources, targets, packages, config objects and finding codes with all words",
-        SearchResult, _search, (Parameter("q", "The words.", is_required=True),), is_list=True,
+        "/search", "Search changes, resources, targets, packages, config objects and finding codes by name",
+        SearchResult, _search,
+        (Parameter("q", "Words that a name must contain, separated by spaces.", is_required=True),), is_list=True,
     ),
 )  # fmt: skip
 """The endpoints about one package or one change, and the search."""

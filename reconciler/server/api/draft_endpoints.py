@@ -65,9 +65,9 @@ def _select_targets(request: ApiRequest) -> list[TargetEntry]:
     names, package = request.query.getlist("target"), request.query.get("package", "")
     selector = read_selector(request.query, "labels")
     if names and selector:
-        raise ApiError("InvalidParameter", "labels: use either target or labels, not both")
+        raise ApiError("InvalidParameter", "labels: must not be set together with the parameter `target`")
     if package and len(names) != 1:
-        raise ApiError("InvalidParameter", "package: requires one target")
+        raise ApiError("InvalidParameter", "package: requires exactly one parameter `target`")
     for name in names:
         if name not in request.index.by_target:
             raise create_missing_error("target", name)

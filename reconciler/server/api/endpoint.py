@@ -141,14 +141,14 @@ def _describe_past_change(request: ApiRequest) -> ApiError:
     counts = ", ".join(f"{format_count(count, 'draft')} {outcome}" for outcome, count in outcomes.items())
     successors = sorted({draft.successor for draft in past.drafts if draft.successor in request.index.by_change})
     return ApiError(
-        "UnknownChange", f"the change {key} ({past.title}) is not open any more: {counts}", HTTPStatus.GONE,
+        "UnknownChange", f"the change {key} ({past.title}) is not open any more; its drafts: {counts}", HTTPStatus.GONE,
         details={"supersededBy": successors} if successors else {},
     )  # fmt: skip
 
 
 def create_missing_error(kind: str, name: str, status: HTTPStatus = HTTPStatus.NOT_FOUND) -> ApiError:
     """Return the error for an object that does not exist, or that the person may not read."""
-    return ApiError(f"Unknown{kind.capitalize()}", f"there is no {kind} {name[:200]}", status)
+    return ApiError(f"Unknown{kind.capitalize()}", f'there is no {kind} "{name[:200]}" that you may read', status)
 
 
 def create_unreadable_error(request: ApiRequest, error: GitError) -> ApiError:
@@ -198,7 +198,7 @@ def check_parameters(endpoint: Endpoint, query: QueryParams) -> None:
             choices = ", ".join(parameter.choices)
             raise ApiError("InvalidParameter", f"{name}: must be one of {choices}, not {value[:40]!r}")
     if missing := [name for name, parameter in allowed.items() if parameter.is_required and not query.get(name)]:
-        raise ApiError("InvalidParameter", f"{missing[0]}: the parameter is required")
+        raise ApiError("InvalidParameter", f"{missing[0]}: the query parameter is required")
 
 
 def list_parameters(endpoint: Endpoint) -> Iterable[Parameter]:

@@ -111,15 +111,15 @@ def _get_job(request: ApiRequest) -> CommandResult:
     return build_job_result(job)
 
 
-_TEXT = Parameter("q", "A part of the names.")
+_TEXT = Parameter("q", "A text that the name contains.")
 
 ENDPOINTS = (
     Endpoint("/status", "The state of the fleet", FleetResult, get_status),
     Endpoint(
-        "/changes", "The changes of open drafts, the highest risk first", ChangeListResult, _list_changes,
+        "/changes", "The changes with open drafts, the highest risk first", ChangeListResult, _list_changes,
         (
-            Parameter("state", "The state of a draft of the change.", CHANGE_STATES),
-            Parameter("risk", "The risk.", RISK_LEVELS),
+            Parameter("state", "The state of at least one draft of the change.", CHANGE_STATES),
+            Parameter("risk", "The risk of the change.", RISK_LEVELS),
             Parameter("target", "A label selector for the targets of the change."),
             _TEXT,
         ),
@@ -132,8 +132,8 @@ ENDPOINTS = (
     Endpoint(
         "/targets", "The targets", TargetListResult, _list_targets,
         (
-            Parameter("labels", "A label selector."),
-            Parameter("state", "The state of a package of the target.", PACKAGE_STATES),
+            Parameter("labels", "A label selector for targets."),
+            Parameter("state", "The state of at least one package of the target.", PACKAGE_STATES),
             _TEXT,
         ),
         is_list=True,
@@ -143,18 +143,19 @@ ENDPOINTS = (
     Endpoint(
         "/findings", "The findings of the last pass", FindingListResult, _list_findings,
         (
-            Parameter("severity", "The severity.", tuple(SEVERITIES)), Parameter("code", "The code of the finding."),
-            Parameter("q", "A part of the message or of the location."),
+            Parameter("severity", "The severity of the finding.", tuple(SEVERITIES)),
+            Parameter("code", "The code of the finding."),
+            Parameter("q", "A text that the message or the location contains."),
         ),
         is_list=True,
     ),
     Endpoint(
         "/activity", "What people and passes did, the newest event first", ActivityListResult, _list_activity,
         (
-            Parameter("actor", "A part of the name of the person."),
-            Parameter("action", "The action.", ACTIVITY_ACTIONS),
-            Parameter("target", "A part of the name."),
-            Parameter("q", "A part of the package, the message or the reason."),
+            Parameter("actor", "A text that the name of the person contains."),
+            Parameter("action", "The action of the person or pass.", ACTIVITY_ACTIONS),
+            Parameter("target", "A text that the name of the target contains."),
+            Parameter("q", "A text that the package, the message or the reason contains."),
             Parameter("from", "The first day in UTC, such as 2024-05-31."),
             Parameter("to", "The last day in UTC."),
         ),
@@ -165,7 +166,8 @@ ENDPOINTS = (
     *SERVICE_ENDPOINTS,
     EXPLAIN_ENDPOINT,
     Endpoint(
-        "/jobs/{id}", "A review action with its results, for 7 days", ReviewJobResult, _get_job, depends_on_index=False
+        "/jobs/{id}", "A review action of the last 7 days, with its results", ReviewJobResult, _get_job,
+        depends_on_index=False,
     ),
 )  # fmt: skip
 """All read-only endpoints."""

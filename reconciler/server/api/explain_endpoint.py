@@ -45,7 +45,7 @@ def _explain(request: ApiRequest) -> JsonResult:
     target, package = request.query["target"], request.query["package"]
     resource, pointer = request.query.get("resource", ""), request.query.get("pointer", "")
     if pointer and not resource:
-        raise ApiError("InvalidParameter", "resource: the parameter is required with pointer")
+        raise ApiError("InvalidParameter", "resource: the query parameter is required together with `pointer`")
     find_row(request.index, target, package)
     explainer = request.context.explainer
     if request.query.get("output") == "text":
@@ -76,7 +76,9 @@ def _check(request: ApiRequest, result: JsonResult, error: str, command: str) ->
             "NotPermitted", "the explanation contains names of targets that you may not read", HTTPStatus.FORBIDDEN
         )
     if error:
-        raise ApiError("NotExplained", error, HTTPStatus.UNPROCESSABLE_ENTITY, f"Run {command}")
+        raise ApiError(
+            "NotExplained", error, HTTPStatus.UNPROCESSABLE_ENTITY, f"Run `{command}` on a machine with the config."
+        )
     return result
 
 

@@ -82,5 +82,5 @@ def read_cursor(query: QueryParams) -> Cursor | None:
         decoded = ""
     match = _CURSOR.fullmatch(decoded)
     if match is None:
-        raise ApiError("InvalidParameter", "cursor: must be the value of the field `next` of another result")
+        raise ApiError("InvalidParameter", "cursor: must be the value of the field `next` of an earlier result")
     return Cursor(match[1], int(match[2]), int(match[3]))

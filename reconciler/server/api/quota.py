@@ -24,7 +24,7 @@ def count_request(request: Request, session: Session, limit: RateLimit) -> None:
     request.state.quota = quota
     if not quota.is_allowed:
         raise ApiError(
-            "TooManyRequests", f"at most {quota.limit} requests per minute are allowed", HTTPStatus.TOO_MANY_REQUESTS,
+            "TooManyRequests", f"you sent more than {quota.limit} requests in a minute", HTTPStatus.TOO_MANY_REQUESTS,
             f"Try again in {quota.wait_seconds} s.",
         )  # fmt: skip
 

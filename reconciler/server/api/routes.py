@@ -86,7 +86,9 @@ def create_api_routes(get_context: Callable[[], ConsoleContext | None], limit: R
 def _require_context(get_context: Callable[[], ConsoleContext | None]) -> ConsoleContext:
     context = get_context()
     if context is None:
-        raise ApiError("Disabled", "the setting console.enabled is false", HTTPStatus.NOT_FOUND)
+        raise ApiError(
+            "Disabled", "the API is not available, because the setting console.enabled is false", HTTPStatus.NOT_FOUND
+        )
     return context
 
 
@@ -130,7 +132,9 @@ def _find_kept_index(context: ConsoleContext, cursor: Cursor) -> FleetIndex:
     if index is None:
         minutes = round(KEPT_SECONDS / 60)
         raise ApiError(
-            "CursorExpired", f"cursor: it is valid for {minutes} minutes after a newer view", HTTPStatus.GONE,
+            "CursorExpired",
+            f"cursor: not valid any more; it is valid for {minutes} minutes after the next pass, in the same process",
+            HTTPStatus.GONE,
             "Read the list again from its first page.",
         )  # fmt: skip
     return index

@@ -61,7 +61,7 @@ def _read_remotes(request: ApiRequest) -> Sequence[RemoteState]:
     """
     if not request.session.permissions.reads_everything:
         raise ApiError(
-            "NotPermitted", "to read the remotes, you must be allowed to read all targets", HTTPStatus.FORBIDDEN
+            "NotPermitted", "to read the remotes, you need a role without a limit to some targets", HTTPStatus.FORBIDDEN
         )
     view = request.context.state.view
     return view.remotes if view else ()

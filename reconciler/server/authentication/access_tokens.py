@@ -70,18 +70,21 @@ def parse_line(line: str) -> AccessToken:
     """
     fields = line.split(":", _FIELD_COUNT - 1)
     if len(fields) != _FIELD_COUNT:
-        raise ValueError("must have the form name:role:selector:sha256(token):expiry")
+        raise ValueError(
+            "the line must have the form name:role:selector:sha256(token):expiry; create it with"
+            " `reconciler token create`"
+        )
     return _parse_fields(*fields)
 
 
 def _parse_fields(name: str, role_name: str, selector: str, digest: str, expiry: str) -> AccessToken:
     if not _NAME.fullmatch(name):
-        raise ValueError("name: must consist of at most 63 letters, digits, `-`, `_` and `.`")
+        raise ValueError("name: must consist of 1 to 63 letters, digits, `-`, `_` and `.`")
     role = next((role for role in ROLES if role == role_name), None)
     if role is None:
         raise ValueError(f"role: must be {', '.join(ROLES[:-1])} or {ROLES[-1]}")
     if role == "admin" and selector:
-        raise ValueError("selector: must be empty for the role admin, which has no limits")
+        raise ValueError("selector: must be empty for the role admin, which applies to all targets")
     try:
         targets = parse_label_query(selector)
     except ValueError:
@@ -116,7 +119,9 @@ def read_token_file(file: Path) -> Mapping[str, AccessToken]:
     tokens: dict[str, AccessToken] = {}
     for number, token in _parse_lines(file, text):
         if token.name in names or token.digest in tokens:
-            raise SecretFileError(f"{file}:{number}: the name and the digest of a token must be unique in the file")
+            raise SecretFileError(
+                f"{file}:{number}: an earlier line has the same token name or digest; both must be unique in the file"
+            )
         names.add(token.name)
         tokens[token.digest] = token
     return tokens

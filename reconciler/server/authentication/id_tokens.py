@@ -63,7 +63,9 @@ class SigningKeys:
                 self._fetched_at = self._clock()
                 found = [*self._list_candidates(algorithm, key_id)]
             elif not found:
-                raise ProviderUnavailableError("the key of the token is unknown; try again in a minute")
+                raise ProviderUnavailableError(
+                    "the keys of the provider do not contain the signing key of the token; try again in a minute"
+                )
         return found[0] if len(found) == 1 else None
 
     def _list_candidates(self, algorithm: str, key_id: str | None) -> Iterator[Mapping[str, Any]]:

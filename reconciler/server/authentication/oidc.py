@@ -197,7 +197,9 @@ class OidcProvider:
         metadata, options = self._metadata.get(), self._options
         secret = options.read_secret()
         if secret is None:
-            raise SignInError("SecretUnreadable", "the file of the client secret cannot be read")
+            raise SignInError(
+                "SecretUnreadable", "the file in the setting console.oidc.client_secret_file cannot be read"
+            )
         all_fields = {**form, "client_id": options.client_id}
         if secret and metadata.accepts_basic_authentication:
             # RFC 6749 requires form encoding of the client ID and the secret in the header `Authorization`.
@@ -230,16 +232,18 @@ class OidcProvider:
         options = self._options
         subject, email = claims["sub"], claims.get(options.email_claim)
         if not _is_text(subject) or not subject:
-            raise SignInError("ClaimInvalid", "the claim `sub` must be a text")
+            raise SignInError("ClaimInvalid", "the claim `sub` must be a string that is not empty")
         if not _is_text(email) or not email:
             raise SignInError("ClaimInvalid", f"the claim `{options.email_claim}` must be a mail address")
         if claims.get("email_verified") is not True:
-            raise SignInError("ClaimInvalid", "the provider has not verified the mail address (`email_verified`)")
+            raise SignInError(
+                "ClaimInvalid", "the claim `email_verified` must be true; verify the mail address at the provider"
+            )
         name = claims.get(options.name_claim)
         groups = claims.get(options.groups_claim) or []
         groups = [groups] if isinstance(groups, str) else groups
         if not isinstance(groups, list) or not all(map(_is_text, groups)):
-            raise SignInError("ClaimInvalid", f"the claim `{options.groups_claim}` must be a list of texts")
+            raise SignInError("ClaimInvalid", f"the claim `{options.groups_claim}` must be a list of strings")
         return Reviewer(name if _is_text(name) and name else email, email, subject, self.issuer, frozenset(groups))
 
 

@@ -57,7 +57,7 @@ class ProviderClient:
             ):
                 content = _read_content(response, place)
         except httpx.HTTPError as error:
-            raise ProviderUnavailableError(f"{place}: {type(error).__name__}") from None
+            raise ProviderUnavailableError(f"{place}: the provider does not respond ({type(error).__name__})") from None
         try:
             data = json.loads(content)
         except (ValueError, RecursionError):
@@ -67,8 +67,7 @@ class ProviderClient:
             raise ProviderRefusedError(code, f"{place}: the provider refused the request: {code}")
         if response.status_code != HTTPStatus.OK or not isinstance(data, dict):
             raise ProviderUnavailableError(
-                f"{place}: the response must be a JSON object with the status 200, not the status"
-                f" {response.status_code}"
+                f"{place}: the response must be a JSON object with the status 200; its status is {response.status_code}"
             )
         return data
 
@@ -90,5 +89,7 @@ def check_endpoint(url: object, name: str, issuer: str) -> str:
     """
     scheme = urlsplit(issuer).scheme
     if not isinstance(url, str) or urlsplit(url).scheme not in ("https", scheme) or not urlsplit(url).hostname:
-        raise ProviderUnavailableError(f"the provider must publish `{name}` as a URL with {scheme}://")
+        raise ProviderUnavailableError(
+            f"the metadata of the provider must contain `{name}` with a URL that starts with {scheme}://"
+        )
     return url

@@ -55,7 +55,7 @@ class MetadataCache:
         data = self._client.get(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
         if data.get("issuer") != issuer:
             raise ProviderUnavailableError(
-                f"the issuer of the provider differs from the setting console.oidc.issuer, {issuer}; both must be equal"
+                f'the issuer in the metadata of the provider must be "{issuer}", as in the setting console.oidc.issuer'
             )
         authorization, token, keys = (
             check_endpoint(data.get(name), name, issuer)

@@ -49,8 +49,8 @@ def read_session_keys(file: Path) -> MultiFernet:
     keys = read_secrets(file)
     if any(len(key) < MIN_KEY_CHARACTERS for key in keys):
         raise SecretFileError(
-            f"{file}: each key must have at least {MIN_KEY_CHARACTERS} random characters; create a key with"
-            " head -c 32 /dev/urandom | base64"
+            f"{file}: each line must be a key of at least {MIN_KEY_CHARACTERS} random characters; create a key with"
+            " `head -c 32 /dev/urandom | base64`"
         )
     return MultiFernet([Fernet(_derive_key(key)) for key in keys])
 

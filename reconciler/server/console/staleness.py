@@ -38,7 +38,7 @@ def find_staleness(context: ConsoleContext, index: FleetIndex | None) -> Stalene
     if state.failed_passes:
         return Staleness(last_pass, state.failed_passes.first.message)
     if "PassStale" in evaluate_health(state).failed_codes:
-        return Staleness(last_pass, "no pass was completed in time")
+        return Staleness(last_pass, "no pass was completed in the expected time")
     if view.remote_failures:
         first = min(view.remote_failures, key=lambda failure: failure.since)
         others = len(view.remote_failures) - 1

@@ -140,12 +140,12 @@ def describe_difference(first: ChangeVariant, other: ChangeVariant) -> str:
     lines = set(other.content.changes.format_summary_lines()) - set(first.content.changes.format_summary_lines())
     parts += sorted(lines)[:2]
     if other.content.template_effects != first.content.template_effects:
-        parts.append("other effects of templates")
+        parts.append("different effects of templates")
     if any(member.editors for member in other.members):
         parts.append("local changes")
     if _list_codes(other) != _list_codes(first):
-        parts.append("other reasons that block the draft")
-    return "; ".join(parts) or "other values in the same resources"
+        parts.append("different reasons that block the draft")
+    return "; ".join(parts) or "different values in the same resources"
 
 
 def _list_codes(variant: ChangeVariant) -> set[str]:

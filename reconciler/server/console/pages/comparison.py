@@ -37,9 +37,9 @@ class PackagePair:
         if self.left is None or self.right is None:
             return tuple(f"only on {row.target}" for row in (self.left, self.right) if row)
         found = {
-            "other upstream": self.left.upstream != self.right.upstream,
-            "other state": self.left.state != self.right.state,
-            "other local changes": self.left.is_edited or self.right.is_edited,
+            "different upstream": self.left.upstream != self.right.upstream,
+            "different state": self.left.state != self.right.state,
+            "different local changes": self.left.is_edited or self.right.is_edited,
         }
         return tuple(phrase for phrase, is_different in found.items() if is_different)
 

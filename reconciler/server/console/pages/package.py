@@ -83,7 +83,9 @@ def restore(page: PageRequest, form: Form) -> PageContent | Redirect:
         return build_missing_page("package", f"{name}/{package}")
     if context.state.is_read_only:
         return build_refusal_page(
-            _NOT_RESTORED, "This process is a read-only standby. Restore the revision in the process that writes."
+            _NOT_RESTORED,
+            "This process is a read-only standby. Restore the revision in the console of the daemon that runs without"
+            " --read-only.",
         )
     # Check the permission for a low risk, because the draft publishes nothing. The approval checks the risk of the
     # content.

@@ -33,7 +33,9 @@ from reconciler.server.request_ids import read_request_id
 
 _KEY_BYTES = 16
 _REFUSED = "The action is not possible"
-_READ_ONLY = "This process is a read-only standby. Review the change in the console of the process that writes."
+_READ_ONLY = (
+    "This process is a read-only standby. Review the change in the console of the daemon that runs without --read-only."
+)
 
 
 def create_confirmation(page: PageRequest, form: Form) -> PageContent | Redirect:
@@ -161,7 +163,7 @@ def show_again(page: PageRequest, form: Form) -> PageContent | None:
     confirmation = _find_confirmation(page) if _is_submission(page.request) else None
     if confirmation is None:
         return None
-    message = "the page belongs to an earlier session, so nothing was done; confirm the action again"
+    message = "no draft was changed, because the page belongs to an earlier session; confirm the action again"
     content = _build_confirmation_page(page, confirmation, message, form.get("reason"))
     return replace(content, status=HTTPStatus.FORBIDDEN)
 
@@ -272,7 +274,9 @@ def _repeat_confirmation(page: PageRequest, submission: Submission, error: Revie
     confirmation, message = _find_confirmation(page), str(error)
     try:
         if confirmation is None and (confirmation := _renew(page)):
-            message = "the confirmation has expired; check the drafts, which are shown as they are now"
+            message = (
+                "the confirmation has expired; the page shows the current drafts now; check them and confirm again"
+            )
     except ReviewRequestError as renewal_error:
         return build_refusal_page(_REFUSED, str(renewal_error))
     if confirmation is None:

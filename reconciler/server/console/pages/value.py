@@ -20,7 +20,7 @@ from reconciler.server.console.pages.missing import build_missing_page, build_re
 
 MAX_CHARACTERS = 1_000
 """The maximal length of the name of a resource, and of a pointer."""
-_HIDDEN = "The result contains names of targets that you may not read."
+_HIDDEN = "The result is not shown, because it contains names of targets that you may not read."
 
 
 def build_value_page(
