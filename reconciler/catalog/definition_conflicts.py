@@ -1,9 +1,11 @@
 """Conflicts between config objects that define the same object, cluster or target.
 
 The object that was added first stays in effect, and objects that were added later are rejected. Therefore, an added
-file cannot stop the packages of other authors. If the first object is unknown, an object of the platform team takes
-precedence, and then the object whose tenant owns the namespace of the object. If there is no such object, none of the
-objects has an effect.
+file cannot stop the packages of other authors.
+
+If it is unknown which object was added first, the object of the platform team stays in effect. If the platform team
+defines none of the objects, the object of the tenant that owns the namespace stays in effect. In all other cases, none
+of the objects has an effect.
 """
 
 from __future__ import annotations
@@ -79,8 +81,8 @@ class DefinitionConflict:
     def resolve_by_tenant(self, tenants: Tenants) -> ConflictResolution:
         """Return the resolution if it is unknown which object was the first.
 
-        An object of the platform team takes precedence. Otherwise, the object takes precedence whose tenant owns the
-        namespace of the object. If there is no such object, or several, the resolution is empty.
+        An object of the platform team takes precedence. If there is none, the object of the tenant that owns the
+        namespace takes precedence. If no object or more than one object takes precedence, the resolution is empty.
         """
         platform = [claim for claim in self.claims if not tenants.find_owner(claim.file)] if tenants else []
         owned = [claim for claim in self.claims if _is_in_own_namespace(claim, tenants)]

@@ -1,4 +1,4 @@
-"""Manifests: the objects of a YAML document in their original form. A `List` is split into its items."""
+"""Manifests: the objects in a YAML document, before they are parsed into models. A `List` is split into its items."""
 
 from __future__ import annotations
 

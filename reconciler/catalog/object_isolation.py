@@ -40,7 +40,7 @@ class IsolationResult(Generic[_T]):
 class FaultyObjectSearch(Generic[_T]):
     """Runs a function on catalogs, and finds the objects that cause an unexpected exception of the function.
 
-    After a failure, the search first tries the objects that were faulty in the previous run.
+    After a failure, the search first tries the objects that were faulty in the previous call of `run`.
     """
 
     def __init__(self, scope: str) -> None:

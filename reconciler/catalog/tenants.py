@@ -64,7 +64,7 @@ class Tenant:
         return any(can_match_with_prefix(f"{tenant}.", pattern) for pattern in self.spec.allow.reference)
 
     def may_reference(self, tenant: str, name: str) -> bool:
-        """Return whether this tenant may use the exported object `name` of another tenant, which `tenant` names."""
+        """Return whether this tenant may use the exported object `name` of the tenant `tenant`."""
         return matches_any_glob(f"{tenant}.{name}", self.spec.allow.reference)
 
 

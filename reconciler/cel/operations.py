@@ -95,7 +95,7 @@ def write_binary(writer: CodeWriter, operator: str, left: Operand, right: Operan
 def _format_equality(operator: str, value: Operand, constant: Operand) -> str:
     """Return Python code that compares a value with a constant.
 
-    Return "" if only the general function can compare them, for example for a double or a long string.
+    Return "" for constants that need a call of the function `is_equal`, for example doubles and long strings.
     """
     match constant.constant:
         case None | True | False:

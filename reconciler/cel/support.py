@@ -132,7 +132,10 @@ def list_members(budget: ExpressionBudget, value: Any, macro: str) -> list[Any]:
 
 
 def list_pairs(budget: ExpressionBudget, value: Any, macro: str) -> Iterable[tuple[Any, Any]]:
-    """Return index and element of each list element, or key and value of each map entry in the order of the keys."""
+    """Return pairs: the index and value of each list element, or the key and value of each map entry.
+
+    Map entries are sorted by key.
+    """
     if type(value) is list:
         return enumerate(value)
     if type(value) is dict:
@@ -158,7 +161,7 @@ def check_sortable(value: Any) -> None:
 
 
 def add_checked_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any, value: Any) -> None:
-    """Add an entry of a map literal. Raise `EvaluationError` if the key is invalid, or if the map contains the key."""
+    """Add an entry of a map literal. Raise `EvaluationError` if the key is invalid or exists already."""
     if type(key) not in KEY_TYPES:
         raise EvaluationError("CelNoOverload", f"a value of type {get_type_name(key)} cannot be the key of a map")
     add_entry(budget, entries, key, value)
@@ -174,7 +177,7 @@ def add_entries(budget: ExpressionBudget, results: dict[Any, Any], entries: Any,
 
 
 def add_entry(budget: ExpressionBudget, entries: dict[Any, Any], key: Any, value: Any) -> None:
-    """Add an entry to a map that the evaluation creates. Raise `EvaluationError` if the map contains the key."""
+    """Add an entry to a map that the evaluation creates. Raise `EvaluationError` if the key exists already."""
     budget.allocate(ENTRY_BYTES)
     stored = encode_map_key(key)
     if stored in entries:

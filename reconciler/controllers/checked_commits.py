@@ -1,6 +1,6 @@
-"""Result of the signature check of a config commit or an upstream commit, with its message and finding.
+"""Result of the signature check of a config commit or an upstream commit, with its message and its finding.
 
-This module checks no signature.
+Other modules check the signatures.
 """
 
 from __future__ import annotations

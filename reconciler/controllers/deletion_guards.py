@@ -99,8 +99,8 @@ def decide_deletions(
 
     Args:
         existing_count: The number of existing packages of the owner.
-        blocked_counts: For each package with a deletion that an earlier pass blocked: the number of packages at that
-            time.
+        blocked_counts: For each package whose deletion an earlier pass blocked: the number of packages that the owner
+            had in that pass.
         max_percent: The limit in percent of the existing packages.
         nouns: Two terms for the message: the term for the packages, and the name of the object to annotate.
     """

@@ -38,8 +38,8 @@ class _TwoPassCache(Generic[Key, Entry]):
 class KeyedCache(_TwoPassCache[Hashable, Value]):
     """Cache of the values that the previous pass or the current pass requested. Other values are removed.
 
-    A key contains all data from which the value is calculated. Keys may compare objects by `id`. Therefore, the cache
-    keeps the keys in memory, because Python can give the ID of a deleted object to a new object.
+    A key contains all data from which the value is calculated. Keys may compare objects by `id`. Python can give the ID
+    of a deleted object to a new object. Therefore, the cache keeps the keys in memory.
     """
 
     def get_or_create(self, key: Hashable, create: Callable[[], Value]) -> Value:

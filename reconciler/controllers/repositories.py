@@ -100,7 +100,7 @@ def read_repository(manifest: ConfigObject) -> Repository | tuple[Finding, ...]:
     assert git, "a Repository of type git has this block"
     branch = git.branch or (f"clusters/{name}" if spec.deployment else "main")
     prefix = (f"{name}/" if spec.deployment else "") if git.tag_prefix is None else git.tag_prefix
-    # Check the prefix with "x" as its continuation, because a tag continues with a package path and a revision.
+    # Append "x" to the prefix for the check, because a valid prefix such as "app/" is not a valid ref name.
     for field_name, value, ref_name in (("branch", branch, branch), ("tagPrefix", prefix, f"{prefix}x")):
         if error := validate_ref_name(ref_name):
             message = f'spec.git.{field_name} "{value}" is invalid: {error}'

@@ -71,7 +71,7 @@ def find_secrets(files: FileTree, *, block: bool) -> tuple[Finding, ...]:
 
 
 def find_plaintext_secrets(files: FileTree, allowed: Collection[str]) -> tuple[Finding, ...]:
-    """Return an error for each Secret with values in the files of a source, as `find_secrets` finds them.
+    """Return an error for each Secret with values in the files of a source. The rules of `find_secrets` apply.
 
     Args:
         allowed: The Secrets that the owner of the package allows, as "Kind/name".

@@ -1,5 +1,5 @@
 """Executors, which render packages in local worker processes or on a Dask cluster.
 
-Both kinds of executors produce the same bytes as a render in the main process. The decision which packages are rendered
-does not belong here.
+Both kinds of executors produce the same bytes as a render in the main process. Other modules decide which packages are
+rendered.
 """

@@ -1,4 +1,4 @@
-"""The rule for placed resources: the package of a namespace contains only the resources of its owner.
+"""The rule for placed resources: a package contains only resources of the tenant that owns the package.
 
 The placement controller writes all placed resources of a namespace to one package. Without this rule, a resource of
 another tenant would change this package.

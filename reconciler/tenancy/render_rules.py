@@ -58,8 +58,8 @@ def _list_forbidden_functions(path: str, data: bytes, tenant: Tenant) -> Iterato
 def check_resources(files: FileTree, tenant: Tenant) -> tuple[Finding, ...]:
     """Check the files and resources of a package. Return an error for each of them that the tenant may not deploy.
 
-    The check includes files that `.krmignore` hides from functions, and the items of Lists, because other tools apply
-    these files and items to a cluster.
+    Deployment tools also apply files that `.krmignore` hides from functions, and the items of Lists. Therefore, the
+    check includes these files and items.
     """
     return tuple(
         TenancyCodes.TENANT_FORBIDDEN.finding(message, SourceLocation(path, 0, subject))

@@ -112,8 +112,9 @@ def build_rejected_status(manifest: ConfigObject, error: Finding) -> ConfigStatu
 
 
 def build_binding_status(packages: ComponentPackages) -> ConfigStatus:
-    """Return the status of an EnvBinding without conditions. The conditions are added later from the results of the
-    packages.
+    """Return the status of an EnvBinding.
+
+    It contains no conditions yet, because they depend on the results of the packages.
     """
     binding = packages.resolved_binding.binding.manifest
     fields = {

@@ -1,6 +1,6 @@
 """Resolution of an upstream in a chart repository or an OCI registry: search for the version and its content.
 
-Module `upstream_resolution` resolves upstreams in Git. Both return a `ResolvedRevision`.
+Module `upstream_resolution` resolves upstreams in Git. Both modules return a `ResolvedRevision`.
 """
 
 from __future__ import annotations

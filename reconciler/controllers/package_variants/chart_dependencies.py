@@ -40,7 +40,10 @@ class ChartRepositories:
         return chart.repository.rstrip("/") in self.by_url
 
     def resolve_dependencies(self, chart: FileTree) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:
-        """Return the charts that a chart requires and does not contain, or the reason why one cannot be used."""
+        """Return the charts that a chart requires and does not contain.
+
+        If a required chart cannot be used, return the reason.
+        """
         return self._find_sources(_list_dependencies(chart))
 
     def resolve_charts(self, charts: Sequence[RequiredChart]) -> tuple[ChartDependencySource, ...] | UnresolvedUpstream:

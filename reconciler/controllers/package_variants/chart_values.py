@@ -78,7 +78,7 @@ class OptionSource:
         return (*self._find_base(name), *option)
 
     def _find_base(self, name: str | int) -> DataPath:
-        """Return the first path whose options contain the field `name`. If no options contain it, return the last."""
+        """Return the first path whose options contain the field `name`, or else the last path."""
         bases = (path for path in self.paths if get_value(self.manifest.data, (*path, name)) is not ABSENT)
         return next(bases, self.paths[-1])
 

@@ -71,8 +71,8 @@ class PackageVariantInputs:
         engine: Identifier of the rendering code. If it changes, all packages are rendered again.
         now_seconds: Current time in seconds since 1970. This time determines whether the `settle` duration of a moved
             reference has passed. The time is not written to any output.
-        blocked_counts: PackageVariants whose deletion was blocked in earlier passes, by the key of their set. The value
-            is the number of PackageVariants at the time when the deletion was blocked.
+        blocked_counts: For each set, the PackageVariants whose deletion an earlier pass blocked. Each PackageVariant is
+            mapped to the number of PackageVariants that the set had in that pass.
         list_recorded_artifacts: Returns the versions of a chart or artifact that existing packages use. The arguments
             are the URL of the Repository and the name of the chart or artifact.
         max_sources: The largest number of sources of one package.

@@ -91,8 +91,8 @@ def guard_deletions(
 
     Args:
         max_percent: The limit in percent of the existing PackageVariants.
-        blocked_counts: For each PackageVariant with a deletion that an earlier pass blocked: the number of
-            PackageVariants at that time. The limit is a percentage of this number, so that new PackageVariants do not
+        blocked_counts: For each PackageVariant whose deletion an earlier pass blocked: the number of PackageVariants
+            that the set had in that pass. The limit is a percentage of this number, so that new PackageVariants do not
             raise the limit.
     """
     existing_keys = set(existing)

@@ -305,7 +305,10 @@ _FindRepository = Callable[[str], ObjectMetadata | None]
 
 @dataclass(frozen=True)
 class ResolvedTarget:
-    """A target whose downstream Repository and package are known, and the variables for the other expressions."""
+    """A target whose downstream Repository and package are known.
+
+    `inputs` contains the variables for the expressions of the target that are evaluated later.
+    """
 
     context: TargetContext
     upstream: UpstreamSpec

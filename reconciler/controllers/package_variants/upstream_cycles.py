@@ -36,7 +36,7 @@ class UpstreamLink:
 
 
 def stall_cycles(result: ControllerResult, catalog: Catalog, inputs: PackageVariantInputs) -> ControllerResult:
-    """Return the result, in which every package variant on a cycle is replaced by a stalled variant.
+    """Return the controller result after every package variant on an upstream cycle is replaced by a stalled variant.
 
     A package variant that is not on a cycle is not changed, even if it depends on a cycle. If several package variants
     request one target, all these package variants are checked. Planning decides later which package variant may create

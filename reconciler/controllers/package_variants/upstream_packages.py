@@ -70,7 +70,7 @@ def create_revision_findings(revision: ResolvedRevision, location: SourceLocatio
     """Return the warnings about a resolved revision."""
     findings = [VariantCodes.UPSTREAM_WARNING.finding(text, location) for text in revision.warnings]
     for problem in revision.problems:
-        # Report only a warning, because the package can be rendered with the last known versions.
+        # Report only a warning, because the problem does not prevent the use of the revision.
         findings.append(downgrade_to_warning(BY_REASON[problem.code].finding(problem.message, location)))
     if revision.unverified:
         findings.append(revision.unverified.create_finding(location))

@@ -496,7 +496,7 @@ class _Lookup:
             if content is None:
                 continue
             if checked.commit is None:
-                # A channel file must not select a revision if its commit has no valid signature.
+                # A channel file must not select a revision if the commit of the file has no valid signature.
                 return UnresolvedUpstream("UnverifiedCommit", checked.message)
             revision = _read_channel_revision(content, channel)
             if isinstance(revision, _ChannelError):

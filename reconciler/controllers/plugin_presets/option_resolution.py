@@ -282,7 +282,9 @@ def _create_reserved_findings(name: str, assignments: Sequence[OptionAssignment]
 
 
 def _find_conflicts(name: str, assignments: Sequence[OptionAssignment]) -> Iterator[Finding]:
-    """Yield a warning if two objects on the same layer set an option to different values. The later value is used."""
+    """Yield a warning if two objects on the same layer set an option to different values.
+
+    The option gets the value of the object with the higher `LayerOptions.sort_key`."""
     for replaced, winner in pairwise(assignments):
         if replaced.layer == winner.layer and not is_same_value(replaced.source, winner.source):
             message = (

@@ -217,7 +217,8 @@ def _list_uses(
     matcher: OverrideMatcher,
 ) -> Iterable[tuple[_SharedOptions, ObjectKey]]:
     """Return pairs of shared options and a definition key. The Plugins of this definition receive the options."""
-    # Use only one request for each definition and cluster, because the same shared options apply to all such requests.
+    # Use only one request for each definition and cluster. The same shared options apply to all requests with the same
+    # definition and the same cluster.
     requests = {
         (
             outcome.request.key.namespace,

@@ -229,8 +229,8 @@ def _remove_keys(entries: Any, keys: Collection[str]) -> Any:
 class OutputFiles:
     """The optional files of a Plugin's package, the objects in these files, and the findings.
 
-    `dependencies` contains the config objects that the optional files depend on. The value of an object is the digest
-    of the data that the files use.
+    `dependencies` contains the config objects that the optional files depend on. Each object is mapped to the digest of
+    the data that the files use.
     """
 
     files: Mapping[str, bytes] = field(default_factory=dict)

@@ -121,8 +121,8 @@ class FlattenedAddon:
     def check_expressions(self) -> Iterator[FieldFinding]:
         """Yield an error for each expression that prevents the flattening of the addon.
 
-        The error names the variable that is the cause: it has no value before a render, or component definitions do not
-        have it.
+        The error names the variable that is the cause. Such a variable has no value before a render, or templates of
+        component definitions cannot use it.
         """
         addon = self.use.addon
         findings = tuple(self._check_known_variables(addon.condition.template, ""))

@@ -7,9 +7,9 @@
   an addon, this condition must not use variables. An addon whose condition is false is omitted.
 - Flattening checks the validation rules of an addon, because a definition cannot contain rules. The rules must only use
   fields that become literals.
-- Developer addons are not flattened. Flattening changes the effect of their `add` operations: an `add` merges with a
-  map or list that a platform addon set, but after flattening it replaces this map or list. A developer addon cannot
-  require a flattened addon.
+- Developer addons are not flattened. However, flattening changes the effect of their `add` operations on a map or list
+  that a platform addon set: without flattening, the new value is merged into the map or list. After flattening, it
+  replaces the map or list. A developer addon cannot require a flattened addon.
 """
 
 from __future__ import annotations

@@ -54,7 +54,10 @@ def find_fixed_fields(schema: Schema, config: Mapping[str, Any], used_paths: Col
 
 
 def restrict_to_section(section: Schema, fixed_fields: FixedFields) -> FixedFields:
-    """Return the part of `fixed_fields` that the schema of `parameters` or `envOverrides` declares."""
+    """Return `fixed_fields` without the fields that `section` does not declare.
+
+    `section` is the schema of `parameters` or `envOverrides`.
+    """
     properties: dict[str, Schema] = section["properties"]
     nested = {
         name: restrict_to_section(properties[name], nested_fields)

@@ -95,9 +95,9 @@ class WriteTracker:
         return self._find_setter(location, instance) if are_alike else None
 
     def _find_setter(self, location: Location, instance: AddonInstance) -> AddonInstance | None:
-        """Return the other addon that set the value at a location.
+        """Return the addon that set the value at a location.
 
-        Return None if no addon set the value, or if the addon of `instance` set it.
+        Return None if no addon set the value, or if `instance` itself set the value.
         """
         node = self._root.find_nearest(location)
         return node.instance if node.is_set and node.instance != instance else None
@@ -125,8 +125,9 @@ class WriteTracker:
             yield from self._build_issue(ComponentCodes.OVERWRITTEN_WRITE, message, location, instance, setter)
 
     def _find_lost_writes(self, write: Write, instance: AddonInstance) -> dict[AddonInstance, Location]:
-        """Return the other addons whose values a write replaces or removes, each with the first location of such a
-        value.
+        """Return the addons whose values a write of `instance` replaces or removes. `instance` itself is not included.
+
+        The result maps each addon to the first location of such a value.
         """
         lost_writes: dict[AddonInstance, Location] = {}
         for location, setter in self._root.list_set_locations(write.location):

@@ -113,7 +113,7 @@ MAX_TEMPLATE_DEPTH: Final = 128
 _NODE_BYTES: Final = 64
 """Bytes that each node subtracts from the budget of a render. This is about the size of a map entry."""
 
-# Detect shell expansions such as `${HOME:-/root}`, because they look like expressions.
+# Matches shell expansions such as `${HOME:-/root}`. The error message explains how to write them as text.
 _SHELL_EXPANSION = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(:?[-=+?#%/^,@].*)?", re.DOTALL)
 _UNQUOTED_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\s*:")
 _CODES_WITH_HINT: Final = frozenset({"CelUndeclared", "CelSyntax"})
