@@ -25,6 +25,7 @@ from reconciler.bootstrap.console_reviews import (
 from reconciler.bootstrap.options import get_cache_file
 from reconciler.bootstrap.services import build_services
 from reconciler.bootstrap.settings_changes import list_changed_settings
+from reconciler.bootstrap.shown_settings import list_shown_settings
 from reconciler.controllers.clusters.inventory import read_cluster_labels
 from reconciler.inspect.cause_searches import CauseSearches
 from reconciler.inspect.draft_content import DraftContentReader
@@ -135,6 +136,7 @@ class Console:
             required_approvals=settings.review.approvals,
             can_merge=build_merge_check(settings),
             list_tokens=partial(list_tokens, authenticator),
+            list_settings=partial(list_shown_settings, settings),
         )
 
     def _continue_from(self, previous: Console) -> None:

@@ -110,15 +110,20 @@ def read_settings(
                 " path, start the path with ./"
             )
     groups: dict[str, Any] = {}
+    options: dict[tuple[str, ...], str] = {}
     if config is not None:
         groups["config"] = settings.config.model_copy(update={"url": config})
+        options["config", "url"] = "CONFIG"
     if fleet is not None:
         groups["fleet"] = settings.fleet.model_copy(update={"url": fleet})
+        options["fleet", "url"] = "--fleet"
     if cache is not None:
         groups["cache"] = cache
+        options["cache",] = "--cache"
     if shard is not None:
         groups["shard"] = shard
-    return settings.model_copy(update=groups)
+        options["shard",] = "--shard"
+    return settings.model_copy(update=groups).with_origins(settings.origins.with_options(options))
 
 
 def require_config_url(settings: Settings) -> str:

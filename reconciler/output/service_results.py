@@ -51,6 +51,12 @@ class RemoteEntry(OutputModel):
     next_attempt: Timestamp | None = Field(
         default=None, description="The time before which no pass fetches the remote again."
     )
+    last_fetch: Timestamp | None = Field(
+        default=None, description="The last successful fetch since the start or the last reload of the service."
+    )
+    last_push: Timestamp | None = Field(
+        default=None, description="The last push that changed the remote, since the start or the last reload."
+    )
 
 
 class RemoteListSummary(OutputModel):

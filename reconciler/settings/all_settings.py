@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import field_validator
+from pydantic import PrivateAttr, field_validator
 
 from reconciler.krm.names import validate_ref_name
 from reconciler.planning.model.shard import parse_shard
 from reconciler.settings.console import ConsoleSettings
-from reconciler.settings.declaration import declare
+from reconciler.settings.declaration import SettingOrigins, declare
 from reconciler.settings.drafts import ApprovalSettings, DraftSettings, GuardSettings, ReviewSettings
 from reconciler.settings.forge import ForgeSettings
 from reconciler.settings.functions import FunctionSettings
@@ -76,6 +76,18 @@ class Settings(PollingSettings):
     log: LogSettings = LogSettings()
     metrics: MetricsSettings = MetricsSettings()
     tracing: TracingSettings = TracingSettings()
+    _origins: SettingOrigins = PrivateAttr(default_factory=SettingOrigins)
+
+    @property
+    def origins(self) -> SettingOrigins:
+        """The origins of the settings."""
+        return self._origins
+
+    def with_origins(self, origins: SettingOrigins) -> Settings:
+        """Return the same settings with these origins."""
+        settings = self.model_copy()
+        settings._origins = origins
+        return settings
 
     @property
     def listen_address(self) -> str:

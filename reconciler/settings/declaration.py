@@ -1,14 +1,20 @@
-"""The declaration of a setting, and types that several groups of settings use."""
+"""The declaration of a setting, the origins of settings, and types that several groups of settings use."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeVar
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from reconciler.krm.names import validate_ref_name
+from reconciler.lazy_dataclasses import dataclass, field, replace
 from reconciler.redaction import has_credentials
 from reconciler.server import address
+
+if TYPE_CHECKING:
+    from reconciler.krm.yaml import Document
 
 
 class SettingsGroup(BaseModel):
@@ -61,3 +67,48 @@ def _convert_list(value: Any) -> Any:
 _Element = TypeVar("_Element")
 SettingList = Annotated[tuple[_Element, ...], BeforeValidator(_convert_list)]
 """A list of the settings file as an immutable tuple."""
+
+OriginKind = Literal["default", "file", "environment", "option"]
+SettingPath = tuple[str, ...]
+"""A setting as its groups and its name, such as `("git", "author")`."""
+
+
+@dataclass(frozen=True)
+class SettingOrigins:
+    """The origins of all settings that do not have their default.
+
+    All objects are equal, so that settings with equal values and different origins are equal.
+
+    Attributes:
+        file: The settings file.
+        document: The content of the settings file. None if there is no such file.
+        variables: The environment variables by the setting that they override.
+        options: The options of the command line by the setting that they override.
+    """
+
+    file: Path = field(default=Path(), compare=False)
+    document: Document | None = field(default=None, compare=False, repr=False)
+    variables: Mapping[SettingPath, str] = field(default_factory=dict, compare=False)
+    options: Mapping[SettingPath, str] = field(default_factory=dict, compare=False)
+
+    def with_options(self, options: Mapping[SettingPath, str]) -> SettingOrigins:
+        """Return these origins with options of the command line."""
+        return replace(self, options=options)
+
+    def find(self, location: tuple[str | int, ...]) -> tuple[OriginKind, str]:
+        """Return the origin of a setting that does not have its default.
+
+        It is the option or the environment variable that sets the value, its group or a part of it. If there is none,
+        it is the file with the line.
+        """
+        if option := _find_name(self.options, location):
+            return "option", option
+        if variable := _find_name(self.variables, location):
+            return "environment", variable
+        return "file", f"{self.file}:{self.document.find_line(location)}" if self.document else str(self.file)
+
+
+def _find_name(names: Mapping[SettingPath, str], location: Iterable[str | int]) -> str | None:
+    steps = [*map(str, location)]
+    matching = (name for path, name in names.items() if all(map(str.__eq__, path, steps)))
+    return next(matching, None)

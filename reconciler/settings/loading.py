@@ -17,9 +17,9 @@ from pydantic_core import ErrorDetails
 
 from reconciler.krm import yaml
 from reconciler.krm.internal_errors import ExpectedError
-from reconciler.lazy_dataclasses import dataclass
 from reconciler.redaction import MASK, redact_url, redact_urls
 from reconciler.settings.all_settings import Settings
+from reconciler.settings.declaration import SettingOrigins, SettingPath
 
 if TYPE_CHECKING:
     from reconciler.krm.yaml import Document
@@ -62,25 +62,26 @@ def load_settings(file: str | None, environment: Mapping[str, str], folder: Path
     data = document.data if document else {}
     if not isinstance(data, dict):
         raise SettingsError(f"{path}:1: the settings must be a mapping of groups, not {type(data).__name__}")
-    merged, overridden = _apply_environment(_remove_empty_values(data), environment)
-    locations = _SettingLocations(path, document, overridden)
+    merged, variables = _apply_environment(_remove_empty_values(data), environment)
+    origins = SettingOrigins(path, document, variables)
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as error:
-        raise SettingsError("\n".join(_format_error(detail, locations) for detail in error.errors())) from None
-    if errors := list(_check_forge_credentials(settings, locations)):
+        raise SettingsError("\n".join(_format_error(detail, origins) for detail in error.errors())) from None
+    if errors := list(_check_forge_credentials(settings, origins)):
         raise SettingsError("\n".join(errors))
-    return settings
+    return settings.with_origins(origins)
 
 
-def _check_forge_credentials(settings: Settings, locations: _SettingLocations) -> Iterator[str]:
+def _check_forge_credentials(settings: Settings, origins: SettingOrigins) -> Iterator[str]:
     """Yield an error for each forge with an API if no setting contains credentials for the API."""
     if any(entry.api for entry in settings.git.credentials):
         return
     for index, host in enumerate(settings.forge.hosts):
         if host.requires_credentials:
+            _, source = origins.find(("forge", "hosts", index))
             yield (
-                f"{locations.find(('forge', 'hosts', index))}: forge.hosts.{index}: must have credentials: add an entry"
+                f"{source}: forge.hosts.{index}: must have credentials: add an entry"
                 f" to `git.credentials` that matches {host.url!r}, with `api` (`token_file`, or on GitHub `github_app`)"
             )
 
@@ -111,22 +112,22 @@ def _remove_empty_values(data: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def _apply_environment(
     data: dict[Any, Any], environment: Mapping[str, str]
-) -> tuple[dict[Any, Any], dict[tuple[str, ...], str]]:
+) -> tuple[dict[Any, Any], dict[SettingPath, str]]:
     """Return the settings with the values of environment variables, and the name of the variable per setting."""
-    overridden: dict[tuple[str, ...], str] = {}
+    variables: dict[SettingPath, str] = {}
     for name, (group, key) in _KPT_VARIABLES.items():
         group_data = data.get(group)
         if environment.get(name) and not (isinstance(group_data, dict) and key in group_data):
             data = _set_value(data, (group, key), environment[name])
-            overridden[group, key] = name
+            variables[group, key] = name
     for name, text in sorted(environment.items()):
         path = tuple(name.removeprefix(ENVIRONMENT_PREFIX).lower().split("__"))
         # Ignore other variables with this prefix, because Kubernetes adds variables such as RECONCILER_PORT to pods if
         # a Service has the name "reconciler".
         if name.startswith(ENVIRONMENT_PREFIX) and path[0] in Settings.model_fields:
             data = _set_value(data, path, _parse_variable(path, text))
-            overridden[path] = name
-    return data, overridden
+            variables[path] = name
+    return data, variables
 
 
 def _set_value(data: object, path: tuple[str, ...], value: object) -> dict[Any, Any]:
@@ -164,28 +165,9 @@ def _find_group(path: Iterable[Any]) -> type[BaseModel] | None:
     return model
 
 
-@dataclass(frozen=True)
-class _SettingLocations:
-    """Source locations of settings: a line in the settings file, or an environment variable that overrides it."""
-
-    path: Path
-    document: Document | None
-    overridden: Mapping[tuple[str, ...], str]
-
-    def find(self, location: tuple[str | int, ...]) -> str:
-        """Return the environment variable that sets a value, its group or a part of it.
-
-        If there is no such variable, return the file and line.
-        """
-        for path, variable in self.overridden.items():
-            if all(name == step for name, step in zip(path, map(str, location), strict=False)):
-                return variable
-        return f"{self.path}:{self.document.find_line(location)}" if self.document else str(self.path)
-
-
-def _format_error(detail: ErrorDetails, locations: _SettingLocations) -> str:
+def _format_error(detail: ErrorDetails, origins: SettingOrigins) -> str:
     location = detail["loc"]
-    start = f"{locations.find(location)}: {'.'.join(map(str, location))}"
+    start = f"{origins.find(location)[1]}: {'.'.join(map(str, location))}"
     value = _redact_value(location, detail["input"])
     match detail["type"]:
         case "extra_forbidden":

@@ -12,9 +12,10 @@ from reconciler.catalog.files import CommitId
 from reconciler.git.errors import GitError
 from reconciler.git.mirror import Mirror
 from reconciler.git.object_writer import NewCommit
+from reconciler.git.push_outcomes import PushDone, PushRefused
 from reconciler.reconcile.remotes.remotes import Remotes
 from reconciler.reconcile.remotes.repository import Remote, TargetRepository
-from reconciler.reconcile.remotes.scheduling import Backoff
+from reconciler.reconcile.remotes.scheduling import Backoff, RemoteLimits
 from tests.support.git_repositories import commit_files, git, make_bare
 from tests.unit.planning.builders import build_target
 
@@ -92,6 +93,26 @@ def test_the_states_of_all_remotes_are_listed() -> None:
     assert broken.error is not None
     assert broken.error.message == "no route to host"
     assert (working.kind, working.error, working.failures, working.wait_seconds) == ("target", None, 0, 0.0)
+
+
+def test_the_states_have_the_times_of_the_last_fetch_and_push() -> None:
+    now = 10.0
+
+    def read_clock() -> float:
+        return now
+
+    limits = RemoteLimits(clock=read_clock)
+    remotes = Remotes(
+        lambda url: cast("Mirror", FakeMirror(url)), "refs/state/", Backoff(5, 60, read_clock), limits=limits
+    )
+    remotes.fetch([], ["a", "b", "broken"])
+    now = 20.0
+    remotes.push({"a": lambda: {"unit": PushDone()}, "b": lambda: {"unit": PushRefused("no")}})
+    now = 30.0
+    remotes.fetch([], ["b"])
+    times = {state.url: (state.fetched_at, state.pushed_at) for state in remotes.list_states()}
+
+    assert times == {"a": (10.0, 20.0), "b": (30.0, None), "broken": (None, None)}
 
 
 def test_a_missing_remote_has_the_message_of_git_and_stops_no_other(tmp_path: Path) -> None:

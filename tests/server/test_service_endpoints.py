@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,15 @@ from tests.support.prepared_worlds import begin, drafted
 
 ADDRESS = "https://user:secret@git.example.com/berlin.git"
 FAILING = RemoteState(
-    "https://git.example.com/berlin.git", ADDRESS, "target", AccessDeniedError("berlin: access denied"), 3, 40.0, 90.0
+    "https://git.example.com/berlin.git",
+    ADDRESS,
+    "target",
+    AccessDeniedError("berlin: access denied"),
+    3,
+    40.0,
+    90.0,
+    80.0,
+    70.0,
 )
 WORKING = RemoteState("https://git.example.com/catalog.git", "https://git.example.com/catalog.git", "upstream")
 VIEWER = (RoleRule("viewer"),)
@@ -48,6 +57,7 @@ def test_the_remotes_have_their_state_and_their_next_attempt(console: ConsoleCli
     document = console.get("/api/v1/openapi.json").json()
     result = console.get("/api/v1/remotes").json()
     failing = console.get("/api/v1/remotes?state=failing").json()
+    by_text = console.get("/api/v1/remotes?q=CATALOG").json()
     schema = document["paths"]["/api/v1/remotes"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     jsonschema.validate(result, {**schema, "components": document["components"]})
     item = result["items"][0]
@@ -56,7 +66,9 @@ def test_the_remotes_have_their_state_and_their_next_attempt(console: ConsoleCli
     assert (item["url"], item["kind"], item["code"], item["failures"]) == (FAILING.url, "target", "AccessDenied", 3)
     assert item["message"].startswith("berlin: access denied")
     assert (item["since"], item["nextAttempt"]) == ("1970-01-01T00:18:10Z", format_rfc3339(console.world.now + 30))
+    assert (item["lastFetch"], item["lastPush"]) == ("1970-01-01T00:18:00Z", "1970-01-01T00:17:50Z")
     assert failing["items"] == result["items"][:1]
+    assert by_text["items"] == result["items"][1:]
     assert result["summary"] == failing["summary"] == {"remotes": 2, "failing": 1}
     assert "secret" not in str(result)
 
@@ -78,11 +90,13 @@ def test_the_passes_have_their_phases(console: ConsoleClient) -> None:
 def test_an_admin_retries_a_remote(console: ConsoleClient) -> None:
     response = console.post_json(f"/api/v1/remotes/{FAILING.key}:retry", {})
     page = console.post("/system/retry", {"remote": FAILING.key})
+    list_page = console.post("/system/retry", {"remote": FAILING.key, "page": "remotes"})
 
     assert (response.status_code, response.headers["location"]) == (202, "/api/v1/remotes")
     assert [item["key"] for item in response.json()["items"]] == [FAILING.key]
     assert (page.status_code, page.headers["location"]) == (303, "/system")
-    assert console.retried_remotes == [ADDRESS, ADDRESS]
+    assert list_page.headers["location"] == "/system/remotes"
+    assert console.retried_remotes == [ADDRESS, ADDRESS, ADDRESS]
 
 
 @pytest.mark.parametrize(
@@ -103,10 +117,10 @@ def test_a_retry_needs_an_admin(rules: tuple[RoleRule, ...], key: str, status: i
 
 def test_a_person_who_reads_a_part_of_the_fleet_reads_no_remotes(console: ConsoleClient) -> None:
     sign_in(console, Session(ADA, Permissions(ADMIN_SOUTH)))
-    responses = [console.get(path) for path in ("/api/v1/remotes", "/api/v1/passes", "/system")]
+    responses = [console.get(path) for path in ("/api/v1/remotes", "/api/v1/passes", "/system", "/system/remotes")]
     retry = console.post_json(f"/api/v1/remotes/{FAILING.key}:retry", {})
 
-    assert [response.status_code for response in responses] == [403, 200, 200]
+    assert [response.status_code for response in responses] == [403, 200, 200, 403]
     assert [response for response in [*responses, retry] if "berlin" in response.text] == []
     assert (retry.status_code, console.retried_remotes) == (403, [])
 
@@ -121,4 +135,30 @@ def test_the_page_of_the_system_shows_failing_remotes_and_passes(console: Consol
     assert "in 30 s" in text
     assert "fetch 1.5 s" in text
     assert "secret" not in text
+    assert WORKING.url not in text
     assert ("Try now" in text, "Try now" in as_viewer) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "urls"),
+    [
+        pytest.param("", [FAILING.url, WORKING.url], id="all"),
+        pytest.param("?state=ok", [WORKING.url], id="by-state"),
+        pytest.param("?q=ACCESS+denied", [FAILING.url], id="by-the-text-of-the-error"),
+        pytest.param("?q=nothing&state=ok", [], id="without-a-match"),
+    ],
+)
+def test_the_page_of_the_remotes_has_the_times_of_each_remote(
+    query: str, urls: list[str], console: ConsoleClient
+) -> None:
+    text = console.get(f"/system/remotes{query}").text
+
+    assert [url for url in (FAILING.url, WORKING.url) if f"<code>{url}</code>" in text] == urls
+    assert "2 remotes, 1 failing." in text
+    assert ("No remote matches 2 filters" in text) == (not urls)
+    if urls[:1] == [FAILING.url]:
+        assert "3 attempts" in text
+        assert re.findall(r'data-label="Last (\w+)"><time datetime="([^"]+)"', text) == [
+            ("fetch", "1970-01-01T00:18:00Z"), ("push", "1970-01-01T00:17:50Z"),
+        ]  # fmt: skip
+        assert 'name="page" value="remotes"' in text

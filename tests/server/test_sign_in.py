@@ -592,9 +592,7 @@ def test_an_admin_ends_the_sessions_of_a_person(console: ConsoleClient, provider
     assert "Luis" not in ana.get("/system").text
 
 
-def test_the_page_system_lists_tokens_without_their_secrets(
-    console: ConsoleClient, provider: OidcProvider, tmp_path: Path
-) -> None:
+def test_the_page_of_tokens_contains_no_secrets(console: ConsoleClient, provider: OidcProvider, tmp_path: Path) -> None:
     tokens = [create_token() for _ in range(2)]
     lines = [
         format_line("ci", "viewer", "", tokens[0], None),
@@ -604,13 +602,18 @@ def test_the_page_system_lists_tokens_without_their_secrets(
     configure(console, tmp_path, provider, auth=["oidc", "tokens"], token_file=str(tmp_path / "tokens"))
     browser = Browser(console)
     browser.sign_in(provider)
-    page = browser.get("/system").text
-    as_program = console.get("/system", authorization=f"Bearer {tokens[0]}", accept="text/html").text
+    page = browser.get("/system/tokens").text
+    paths = ("/system", "/system/tokens")
+    overview, as_program = (
+        console.get(path, authorization=f"Bearer {tokens[0]}", accept="text/html") for path in paths
+    )
 
     assert ">ci</th>" in page
+    assert 'data-label="Targets">stage=dev<' in page
     assert page.count("expired</span>") == 1
     assert not [line for line in lines if line.split(":")[3] in page]
-    assert "Access tokens" not in as_program
+    assert "/system/tokens" not in overview.text
+    assert (as_program.status_code, ">ci</th>" in as_program.text) == (403, False)
 
 
 @pytest.mark.slow

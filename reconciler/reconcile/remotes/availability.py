@@ -25,6 +25,8 @@ class RemoteState:
         failures: The number of failed fetches since the last success.
         wait_seconds: The time from the end of the pass to the next attempt. 0 if a pass does not wait.
         since: The start of the failures, in seconds of the monotonic clock. None if the last fetch succeeded.
+        fetched_at: The time of the last successful fetch, in seconds of the monotonic clock. None if there was none.
+        pushed_at: The time of the last push that changed the remote, likewise.
     """
 
     url: str
@@ -34,6 +36,8 @@ class RemoteState:
     failures: int = 0
     wait_seconds: float = 0.0
     since: float | None = None
+    fetched_at: float | None = None
+    pushed_at: float | None = None
 
     @property
     def key(self) -> str:

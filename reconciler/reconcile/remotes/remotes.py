@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 from reconciler.catalog.files import CommitId
 from reconciler.git.errors import GitError, InternalGitError, MirrorCorruptError, RemoteBusyError
 from reconciler.git.mirror import FetchKind, Mirror
-from reconciler.git.push_outcomes import PushOutcome
+from reconciler.git.push_outcomes import PushDone, PushOutcome
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.krm.json_text import compute_digest
 from reconciler.reconcile.failures import repository_boundary
@@ -84,6 +84,10 @@ class Remotes:
         limits = limits or RemoteLimits()
         self._fetches: WorkerPool[GitError | None] = WorkerPool("fetch", limits.max_fetches, limits)
         self._pushes: WorkerPool[Mapping[str, PushOutcome]] = WorkerPool("push", limits.max_pushes, limits)
+        self._clock = limits.clock
+        # The times of the last successful fetch and push of each remote, by URL.
+        self._fetch_times: dict[str, float] = {}
+        self._push_times: dict[str, float] = {}
         self._availability = RemoteAvailability(limits.clock, should_log=limits.should_log_outages)
         # The kind of the last fetch of each remote, by URL, in the order in which the fetches started.
         self._kinds: dict[str, FetchKind] = {}
@@ -145,6 +149,7 @@ class Remotes:
             RemoteState(
                 self._get_display_url(url), url, self._kinds.get(url, "both"), self.failures.get(url),
                 self._backoff.count_failures(url), waits.get(url, 0.0),
+                fetched_at=self._fetch_times.get(url), pushed_at=self._push_times.get(url),
             )
             for url in self._fetched
         )  # fmt: skip
@@ -205,7 +210,13 @@ class Remotes:
         for url in jobs.keys() - results.keys():
             self.failures[url] = _create_late_error(self._mirrors[url], "pushed to")
             self._remotes.pop(url, None)
+        for url, job_result in results.items():
+            self._record_push(url, job_result.result)
         return {url: job_result.result for url, job_result in results.items()}
+
+    def _record_push(self, url: str, outcomes: Mapping[str, PushOutcome]) -> None:
+        if any(isinstance(outcome, PushDone) for outcome in outcomes.values()):
+            self._push_times[url] = self._clock()
 
     def _run(
         self, pool: WorkerPool[_T], jobs: Mapping[str, Callable[[], _T]], background: Set[str] = frozenset()
@@ -222,7 +233,9 @@ class Remotes:
 
     def _take_late_results(self, url: str, kind: FetchKind) -> bool:
         """Take the results of late jobs of a remote. Return whether one of them was a fetch of this kind."""
-        if self._pushes.take_result(url):
+        push_result = self._pushes.take_result(url)
+        if push_result:
+            self._record_push(url, push_result.result)
             # Fetch the remote again, because only a fetch shows which refs the late push has moved.
             self._kinds.pop(url, None)
             self.failures.pop(url, None)
@@ -306,6 +319,7 @@ class Remotes:
             self._backoff.record_success(url)
             self._availability.record_success(self._get_display_url(url))
             self._complete.add(url)
+            self._fetch_times[url] = self._clock()
 
     def _get_display_url(self, url: str) -> str:
         return self._mirrors[url].url if url in self._mirrors else redact_urls(url)

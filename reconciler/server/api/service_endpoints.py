@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from http import HTTPStatus
-from typing import Literal
 
 from reconciler.output.envelope import CommandResult
 from reconciler.output.fleet.results import create_api_metadata
@@ -20,8 +19,7 @@ from reconciler.reconcile.remotes.availability import RemoteState
 from reconciler.server.api.endpoint import ApiRequest, Endpoint, Parameter, create_missing_error
 from reconciler.server.api.paging import read_page
 from reconciler.server.api.problems import ApiError
-
-_STATES = ("ok", "failing")
+from reconciler.server.console.filters import REMOTE_STATES, filter_remotes, get_remote_state
 
 
 def _list_passes(request: ApiRequest) -> CommandResult:
@@ -47,9 +45,8 @@ def _list_passes(request: ApiRequest) -> CommandResult:
 
 
 def _list_remotes(request: ApiRequest) -> CommandResult:
-    remotes, state = _read_remotes(request), request.query.get("state")
-    selected = [remote for remote in remotes if state in (None, _get_state(remote))]
-    page = read_page(selected, request)
+    remotes = _read_remotes(request)
+    page = read_page([*filter_remotes(remotes, request.query)], request)
     return build_remote_list(request, page.items, remotes, page.cursor)
 
 
@@ -97,7 +94,7 @@ def build_remote_list(
         metadata=create_api_metadata(request.index),
         items=tuple(_build_remote(request, remote) for remote in shown),
         summary=RemoteListSummary(
-            remotes=len(counted), failing=sum(_get_state(remote) == "failing" for remote in counted)
+            remotes=len(counted), failing=sum(get_remote_state(remote) == "failing" for remote in counted)
         ),
         next=cursor,
     )
@@ -112,17 +109,15 @@ def _build_remote(request: ApiRequest, remote: RemoteState) -> RemoteEntry:
         key=remote.key,
         url=remote.url,
         kind=remote.kind,
-        state=_get_state(remote),
+        state=get_remote_state(remote),
         code=remote.error.code if remote.error else "",
         message=remote.error.full_message if remote.error else "",
         since=None if remote.since is None else int(remote.since + offset),
         failures=remote.failures,
         next_attempt=int(completed_at + remote.wait_seconds + offset) if remote.wait_seconds else None,
+        last_fetch=None if remote.fetched_at is None else int(remote.fetched_at + offset),
+        last_push=None if remote.pushed_at is None else int(remote.pushed_at + offset),
     )
-
-
-def _get_state(remote: RemoteState) -> Literal["ok", "failing"]:
-    return "failing" if remote.error else "ok"
 
 
 SERVICE_ENDPOINTS = (
@@ -132,7 +127,9 @@ SERVICE_ENDPOINTS = (
     ),
     Endpoint(
         "/remotes", "The remotes of the last pass, for people who may read all targets", RemoteListResult,
-        _list_remotes, (Parameter("state", "The state.", _STATES),), is_list=True, depends_on_index=False,
+        _list_remotes,
+        (Parameter("state", "The state.", REMOTE_STATES), Parameter("q", "A part of the URL or of the error.")),
+        is_list=True, depends_on_index=False,
     ),
 )  # fmt: skip
 """The endpoints about the service."""

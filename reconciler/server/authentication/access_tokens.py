@@ -32,12 +32,14 @@ class AccessToken:
     Attributes:
         digest: The SHA-256 digest of the token, as hexadecimal digits.
         expires_at: Seconds since 1970. None if the token does not expire.
+        selector: The label query of the targets. "" for all targets.
     """
 
     name: str
     permissions: Permissions
     digest: str
     expires_at: int | None
+    selector: str = ""
 
 
 def create_token() -> str:
@@ -91,7 +93,7 @@ def _parse_fields(name: str, role_name: str, selector: str, digest: str, expiry:
         raise ValueError("selector: must be a label query such as stage=prod, or empty for all targets") from None
     if not _DIGEST.fullmatch(digest):
         raise ValueError("sha256(token): must be the SHA-256 digest of the token, as 64 lower-case hexadecimal digits")
-    return AccessToken(name, Permissions((RoleRule(role, targets=targets),)), digest, _parse_expiry(expiry))
+    return AccessToken(name, Permissions((RoleRule(role, targets=targets),)), digest, _parse_expiry(expiry), selector)
 
 
 def _parse_expiry(text: str) -> int | None:

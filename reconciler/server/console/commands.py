@@ -20,6 +20,12 @@ _PAGES = (
     ("Rollouts", "/rollouts"),
     ("Activity", "/activity"),
     ("System", "/system"),
+    ("Remotes", "/system/remotes"),
+    ("Failing remotes", "/system/remotes?state=failing"),
+)
+_ADMIN_PAGES = (
+    ("Settings", "/system/settings"),
+    ("Access tokens", "/system/tokens"),
 )
 _REVIEW = SearchResult("action", "Select all waiting changes", "/changes?state=waiting&select=page")
 _START_PASS = SearchResult("action", "Start a pass", "/system")
@@ -31,8 +37,14 @@ def find_commands(text: str, permissions: Permissions) -> Iterator[SearchResult]
     The result for an action is the page with the button of this action, because a link must not change anything.
     """
     words = text.lower().split()
-    pages = (SearchResult("page", title, url) for title, url in _PAGES)
+    pages = (SearchResult("page", title, url) for title, url in _list_pages(permissions))
     reviews = (_REVIEW,) if permissions.role != "viewer" else ()
     for result in (*pages, *reviews, *((_START_PASS,) if permissions.is_admin else ())):
         if all(word in format_search_text(result.title) for word in words):
             yield result
+
+
+def _list_pages(permissions: Permissions) -> Iterator[tuple[str, str]]:
+    for title, url in (*_PAGES, *(_ADMIN_PAGES if permissions.is_admin else ())):
+        if permissions.reads_everything or not url.startswith("/system/remotes"):
+            yield title, url

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from reconciler.review.stages import Stage
     from reconciler.server.authentication.access_tokens import AccessToken
     from reconciler.server.console.forms import CsrfTokens
+    from reconciler.server.console.shown_settings import ShownSetting
     from reconciler.server.console.sign_in import SignIn
     from reconciler.service.controls import ServiceControls
     from reconciler.service.index_thread import IndexThread
@@ -61,6 +62,7 @@ class ConsoleContext:
         required_approvals: The number of people who must approve a draft.
         can_merge: Returns whether an approval merges the pull requests of a repository with this URL.
         list_tokens: Returns the access tokens of programs.
+        list_settings: Returns the effective settings without credentials.
     """
 
     state: ServiceState
@@ -88,6 +90,7 @@ class ConsoleContext:
     required_approvals: int = 1
     can_merge: Callable[[str], bool] = lambda _url: False
     list_tokens: Callable[[], tuple[AccessToken, ...]] = tuple
+    list_settings: Callable[[], tuple[ShownSetting, ...]] = tuple
 
     @property
     def index(self) -> FleetIndex | None:

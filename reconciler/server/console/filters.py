@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal, get_args
 
 from starlette.datastructures import QueryParams
 
@@ -11,8 +12,11 @@ from reconciler.krm.selectors import parse_label_query
 from reconciler.output.fleet.model import CHANGE_STATES, FleetIndex, ReviewChange, TargetEntry
 from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
+from reconciler.reconcile.remotes.availability import RemoteState
 from reconciler.server.console.listing import read_choice, read_text
 
+RemoteStateName = Literal["ok", "failing"]
+REMOTE_STATES: tuple[RemoteStateName, ...] = get_args(RemoteStateName)
 SEVERITIES: Sequence[str] = tuple(severity.value for severity in Severity)
 
 
@@ -58,6 +62,20 @@ def filter_findings(findings: Iterable[Finding], query: QueryParams) -> Iterator
             continue
         if not text or text in _format_finding(finding):
             yield finding
+
+
+def filter_remotes(remotes: Iterable[RemoteState], query: QueryParams) -> Iterator[RemoteState]:
+    """Yield the remotes that match the query parameters `state` and `q`."""
+    state, text = read_choice(query, "state", REMOTE_STATES), read_text(query, "q").lower()
+    for remote in remotes:
+        has_text = not text or text in f"{remote.url} {remote.error.message if remote.error else ''}".lower()
+        if state in ("", get_remote_state(remote)) and has_text:
+            yield remote
+
+
+def get_remote_state(remote: RemoteState) -> RemoteStateName:
+    """Return whether the last fetch of a remote succeeded."""
+    return "failing" if remote.error else "ok"
 
 
 def _format_finding(finding: Finding) -> str:

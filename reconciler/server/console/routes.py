@@ -21,12 +21,14 @@ from reconciler.server.console.forms import Form, read_form
 from reconciler.server.console.page import Download, Page, PageAction, PageContent, PageRequest, Redirect
 from reconciler.server.console.pages import (
     activity,
+    administration,
     change,
     changes,
     findings,
     fleet,
     package,
     release_effects,
+    remotes,
     review,
     rollouts,
     search,
@@ -62,6 +64,9 @@ _PAGES: Mapping[str, Page] = {
     "/search": search.build_page,
     "/rollouts": rollouts.build_page,
     "/system": system.build_page,
+    "/system/remotes": remotes.build_page,
+    "/system/settings": administration.build_settings_page,
+    "/system/tokens": administration.build_tokens_page,
     "/confirmations/{id}": review.build_confirmation_page,
     "/jobs/{id}": review.build_job_page,
     "/searches/{id}": value.build_search_page,
@@ -77,7 +82,7 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/searches/{id}/cancel": value.cancel_search,
     "/system/pass": system.start_pass,
     "/system/reload": system.reload_settings,
-    "/system/retry": system.retry_remote,
+    "/system/retry": remotes.retry_remote,
     "/system/sessions/end": system.end_sessions,
 }
 

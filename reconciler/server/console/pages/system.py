@@ -1,8 +1,7 @@
-"""The state of the service: checks, remotes, the last passes, the rules for risks, sessions and access tokens."""
+"""The state of the service: checks, failing remotes, the last passes, the rules for risks, and sessions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from http import HTTPStatus
 
 from starlette.exceptions import HTTPException
@@ -11,17 +10,17 @@ from reconciler import __version__
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.risk import RISK_CLASSES
 from reconciler.output.text import to_one_line
-from reconciler.reconcile.remotes.availability import RemoteState
 from reconciler.review.people import Reviewer
 from reconciler.server.authentication.session_store import StoredSession
 from reconciler.server.console.forms import Form
 from reconciler.server.console.page import PageContent, PageRequest, Redirect
+from reconciler.server.console.pages.remotes import build_times, list_remotes
 from reconciler.service.health import evaluate_health
 from reconciler.telemetry.event_log import log
 
 ACTION_PREFIX = "/system/"
 """The prefix of the paths of actions on the service, which need no index of the fleet."""
-_MAX_REMOTES = 100
+_MAX_REMOTES = 10
 
 
 @dataclass(frozen=True)
@@ -36,31 +35,21 @@ class SignedInPerson:
 def build_page(page: PageRequest) -> PageContent:
     """Build the content of the page."""
     state = page.context.state
-    # Convert times of the monotonic clock to times of day.
-    offset = page.context.clock() - state.clock()
+    remotes = list_remotes(page)
     return PageContent(
         "system.html",
         {
             "health": evaluate_health(state),
-            "offset": offset,
             "state": state,
             "version": __version__,
             "risk_classes": RISK_CLASSES,
-            "remotes": tuple(sorted(_list_remotes(page), key=lambda remote: remote.error is None)),
+            "remote_count": len(remotes),
+            "failing_remotes": [remote for remote in remotes if remote.error],
             "max_remotes": _MAX_REMOTES,
             "people": _list_people(page) if page.session.permissions.is_admin else (),
-            "tokens": page.context.list_tokens() if page.session.permissions.is_admin else (),
+            **build_times(page),
         },
     )
-
-
-def _list_remotes(page: PageRequest) -> Sequence[RemoteState]:
-    """Return the remotes of the last pass. Return () if the person may not read all targets.
-
-    The URLs of remotes contain names of targets.
-    """
-    view = page.context.state.view
-    return view.remotes if view and page.session.permissions.reads_everything else ()
 
 
 def _list_people(page: PageRequest) -> tuple[SignedInPerson, ...]:
@@ -93,17 +82,6 @@ def reload_settings(page: PageRequest, _form: Form) -> PageContent | Redirect:
     """Request that the service reads its settings again. Only an admin may do it."""
     _check_admin(page)
     page.context.controls.reload()
-    return Redirect("/system")
-
-
-def retry_remote(page: PageRequest, form: Form) -> PageContent | Redirect:
-    """End the back-off of a remote, and request a pass. Only an admin may do it."""
-    _check_admin(page)
-    found = [remote for remote in _list_remotes(page) if remote.key == form.get("remote")]
-    if not found:
-        raise HTTPException(HTTPStatus.NOT_FOUND)
-    for remote in found:
-        page.context.controls.retry_remote(remote.address)
     return Redirect("/system")
 
 
