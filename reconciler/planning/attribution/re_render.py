@@ -283,7 +283,7 @@ def pin_recorded_upstream(variant: Variant, recorded: RecordedRender) -> Variant
 def list_re_renders(
     variant: Variant, recorded: RecordedInputs, renderer: PackageRenderer
 ) -> Iterator[ReRenderedPackage]:
-    """Render a package with each combination of input candidates, and yield each result.
+    """Render a package with each combination of the candidates in `recorded`, and yield each result.
 
     Raises:
         InterruptedFunctionError: A function cannot run now.

@@ -379,7 +379,7 @@ def lint_repositories(catalog: Catalog) -> Iterator[Finding]:
 
 
 def lint_functions(catalog: Catalog, functions: FunctionProvider) -> Iterator[Finding]:
-    """Yield a warning for each function of a PackageVariant or PackageVariantSet that cannot run here."""
+    """Yield a warning for each function of a PackageVariant or PackageVariantSet that this installation cannot run."""
     for kind in ("PackageVariant", "PackageVariantSet"):
         for config_object in catalog.objects_of_kind(PORCH_GROUP, kind):
             for path, entry in _list_function_entries(config_object.data.get("spec")):

@@ -47,9 +47,10 @@ class Shard:
 
 
 def _get_shard_index(name: str, count: int) -> int:
-    """Return the index of the shard with the highest digest of its index and the name.
+    """Return the index of the shard that is responsible for the target `name`.
 
-    If a shard is added, targets move only to the new shard, and not between the other shards.
+    For each shard, a digest of its index and the name is computed. The shard with the highest digest is responsible. If
+    a shard is added, targets move only to the new shard, and not between the other shards.
     """
     return max(range(1, count + 1), key=lambda index: compute_digest([index, name]))
 

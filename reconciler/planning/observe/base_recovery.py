@@ -29,7 +29,10 @@ The first argument is the ID of the config. If the variant is unknown, the resul
 
 
 def find_no_variant(config: str, variant: Variant) -> str:
-    """Return the reason why the variant is unknown, if earlier configs cannot be read."""
+    """Return the reason why no variant of an earlier config is known.
+
+    This `RecordedVariantFinder` is the default. It reads no earlier config.
+    """
     return f"config {config} cannot be read"
 
 

@@ -412,9 +412,9 @@ class TargetSnapshot:
     def observe_package(self, package: str) -> ObservedPackage:
         """Return the trees of a package on the target branch, and on its draft if the draft changes the package.
 
-        A draft branch contains all packages. It changes a package only if the tree differs from the draft's base and
-        from the target branch. A draft that was already merged does not change a package, even if the target branch
-        later got local changes of the package.
+        A draft branch contains all packages of the target. The draft changes a package only if the tree on the draft
+        branch differs from the tree at the base of the draft and from the published tree. A draft that was already
+        merged does not change the package, even if the target branch later got local changes of the package.
         """
         branch = self.find_draft_branch(package)
         published, _ = self.find_package_at(self.heads.target_branch, package)

@@ -1,7 +1,7 @@
 """Resources that a chart no longer has, and that stay in the package until a person confirms their deletion.
 
-The deletion of a CustomResourceDefinition deletes all resources of its kind, and other deletions delete data. Such a
-resource stays in the source of the package, so that local changes of the resource are kept too.
+The deletion of a CustomResourceDefinition also deletes all resources of its kind. The deletion of other resources can
+delete data. A held resource stays in the source of the package, so that local changes of the resource are kept too.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ from reconciler.tenancy.render_rules import check_functions, check_resources
 # The steps of a render with an upstream package, in their order. Override policies are also applied to generated files.
 CLONE_STEP = RenderStep("clone", clone_package, depends_on_cluster=False)
 CONTEXT_STEP = RenderStep("context", ensure_package_context, depends_on_cluster=False)
-# Do not cache mutations, because they inject objects of the config, and copy values from the previous output.
+# Do not cache mutations, because they inject objects of the config, and copy values from the previous render.
 MUTATION_STEP: RenderStep[MutationResult] = RenderStep("mutation", operator.call, depends_on_cluster=True)
 # Do not cache calls of external functions, because a new version of a program can return a different result. Do not
 # cache failures, because a function can be available later.
