@@ -44,7 +44,10 @@ _MASK: ContextVar[NameMask] = ContextVar("name_mask", default=_NO_MASK)
 
 @contextmanager
 def masked_names(*names: str) -> Iterator[None]:
-    """Replace these names by placeholders in the keys of the caches, so that the packages of clusters share results."""
+    """Replace these names by placeholders in the keys of the caches while the context manager is active.
+
+    The packages of different clusters can then share cached results, although the names of the clusters differ.
+    """
     token = _MASK.set(NameMask.from_names(names))
     try:
         yield

@@ -285,7 +285,8 @@ def _build_fixed_value(entry: _Call, identity: str) -> tuple[str, str]:
             return "printf `%[1]s` `0s`", ""
         case function if function in _ALPHABETS:
             text = _compute_digits(place, identity, _ALPHABETS[function], _FIXED_CHARACTERS)
-            # The requested length is the next argument, or the value before the pipe.
+            # Truncate the text to the requested length, which is the next argument of the call, or the value before
+            # the pipe.
             return f"printf `%.[2]*[1]s` `{text}`", _ENCODE if function == "randBytes" else ""
         case function:
             return function, ""

@@ -173,8 +173,8 @@ def _check_identity(resource: RenderedResource, chart: str) -> Finding | None:
 
 def _check_file_name(resource: RenderedResource, chart: str) -> Finding | None:
     name = assign_rendered_file_names([resource.key])[resource.key].rpartition("/")[2]
-    # Check the longest possible file name. If several resources would have the same file name, their namespaces and API
-    # groups are added to the file names.
+    # Check the length of the file name with the namespace and the API group, because both are added if several
+    # resources would have the same file name.
     length = len(name) + len(resource.namespace) + len(resource.group) + len("-.")
     if length <= MAX_FILE_NAME_LENGTH:
         return None

@@ -38,7 +38,10 @@ class ValueStep:
 
 @dataclass(frozen=True)
 class ValueHistory:
-    """The steps of one value, which is a scalar, a list or an empty map."""
+    """The layers that set one value, from the lowest to the highest precedence.
+
+    The value is a scalar, a list or an empty map.
+    """
 
     path: DataPath
     steps: tuple[ValueStep, ...]

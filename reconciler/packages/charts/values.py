@@ -92,7 +92,7 @@ def merge_layers(layers: Iterable[ValuesLayer]) -> MergedValues:
             values = merge_maps(values, layer.values)
             tree = None
             continue
-        # Copy the values before the first change in place, because they share lists and maps with their layers.
+        # Copy the merged values before they are changed in place, because they share lists and maps with the layers.
         tree = tree or ValuesTree(deepcopy(values))
         values = tree.values
         try:

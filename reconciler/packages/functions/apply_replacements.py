@@ -76,7 +76,10 @@ class _Rules:
 
 
 class _Resources:
-    """The resources during the replacements. The data of a resource is copied before its first change."""
+    """The current state of all resources while the replacements are applied, one after the other.
+
+    The data of a resource is copied before its first change.
+    """
 
     def __init__(self, items: Sequence[Item]) -> None:
         self.items = tuple(items)

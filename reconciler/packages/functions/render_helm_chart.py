@@ -74,7 +74,7 @@ class ChartFunctions:
         return self._get_renderer()
 
     def find(self) -> FunctionMatch | FunctionUnavailable:
-        """Return the function. Return the reason if the program is not available now."""
+        """Return the function `render-helm-chart`, or the reason why the program helm is not available now."""
         identity = self._renderer.identity()
         if not identity:
             return FunctionUnavailable(f"{_NO_PROGRAM}; install it, or set `sources.helm.program`", _NO_PROGRAM)

@@ -170,8 +170,8 @@ def _set_refs(
 def follows_same_ref(git: GitUpstream, root: GitUpstream) -> bool:
     """Return whether a remote subpackage follows the ref of the root package.
 
-    The result is true if both packages have the same repository and ref, and the upstream directory of the subpackage
-    equals or is below that of the root package.
+    The result is true if both packages have the same upstream repository and ref. In addition, the upstream directory
+    of the subpackage must be the upstream directory of the root package, or a folder below it.
     """
     if (git.repo, git.ref) != (root.repo, root.ref):
         return False

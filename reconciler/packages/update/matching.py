@@ -102,10 +102,10 @@ def match_resources(
 
 
 def match_by_position(groups: Sequence[ResourceGroup]) -> tuple[ResourceGroup, ...]:
-    """Join a resource of the origin with a resource of `updated` if a function only changed its name or its kind.
+    """Match resources whose name or kind a function changed between `origin` and `updated`.
 
-    Both documents must be at the same position in the same file, and must have the same name or the same kind. The file
-    must have the same number of documents on both sides.
+    The documents in `origin` and `updated` must be at the same position in the same file, and must have the same name
+    or the same kind. The file must have the same number of documents on both sides.
     """
     counts = {side: Counter(entry.path for group in groups if (entry := getattr(group, side))) for side in _SOURCES}
     updated = {
