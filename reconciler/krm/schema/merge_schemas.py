@@ -243,7 +243,10 @@ def read_list_key_table(data: Any) -> tuple[tuple[ListKeys, ...], tuple[str, ...
 
 
 def apply_list_keys(schema: MergeSchema, entries: Iterable[ListKeys]) -> MergeSchema:
-    """Return a copy of the merge schema of a kind, in which `entries` replace the merge keys of their lists."""
+    """Return a copy of the merge schema of a kind with the merge keys in `entries`.
+
+    The merge keys in `entries` replace the merge keys that the schema contains for the same lists.
+    """
     for entry in entries:
         schema = _set_keys(schema, entry.steps, entry.keys)
     return schema

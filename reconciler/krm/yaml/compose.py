@@ -25,7 +25,7 @@ LINE_BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 # only short texts, because nodes need ten times the memory of the text.
 _MAX_CACHED_TEXTS = 2048
 _MAX_CACHED_CHARACTERS = 8 * 1024
-# libyaml 0.2.6 and later refuse more levels of nesting with this error.
+# The error with which libyaml 0.2.6 and later refuse a text with more than `_MAX_SCANNER_DEPTH` levels of nesting.
 _SCANNER_DEPTH_ERROR = "exceeded maximum nesting depth"
 _MAX_SCANNER_DEPTH = 1_000
 _INVALID_CHARACTER = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
