@@ -147,7 +147,7 @@ class GarbageCollection:
         self._last_duration = _FIRST_FULL_COLLECTION_SECONDS
 
     def run(self) -> None:
-        """Collect young objects, or all objects."""
+        """Collect young objects, or all objects if a full collection is due."""
         start = self._clock()
         if (start - self._last_end) * _MAX_FULL_COLLECTION_SHARE < self._last_duration:
             if self._collector.get_count()[0] > _MAX_YOUNG_OBJECTS:

@@ -32,8 +32,8 @@ from reconciler.redaction import (
     list_secret_options,
 )
 
-# Cache parsed objects, because most files are equal on all clusters. The size equals the size of the cache of parsed
-# files, because the objects share the parsed data.
+# Cache parsed objects, because most files are equal on all clusters. This cache has the same size as the cache of
+# parsed files, because the objects share the parsed data.
 _CACHED_FILES = 2048
 
 

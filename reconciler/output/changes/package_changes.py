@@ -33,7 +33,7 @@ FileChangeType = Literal[
 
 @dataclass(frozen=True)
 class FileChange:
-    """One changed file, for changes that are not changes of KRM objects or Kptfiles.
+    """The change of a file, except for changes of KRM objects and Kptfiles.
 
     Attributes:
         change_type: The type of the change. The type "reformatted" means that the file changed but its objects did not.

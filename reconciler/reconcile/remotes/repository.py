@@ -189,8 +189,9 @@ class Remote:
         return self._replaced_refs[ref] if ref in self._replaced_refs else self.mirror.peel_ref(ref)
 
     def with_refs_at(self, replaced: Mapping[str, CommitId | None]) -> Remote:
-        """Return a copy of this remote in which some refs have different commits. None deletes a ref in the copy.
+        """Return a copy of this remote in which some refs have different commits.
 
+        The copy does not contain refs with the value None.
         The copy and the original share their caches.
         """
         remote = copy(self)

@@ -522,8 +522,8 @@ def _list_editors(commits: Iterable[Commit], target: Target) -> Iterator[GitIden
 
 
 def _is_local_change(commit: Commit, target: Target) -> bool:
-    # Use the commit message, because the result is only displayed. The planning detects local changes by comparing
-    # trees.
+    # The commit message is sufficient here, because the result is only displayed. The planning does not use it, and
+    # compares trees to detect local changes.
     return f"{PACKAGE_TRAILER}: " not in commit.message and commit.message != format_sync_message(target)
 
 

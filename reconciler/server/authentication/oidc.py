@@ -111,7 +111,7 @@ class OidcProvider:
             "code_challenge_method": "S256",
         }
         if "offline_access" in self._options.scopes:
-            # OpenID Connect Core, section 11: without this parameter, providers ignore the scope `offline_access`.
+            # OpenID Connect Core, section 11: without `prompt=consent`, providers ignore the scope `offline_access`.
             query["prompt"] = "consent"
         return f"{endpoint}{'&' if '?' in endpoint else '?'}{urlencode(query)}"
 

@@ -35,7 +35,7 @@ class Cookie:
         return request.cookies.get(self.name, "")
 
     def set(self, response: Response, value: str, seconds: int | None = None) -> None:
-        """Let the browser store the cookie. Without `seconds`, it deletes the cookie when it is closed."""
+        """Let the browser store the cookie. Without `seconds`, the cookie ends with the browser."""
         response.set_cookie(self.name, value, seconds, secure=self.is_secure, httponly=True, samesite="lax")
 
     def delete(self, response: Response) -> None:
