@@ -53,13 +53,19 @@ class ChartOptions:
         return encode_canonical_json([[*map(self.generalize, texts)], dict(self.request.flags)]).decode()
 
     def generalize(self, text: str) -> list[str]:
-        """Return the parts of a text, as `generalize` does."""
+        """Divide a text into literals and CEL expressions for the cluster, as the function `generalize` does."""
         return generalize(text, self.cluster, self.labels)
 
 
 @dataclass(frozen=True)
 class SharedOptions:
-    """The field `helm` of a template, ConfigMaps with values per label or cluster, and choices for --explain."""
+    """The options of a chart that several clusters share.
+
+    Attributes:
+        helm: The field `helm` of the template.
+        config_maps: ConfigMaps with the chart values of a label or of a cluster.
+        choices: The choices of the import, for the option --explain.
+    """
 
     helm: Mapping[str, Any]
     config_maps: Documents
@@ -123,7 +129,7 @@ def _build_values_files(options: Sequence[ChartOptions]) -> dict[str, list[str]]
 
 
 def _list_leaves(values: Mapping[str, Any], path: ValuesPath = ()) -> dict[ValuesPath, str]:
-    """Return the leaves of values as canonical JSON. Lists and empty maps are leaves, as in the merge of Helm."""
+    """Return the chart values by path, as canonical JSON. A list is one value, as in the merge of Helm."""
     leaves: dict[ValuesPath, str] = {}
     for key, value in values.items():
         if isinstance(value, Mapping) and value:
@@ -177,9 +183,10 @@ def _build_values(prefix: str, requests: Sequence[PackageRequest], labels: Label
 
 
 def _find_label(values: Mapping[str, str | None], labels: Labels) -> str:
-    """Return the key of a label that determines a value. Return "" if there is no such label.
+    """Return the key of the label that determines a chart value. Return "" if there is no such label.
 
-    Each value of the label must have at least two clusters.
+    Clusters with the same value of the label must have the same chart value. Each value of the label must occur on at
+    least two clusters.
     """
     for key in sorted({key for cluster in values for key in labels[cluster]}):
         groups: dict[str, list[str | None]] = {}
@@ -194,7 +201,10 @@ def _find_label(values: Mapping[str, str | None], labels: Labels) -> str:
 
 
 def _find_expression(values: Mapping[str, str | None], labels: Labels) -> str:
-    """Return an expression if all values are texts that differ only in the name or a label of the cluster. Else ""."""
+    """Return a CEL expression for a chart value that contains the name or labels of its cluster.
+
+    Return "" if the expression does not give the value of every cluster, or if the value is not a text.
+    """
     texts = {cluster: json.loads(value or "null") for cluster, value in values.items()}
     if not all(isinstance(text, str) for text in texts.values()):
         return ""
@@ -204,9 +214,9 @@ def _find_expression(values: Mapping[str, str | None], labels: Labels) -> str:
 
 
 def _format_choice(values: Mapping[str, str | None]) -> str:
-    """Return a CEL expression for the values of all clusters.
+    """Return a CEL expression that selects the chart value by the name of the cluster.
 
-    Return "" if a cluster has no value, or if there are too many values or values that CEL does not support.
+    Return "" if a cluster has no value, if there are too many values, or if CEL does not support a value.
     """
     groups: dict[str, list[str]] = {}
     for cluster, value in sorted(values.items()):

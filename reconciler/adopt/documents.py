@@ -1,4 +1,4 @@
-"""The YAML documents of a source, with their files and lines."""
+"""The YAML documents in the imported files, with their paths and lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reconciler.packages.parsing import ParseFailure, parse_cached
 
 @dataclass(frozen=True)
 class SourceDocument:
-    """One object of the source.
+    """One object in the imported files.
 
     Attributes:
         path: The path of the object in its document. The document can be a list of objects.

@@ -34,14 +34,14 @@ _VARIABLE, _ESCAPED_VARIABLE = "${cluster", "$${cluster"
 
 @dataclass(frozen=True)
 class _Member:
-    """A unit with its resources."""
+    """A unit (one package on one cluster) with its resources."""
 
     unit: Unit
     content: UnitContent
 
     @property
     def shape(self) -> tuple[Any, ...]:
-        """A value that is equal for units whose differences can be written as override policies."""
+        """A value that is equal for two units if override policies can express all their differences."""
         resources = sorted((*resource.id, resource.path) for resource in self.content.resources.values())
         others = sorted((path, encode_canonical_json(data)) for path, data in self.content.others)
         return (tuple(resources), tuple(others))
@@ -49,10 +49,10 @@ class _Member:
 
 @dataclass(frozen=True)
 class _Group:
-    """Units that share a package.
+    """Units (packages on clusters) that share one package of the catalog.
 
     Attributes:
-        files: The files of the package.
+        files: The files of the package in the catalog.
         resources: The resources in these files.
     """
 
@@ -67,14 +67,17 @@ class _Group:
 
 @dataclass(frozen=True)
 class ReadUnits:
-    """The units that can be imported, without their plaintext Secrets, and the parts that cannot be imported."""
+    """The units (packages on clusters) to import, and the parts of the input that cannot be imported.
+
+    The units contain no plaintext Secrets.
+    """
 
     units: tuple[Unit, ...]
     not_imported: tuple[NotImported, ...]
 
 
 def select_units(fleet: Fleet) -> ReadUnits:
-    """Return the units of plain manifests. Plaintext Secrets are removed from them."""
+    """Return the units (packages on clusters) that contain plain manifests, without their plaintext Secrets."""
     units: list[Unit] = []
     not_imported: list[NotImported] = []
     for unit in fleet.units:
@@ -98,7 +101,7 @@ def select_units(fleet: Fleet) -> ReadUnits:
 
 
 def generate_from_folders(units: Iterable[Unit], clusters: Sequence[Cluster]) -> GeneratedConfig:
-    """Return the config objects for units of plain manifests."""
+    """Return the config objects for units (packages on clusters) that contain plain manifests."""
     by_package: dict[str, list[_Member]] = {}
     for unit in sorted(units, key=lambda unit: unit.cluster):
         content = read_content(unit.files)
@@ -117,7 +120,10 @@ def generate_from_folders(units: Iterable[Unit], clusters: Sequence[Cluster]) ->
 
 
 def _divide(members: Sequence[_Member]) -> tuple[_Group, ...]:
-    """Return groups of units with the same resources and few different leaves. The largest group is first."""
+    """Divide the clusters of a package into groups that can share its files. The largest group is first.
+
+    The clusters of a group have the same resources, and few fields of these resources differ.
+    """
     shapes: dict[tuple[Any, ...], list[_Member]] = {}
     for member in members:
         shapes.setdefault(member.shape, []).append(member)
@@ -126,8 +132,8 @@ def _divide(members: Sequence[_Member]) -> tuple[_Group, ...]:
         while remaining:
             group = _create_group(remaining)
             if not group.members:
-                # Every unit differs in many leaves from the most frequent texts. Put the first unit into a package of
-                # its own.
+                # On every cluster, many fields differ from the most frequent texts. Put the files of the first cluster
+                # into a package of their own.
                 group = _create_group(remaining[:1])
             groups.append(group)
             remaining = [member for member in remaining if member not in group.members]
@@ -135,7 +141,10 @@ def _divide(members: Sequence[_Member]) -> tuple[_Group, ...]:
 
 
 def _create_group(members: Sequence[_Member]) -> _Group:
-    """Return a group with the majority text of each file, and the units that differ from this text in few leaves."""
+    """Return a group of members, and choose the most frequent text of each file for the shared package.
+
+    The group contains the members whose resources differ from these files in few fields.
+    """
     files = FileTree({path: _choose_text(path, members) for path in sorted({*members[0].unit.files})})
     content = read_content(files)
     assert isinstance(content, UnitContent)
@@ -148,7 +157,10 @@ def _create_group(members: Sequence[_Member]) -> _Group:
 
 
 def _choose_text(path: str, members: Sequence[_Member]) -> File:
-    """Return the most frequent text among the units in which a file has its most frequent content."""
+    """Return the text of a file for the shared package.
+
+    First find the most frequent parsed content of the file, and then the most frequent text with this content.
+    """
     files = [member.unit.files.get(path) for member in members]
     present = [file for file in files if file is not None]
     by_content: dict[bytes, list[File]] = {}
@@ -219,7 +231,7 @@ def _generate_package(
 def _list_leaf_rules(
     resource: Resource, group: _Group, clusters: Sequence[Cluster]
 ) -> Iterator[tuple[LeafPath, tuple[ValueRule, ...]]]:
-    """Yield each leaf of a resource that differs between clusters, with the rules for its values."""
+    """Yield the path of each field that differs between clusters, with the rules for its values."""
     differences = {member.unit.cluster: _compare(resource, member) for member in group.members}
     labels = {cluster.name: cluster.labels for cluster in clusters}
     defaults = {path: pair[0] for found in differences.values() for path, pair in found.items()}
@@ -233,8 +245,10 @@ def _list_leaf_rules(
 
 
 def _remove_nested(paths: Iterable[LeafPath]) -> Iterator[LeafPath]:
-    """Yield the paths, without each path below another path: on one cluster, a whole list can differ, and on another
-    only an item.
+    """Yield the paths that are not below another path in `paths`.
+
+    For example, a whole list differs on one cluster, and only one item of this list differs on another cluster. Then
+    yield only the path of the list.
     """
     known = set(paths)
     return (path for path in known if not any(path[:length] in known for length in range(len(path))))
@@ -260,7 +274,10 @@ def _describe_rule(rule: ValueRule) -> str:
 
 
 def _find_other_clusters(resource: ResourceId, group: _Group, groups: Sequence[_Group]) -> tuple[str, ...]:
-    """Return the clusters that have this resource in a different package. Rules with a label exclude these clusters."""
+    """Return the clusters that get a resource with this identity from the package of another group.
+
+    The override rules of `group` that select clusters by label must exclude these clusters.
+    """
     return tuple(
         sorted(
             name for other in groups if other is not group and resource in other.resources for name in other.clusters

@@ -76,8 +76,8 @@ def build_targets(
 ) -> tuple[list[dict[str, Any]], str]:
     """Return `spec.targets` for the clusters in `names`, and the reason for the choice between a label and names.
 
-    If `names` contains all clusters of the fleet, or all clusters with a label, the clusters are selected by a label,
-    so that new clusters are included. Otherwise, the clusters are listed by name.
+    If `names` contains all clusters of the fleet, or all clusters with a label, the target selects clusters by label.
+    It then includes new clusters. Otherwise, the target lists the clusters by name.
     """
     clusters = {cluster.name: cluster.labels for cluster in fleet}
     selected = set(names)

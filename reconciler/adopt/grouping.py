@@ -27,7 +27,7 @@ from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.scaffold.documents import build_catalog
 
 _ORIGINALS = RepositoryReference("git", "")
-"""The catalog, which contains the overlays of other tools with their options."""
+"""The reference to the catalog for overlays of Argo CD and Flux, whose files contain the options."""
 _NOT_IN_NAME = re.compile(r"[^-a-z0-9.]+")
 
 
@@ -77,10 +77,10 @@ def generate_from_requests(requests: Iterable[PackageRequest], clusters: Sequenc
 
 
 def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
-    """Return one PackageVariant per request with the literal options of the request.
+    """Return one PackageVariant per request, with the options of the request as literal values.
 
-    If the original files of an overlay with options are known, they become a package of the catalog that has the
-    options in its files. The PackageVariant then uses this package, without the options.
+    If a request has Kustomize options and the files of its overlay are known, the catalog gets a package with these
+    files. They already contain the options. Therefore, the PackageVariant for this package has no Kustomize options.
     """
     ordered = [*requests]
     names = {_ORIGINALS: CATALOG, **_name_repositories(ordered, CATALOG)}
@@ -96,7 +96,11 @@ def generate_separately(requests: Iterable[PackageRequest], clusters: Sequence[C
 
 
 def _use_original_overlays(request: PackageRequest, name: str) -> tuple[PackageRequest, FileTree | None]:
-    """Return a request in which overlays with options are folders of a package of the catalog, and their files."""
+    """Return the request with overlays from a new package of the catalog, and the files of this package.
+
+    An overlay is replaced if `KustomizeRequest.original` contains its files with all options. The request then has no
+    options for this overlay. If no overlay is replaced, the files are None.
+    """
     files: dict[str, File] = {}
 
     def use(folder: str, upstream: UpstreamReference, kustomize: KustomizeRequest) -> tuple[Any, Any]:
@@ -145,9 +149,9 @@ def _build_shape(request: PackageRequest, labels: Mapping[str, str]) -> str:
 
 
 def _combine(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
-    """Yield the groups with the same clusters together, because one set can have several upstreams.
+    """Combine groups with the same clusters, because one PackageVariantSet can have several upstreams.
 
-    A group with several sources needs a set of its own.
+    A group whose package has several sources is not combined, because it needs its own PackageVariantSet.
     """
     by_clusters: dict[tuple[str, ...], list[_Group]] = {}
     for group in groups:

@@ -55,7 +55,7 @@ def _parse_scalar(text: str) -> Any:
 
 
 def build_parameter_layers(parameters: Iterable[tuple[str, Any]]) -> tuple[ValuesLayer, ...]:
-    """Return one layer per parameter.
+    """Convert each parameter to a layer of chart values that contains only this parameter.
 
     Raises:
         ParameterError: The name of a parameter is invalid.

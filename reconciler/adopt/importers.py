@@ -1,4 +1,5 @@
-"""Imports of each format: the units with their expected content, and the function that generates the config."""
+"""Reads fleets in each format: packages on clusters, their expected content, and the function that generates a config.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +25,11 @@ Labels = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Import:
-    """Everything that an import found in a source.
+    """Everything that an import found in the imported files.
 
     Attributes:
         basis: The origin of the expected content.
-        generate: Returns the config objects for units.
+        generate: Returns the config objects for units (packages on clusters).
     """
 
     format: SourceFormat
@@ -38,7 +39,7 @@ class Import:
 
 
 def detect_format(files: FileTree) -> SourceFormat:
-    """Return the format of a source."""
+    """Return the format of the imported files: objects of Argo CD, objects of Flux, or folders with manifests."""
     if is_argocd(files):
         return "argocd"
     return "flux" if is_flux(files) else "folders"
@@ -54,7 +55,7 @@ def import_folders(files: FileTree, layout: Layout, labels: Labels) -> Import:
 
 
 def list_clusters(read: ReadRequests, labels: Labels) -> tuple[Cluster, ...]:
-    """Return the clusters of requests, with the labels of the source and of the option --clusters."""
+    """Return the clusters of the requests, with labels from the imported files and from the option --clusters."""
     names = sorted({request.cluster for request in read.requests})
     return tuple(Cluster(name, {**read.labels.get(name, {}), **labels.get(name, {})}) for name in names)
 
@@ -101,7 +102,8 @@ def select_rendered(read: ReadRequests, rendered: FileTree) -> Mapping[tuple[str
 def _select_with_namespace(request: PackageRequest, rendered: FileTree) -> FileTree | str:
     """Return the expected content, or the reason why there is none.
 
-    The Namespace that the tool creates on the cluster is added, because rendered manifests do not contain it.
+    If Argo CD or Flux creates the Namespace on the cluster, add the Namespace, because rendered manifests do not
+    contain it.
     """
     files = _select(request, rendered)
     if isinstance(files, str) or not (request.helm and request.helm.flags.get("createNamespace")):

@@ -72,7 +72,7 @@ def parse_layout(text: str, required: Sequence[str] = ("cluster", "package")) ->
 
 
 def read_fleet(files: FileTree, layout: Layout, labels: Mapping[str, Mapping[str, str]]) -> Fleet:
-    """Divide the files of a source into units.
+    """Divide the imported files into units. A unit is one package on one cluster.
 
     Args:
         labels: Additional labels of clusters, by cluster name. Fields of the layout take precedence.

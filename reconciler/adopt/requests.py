@@ -63,8 +63,8 @@ class KustomizeRequest:
     Attributes:
         path: The folder of the overlay, relative to the upstream package, or "".
         fields: Other fields of `spec.kustomize`, such as `images`.
-        original: The files of the package with these fields in the overlay itself, where Argo CD and Flux write them.
-            None if there are no fields, or if the files are unknown.
+        original: The files of the package. The kustomization file of the overlay already contains `fields`, because
+            Argo CD and Flux write them to this file. None if there are no fields, or if the files are unknown.
     """
 
     path: str
@@ -131,7 +131,7 @@ class PackageRequest:
 
 
 class RepositoryReader(Protocol):
-    """Reads repositories that the source names."""
+    """Reads the repositories that the imported objects name."""
 
     def __call__(self, url: str, revision: str) -> FileTree | str:
         """Return the files of a Git repository at a revision, or the reason why they cannot be read."""
@@ -140,7 +140,7 @@ class RepositoryReader(Protocol):
 
 @dataclass(frozen=True)
 class ReadRequests:
-    """The requests of a source, the labels of clusters, and the parts that cannot be imported."""
+    """The package requests in the imported files, the labels of clusters, and the parts that cannot be imported."""
 
     requests: tuple[PackageRequest, ...]
     labels: Mapping[str, Mapping[str, str]]

@@ -1,4 +1,4 @@
-"""The resources of a unit: reading, identity, and removal of plaintext Secrets."""
+"""The resources of a unit (one package on one cluster): reading, identity, and removal of plaintext Secrets."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Resource:
 
 @dataclass(frozen=True)
 class UnitContent:
-    """The resources of a unit, and its other documents.
+    """The resources of a unit (one package on one cluster), and the other documents in its files.
 
     Attributes:
         others: Documents without a name, and lists, as pairs of file and data.
@@ -119,7 +119,10 @@ def _iterate_files(files: FileTree) -> Iterator[tuple[str, YamlFile | ParseFailu
 
 
 def find_marker(unit: Unit) -> NotImported | None:
-    """Return the reason if a unit is a chart, an overlay or a kpt package instead of a folder of plain manifests."""
+    """Return the reason if the folder of a unit contains a chart, an overlay or a kpt package.
+
+    Return None if the folder contains only plain manifests.
+    """
     for path in unit.files:
         name = path.rpartition("/")[2]
         if name in _MARKERS:
@@ -138,7 +141,10 @@ def is_plaintext_secret(data: Any) -> bool:
 
 
 def remove_secrets(unit: Unit) -> tuple[Unit, tuple[NotImported, ...]]:
-    """Return a unit without its plaintext Secrets, and a `NotImported` entry for each Secret. No value is reported."""
+    """Return a unit (one package on one cluster) without its plaintext Secrets, and a `NotImported` entry for each.
+
+    The entries contain no values of Secrets.
+    """
     changed = dict(unit.files)
     found: list[NotImported] = []
     for path, parsed in _iterate_files(unit.files):

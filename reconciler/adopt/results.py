@@ -1,4 +1,4 @@
-"""Compares each unit with its render, and builds the entries of the result."""
+"""Compares the content of each imported package with the render of the new config, and builds the result entries."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def list_rendered(generated: GeneratedConfig, rendered: Rendered) -> Mapping[tup
 def verify_units(
     units: Iterable[Unit], generated: GeneratedConfig, rendered: Rendered, ignored: Sequence[Sequence[str]]
 ) -> Iterator[AdoptedUnit]:
-    """Yield the result of each unit."""
+    """Compare each unit (one package on one cluster) with its render, and yield the results."""
     owners = generated.owners
     for unit in units:
         owner = owners.get((unit.cluster, unit.package), "")
@@ -64,7 +64,7 @@ def verify_units(
 
 
 def _compare(unit: Unit, rendered: FileTree | str, ignored: Sequence[Sequence[str]]) -> Sequence[str] | str:
-    """Return the differences of a unit, or the reason why it cannot be compared."""
+    """Return the differences between a unit and its render, or the reason why they cannot be compared."""
     if isinstance(rendered, str):
         return f"the package was not rendered: {rendered}"
     return unit.unverified_reason or compare_packages(unit.files, rendered, ignored, unit.namespace)

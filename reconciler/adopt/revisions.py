@@ -60,7 +60,8 @@ def read_git_revision(url: str, text: str, read_repository: RepositoryReader) ->
             return candidate
     if _COMMIT.fullmatch(text):
         return GitRevision("commit", text)
-    # Derive the kind from the form of the text, because the repository cannot be read, or has no such revision.
+    # The form of the text decides whether it names a tag or a branch, because the repository cannot be read, or has no
+    # such revision.
     return candidates[_VERSION.fullmatch(text) is not None]
 
 

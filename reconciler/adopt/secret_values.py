@@ -102,7 +102,7 @@ def _filter(value: Any, path: _Path, found: list[_Path]) -> Any:
 def _find_secrets(values: Mapping[str, Any]) -> Iterator[str]:
     """Yield the keys of values that look like secrets."""
     for key, value in values.items():
-        # Use the field `name` beside the field `value`, because environment variables have these two fields.
+        # An environment variable has the fields `name` and `value`. The field `name` shows whether `value` is a secret.
         name = values.get("name") if key == "value" else key
         if _is_secret(str(name), value):
             yield key

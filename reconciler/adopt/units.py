@@ -1,4 +1,4 @@
-"""The input of an import: units, clusters, and the parts of the input that cannot be imported."""
+"""The input of an import: units (packages on clusters), clusters, and the parts that cannot be imported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reconciler.lazy_dataclasses import dataclass, field
 MAX_CLUSTERS = 2_000
 MAX_UNITS = 50_000
 MAX_DIFFERENT_LEAVES = 20
-"""The number of different leaves up to which two units share one package or one PackageVariantSet."""
+"""The maximum number of different fields or chart values with which clusters share a package or a PackageVariantSet."""
 AGENT_SUGGESTION = "Configure it in the tool that applies the target branches."
 CLUSTER_IN_SECRET = ("the cluster is in a Secret, which is not read", "Move the object to the folder of its cluster.")
 """The reason and the suggestion for an object of Flux that names its cluster in a Secret."""
@@ -25,8 +25,8 @@ class Cluster:
     """A cluster with the labels that the import found.
 
     Attributes:
-        directory: The folder in the source that contains the packages of the cluster, or "" if the packages are not in
-            one folder.
+        directory: The folder in the imported repository that contains the packages of the cluster. "" if the packages
+            are not in one folder.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Unit:
     """One package on one cluster, with the files that the cluster has now.
 
     Attributes:
-        folder: The folder of the unit in the source.
+        folder: The folder of the package in the imported repository or folder.
         unverified_reason: The reason why the content cannot be compared completely, or "".
         namespace: The namespace of resources without a namespace, or "" if it is unknown.
     """
@@ -74,7 +74,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Everything that an import found in the source."""
+    """The clusters and the packages that an import found, and the parts of the input that cannot be imported."""
 
     clusters: tuple[Cluster, ...]
     units: tuple[Unit, ...]

@@ -164,7 +164,7 @@ class PluginOption(ApiModel):
 
 
 class SecretKeyReference(ApiModel):
-    """The Secret."""
+    """The name of a Secret, and a key in this Secret."""
 
     name: str = Field("", description="Name of the Secret.")
     key: str = Field("", description="Key in the Secret.")

@@ -56,7 +56,7 @@ class StatusUpstreamFields(ApiModel):
 
 
 class StatusSourceVersion(StatusUpstreamFields):
-    """A version of one of several sources."""
+    """The version of one source of a package with several sources."""
 
     name: str = Field("", description="Name of the source.")
 
@@ -71,7 +71,7 @@ class StatusUpstreamVersion(StatusUpstreamFields):
 
 
 class StatusUpstream(ApiModel):
-    """The upstream package before and after the change. Only packages with an upstream have this field."""
+    """The upstream versions of the previous and the new content. Only packages with an upstream have this field."""
 
     from_: StatusUpstreamVersion = Field(
         StatusUpstreamVersion(), alias="from", description="Upstream version before the change."
@@ -200,7 +200,7 @@ class StatusOverride(ApiModel):
 
 
 class StatusStepValue(ApiModel):
-    """The source of a parameter in an expression."""
+    """A parameter that an expression uses, and the origin of its value."""
 
     name: str = Field("", description="Name of the parameter.")
     layer: str = Field("", description="Layer that sets the parameter.")
@@ -244,7 +244,7 @@ class StatusLayer(ApiModel):
 
 
 class StatusTemplateProperty(ApiModel):
-    """A property of the template that applies to the child."""
+    """A property of the template that applies to the child resource, and the object that sets the property."""
 
     name: str = Field("", description="Name of the property.")
     source: str = Field("", description="Object that sets the property.")
@@ -254,7 +254,7 @@ class StatusTemplateProperty(ApiModel):
 
 
 class StatusTemplateObject(ApiModel):
-    """An object that the operator creates from the template."""
+    """A Kubernetes object that an operator, such as Strimzi, creates from the template."""
 
     kind: str = Field("", description="Kind of the object.")
     names: tuple[str, ...] = Field(

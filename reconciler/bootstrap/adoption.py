@@ -40,11 +40,11 @@ DEFAULT_BRANCH = "main"
 
 @dataclass(frozen=True)
 class AdoptionSource:
-    """The files of the source.
+    """The files of the repository or folder that `reconciler adopt` imports.
 
     Attributes:
         root_files: All files of the repository or folder.
-        files: The files below the path of the import.
+        files: The files in the folder that the option --path names.
         branch: The branch in a Git repository, or "" for a plain folder.
     """
 
@@ -55,10 +55,13 @@ class AdoptionSource:
 
 
 def read_source(settings: Settings, source: str, path: str) -> AdoptionSource:
-    """Read the folder `path` of a source: a folder, or a Git repository with an optional `#BRANCH`.
+    """Read the files to import. `source` is a folder, or a Git repository with an optional `#BRANCH`.
+
+    Args:
+        path: The value of the option --path, which is a folder in `source`.
 
     Raises:
-        GitError: The source cannot be read.
+        GitError: The repository or folder cannot be read.
     """
     url, _, branch = source.partition("#")
     location = resolve_source(url)
@@ -80,7 +83,7 @@ def _select_folder(files: FileTree, path: str, url: str) -> FileTree:
 
 
 class SourceRepositories:
-    """Reads the repositories that a source names. The source itself is not fetched again."""
+    """Reads the repositories that the imported objects name. The imported repository itself is not fetched again."""
 
     def __init__(self, settings: Settings, source: AdoptionSource, repo_url: str) -> None:
         self._settings = settings
@@ -89,7 +92,7 @@ class SourceRepositories:
         self._read: dict[tuple[str, str], FileTree | str] = {}
 
     def is_source(self, url: str) -> bool:
-        """Return whether a URL names the source."""
+        """Return whether a URL names the imported repository."""
         return any(is_same_repository(url, known) for known in self._urls)
 
     def __call__(self, url: str, revision: str) -> FileTree | str:
@@ -114,7 +117,10 @@ class SourceRepositories:
             return error.full_message
 
     def resolve_branches(self, read: ReadRequests) -> ReadRequests:
-        """Return the requests with the name of the default branch of each Git repository, unless the name is `main`."""
+        """Return the requests with the default branch of each Git repository whose branch is not set.
+
+        The branch `main` is returned as "", because it is the default of a Repository object.
+        """
         branches: dict[str, str] = {}
 
         def resolve(upstream: UpstreamReference) -> UpstreamReference:
@@ -140,12 +146,17 @@ class SourceRepositories:
         return "" if branch == DEFAULT_BRANCH else branch
 
     def _open_upstreams(self) -> UpstreamPackages:
-        # Pass the URL of the source, so that a remote source cannot name repositories on this machine.
+        # Pass the URL of the imported repository, because objects of a remote repository must not name repositories on
+        # this machine.
         root = self._source.url if self._source.branch else ""
         return build_package_services(self._settings, Path.cwd(), root).upstreams
 
     def replace_urls(self, generated: GeneratedConfig, folder: Path) -> GeneratedConfig:
-        """Return the config, in which the Repositories with the URL of the source use a local repository instead."""
+        """Return the config for the render. Replace the URL in Repositories that name the imported repository.
+
+        The new URL is the location from which the repository was read. If a plain folder is imported, the new URL is a
+        temporary repository with the files of the folder.
+        """
         documents = []
         for document in generated.repositories:
             location = document["spec"].get("git")

@@ -72,9 +72,10 @@ class SignInState:
 
 
 def store_sessions(settings: Settings, state: SignInState, file: SessionFile | None) -> None:
-    """Store the sessions of people in the file of `open_session_file`. If it is None, delete the file in the cache.
+    """Store the sessions of people in `file`, which `open_session_file` returns.
 
-    Otherwise, sessions that end meanwhile would return after a restart with a key.
+    If `file` is None, the settings contain no key. Then delete the existing session file. Otherwise, a later process
+    with a key would restore old sessions that have ended meanwhile.
     """
     state.store_in(file)
     if file is None:
@@ -173,7 +174,8 @@ def _build_proxy_authenticator(
 
 def _build_sign_in(settings: Settings, state: SignInState) -> SignIn:
     try:
-        # Import the library of the extra now, so that a missing library is an error of the settings.
+        # Import the library of the Python extra `oidc` now, so that a missing library is reported as an error of the
+        # settings.
         from reconciler.server.authentication.oidc import OidcOptions, OidcProvider
         from reconciler.server.authentication.provider_client import ProviderClient
         from reconciler.server.authentication.session_checks import SessionChecks

@@ -43,7 +43,10 @@ def build_config_pages(settings: Settings, config: str) -> ConfigPages:
 
 
 def _read_file(settings: Settings, config: str, config_id: str, path: str) -> bytes | None:
-    """Return the content of a file. For a config in a folder, it is the current content."""
+    """Return the content of a config file: at a commit for a config in Git, and now for a config in a plain folder.
+
+    Return None if the file does not exist.
+    """
     source = resolve_source(config, options=build_git_options(settings))
     if isinstance(source, FolderSource):
         file = source.path / settings.config.directory / path
@@ -53,7 +56,7 @@ def _read_file(settings: Settings, config: str, config_id: str, path: str) -> by
 
 
 def _read_author(settings: Settings, config: str, config_id: str) -> str:
-    """Return the mail address of the author of a commit. A config in a folder has no author."""
+    """Return the mail address of the author of a config commit. Return "" for a config in a plain folder."""
     if not config_id or config_id.startswith("tree:"):
         return ""
     with _open_history(settings, config) as history:

@@ -131,7 +131,10 @@ def build_stages(settings: Settings) -> tuple[Stage, ...]:
 
 
 def build_merge_check(settings: Settings) -> Callable[[str], bool]:
-    """Return a function that returns whether approvals merge the pull requests of a repository with a URL."""
+    """Return a function that receives the URL of a repository, and returns whether an approval merges a pull request.
+
+    Otherwise, an approval pushes to the target branch.
+    """
     if not settings.forge.merge:
         return lambda _url: False
     forges = ForgeRegistry(settings, time.time)

@@ -248,7 +248,7 @@ class CatalogServices:
     def _find_credential_tenant(self, url: str) -> str:
         """Return the only tenant that may use the credentials of a remote. Return "" if all tenants may use them."""
         if url.startswith("oci://"):
-            # Return "", because the setting contains only the credentials of Git remotes.
+            # Return "" for an OCI registry, because `git.credentials` contains only credentials of Git remotes.
             return ""
         location = get_location(parse_url(url))
         entries = (entry for entry in self._settings.git.credentials if entry.read or entry.write)

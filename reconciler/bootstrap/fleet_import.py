@@ -50,9 +50,9 @@ class ImportOptions:
         source_format: None if the format is detected.
         layout: The pattern of folders, or "" for the default of the format.
         labels: Labels of clusters, by the name of the cluster.
-        ignored: Pointers of fields that are not compared.
+        ignored: JSON pointers of fields that are not compared.
         rendered: The folder with the expected manifests of Applications.
-        repo_url: The URL under which Applications name the source, or "".
+        repo_url: The URL with which Applications name the imported repository, or "".
     """
 
     source: str
@@ -106,7 +106,9 @@ class _Locations:
 
 
 def _choose_locations(read: AdoptionSource, options: ImportOptions, found: Import) -> _Locations:
-    """Return the locations in the fleet repository, or the present locations in the source.
+    """Return the locations of packages in the new fleet repository, or their present locations.
+
+    The present locations are folders of the imported repository. They are used if no fleet repository is given.
 
     Raises:
         AdoptionError: The packages cannot stay where they are, and no fleet repository is given.
@@ -134,7 +136,7 @@ def _choose_locations(read: AdoptionSource, options: ImportOptions, found: Impor
 
 @dataclass(frozen=True)
 class _Imported:
-    """The new config, with the results of all units."""
+    """The new config, and the result of the comparison for each unit (one package on one cluster)."""
 
     generated: GeneratedConfig
     clusters: tuple[Cluster, ...]
@@ -143,7 +145,7 @@ class _Imported:
 
 @dataclass(frozen=True)
 class _Runner:
-    """Generates a config for units, renders it, and compares the result."""
+    """Generates a config for the imported packages, renders it, and compares the result with the existing content."""
 
     settings: Settings
     options: ImportOptions
@@ -151,7 +153,7 @@ class _Runner:
     report_progress: Progress
 
     def import_applications(self, read: AdoptionSource, source_format: SourceFormat) -> Import:
-        """Return the import of the objects of another tool, with their expected content."""
+        """Read the objects of Argo CD or Flux, and return the packages to import with their expected content."""
         if source_format == "argocd":
             requests = read_argocd(read.files, self.repositories)
         else:
@@ -172,9 +174,10 @@ class _Runner:
         return import_requests(source_format, requests, clusters, expected, is_rendered=is_rendered)
 
     def import_units(self, found: Import) -> _Imported:
-        """Import the units.
+        """Import the units. A unit is one package on one cluster.
 
-        With --only-equal, repeat the import without the units that differ, until all remaining units are equal.
+        With --only-equal, repeat the import without the units whose render is not equal to the existing content, until
+        all remaining units are equal.
         """
         units = found.fleet.units
         imported = self._import_once(found, units)

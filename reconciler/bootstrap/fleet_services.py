@@ -91,7 +91,10 @@ class FleetServices:
         }
 
     def find_rival_claims(self, catalog: Catalog) -> Sequence[DefinitionConflict]:
-        """Return the conflicts between objects with the same target, unique name, component binding or written file."""
+        """Return the conflicts between objects that define the same target, or that must not exist together.
+
+        The function `find_conflicting_objects` finds the objects that must not exist together.
+        """
         drafts = self._settings.drafts
         targets = self.get_fleet_config(catalog).targets
         return [

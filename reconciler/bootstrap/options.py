@@ -26,7 +26,7 @@ INITIAL_BACKOFF_SECONDS = 5.0
 
 
 def get_cache_file(settings: Settings, name: str, suffix: str = ".json") -> Path:
-    """Return the path of a cache file or folder. Each shard has its own, because a write replaces the whole file."""
+    """Return the path of a cache file or folder. Each shard has its own path, because a write replaces the file."""
     shard = parse_shard(settings.shard)
     part = "" if shard.is_alone else f"-{shard.index}-of-{shard.count}"
     return Path(settings.cache).expanduser() / f"{name}{part}{suffix}"

@@ -141,7 +141,8 @@ def _build_puts(files: FileTree) -> tuple[PutFile, ...]:
 
 def _reconcile_and_print(folder: Path) -> None:
     settings = _read_settings(folder)
-    # The demo always creates target branches. A warning about them would be the first line that a new user reads.
+    # Log only errors. The demo always creates target branches, and a warning about them would be the first line that a
+    # new user reads.
     set_up_logs(settings, service=False, command_level="error")
     report = _run_pass(settings, publishers.build_push_publisher(settings))
     click.echo(_INTRODUCTION.format(folder=folder))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _Input = TypeVar("_Input")
 _Value = TypeVar("_Value")
-# The reconciler writes the branches with these prefixes.
+# The reconciler writes the branches with these prefixes, so that they must not contain a config.
 _RESERVED_BRANCHES = ("clusters/", "drafts/", "proposed/", "reconciler/")
 _REQUIRED = "--catalog, --fleet, and --cluster or --clusters"
 

@@ -221,7 +221,10 @@ class DraftSelection:
         return remotes_targets.ReviewSelection(self.targets, self.selector or "", self.removals)
 
     def build_remote_review(self, verb: RemoteVerb, reason: str = "", **more: bool) -> RemoteReview:
-        """Return the action for a service. A wrong selection is a usage error."""
+        """Return the review action that a service applies to the selected drafts.
+
+        If the drafts are not selected in exactly one way, the result is a usage error.
+        """
         self.build_review_selection()
         references = frozenset((reference.cluster, reference.package) for reference in self.targets)
         return remote_review.RemoteReview(

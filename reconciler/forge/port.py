@@ -98,7 +98,7 @@ class Forge(Protocol):
         ...
 
     def update(self, request: PullRequest, title: str, body: str) -> PullRequest:
-        """Set title and body of a pull request. Return the pull request or its replacement."""
+        """Set title and body of a pull request. Return the pull request with the new title and body."""
         ...
 
     def set_draft(self, request: PullRequest, draft: bool) -> None:

@@ -229,7 +229,8 @@ def _get_command_name(arguments: Sequence[str]) -> str:
 
 
 def _is_access_denied(result: GitResult) -> bool:
-    # A push with output has reached the remote: the credentials were accepted, and the message can come from a hook.
+    # If the push printed output, the remote has accepted the credentials. An error message about denied access can then
+    # come from a hook of the remote.
     return result.exit_code != 0 and not result.output and classify_failure(result.stderr) is AccessDeniedError
 
 

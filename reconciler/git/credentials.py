@@ -45,7 +45,10 @@ def provide_credential(username: str, password: Secret, url: GitUrl) -> Iterator
 
 
 def _get_url_forms(url: GitUrl) -> tuple[str, ...]:
-    """Return the URL unchanged and with escaped reserved characters, because Git versions compare different forms."""
+    """Return two forms of the URL: unchanged, and with escaped reserved characters.
+
+    It depends on the version of Git which form of the URL the setting `credential.<url>` must contain.
+    """
     parts = urlsplit(url.connection_url)
     escaped = f"{parts.scheme}://{parts.netloc}{quote(unquote(parts.path), safe='/')}"
     return tuple(dict.fromkeys((url.connection_url, escaped)))

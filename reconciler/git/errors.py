@@ -61,7 +61,10 @@ class GitError(ExpectedError):
 
     @property
     def full_message(self) -> str:
-        """The message with the next step. If a person must act and the class has no `advice`, only the message."""
+        """The message, followed by the next step: `advice`, or `next_step` if there is no `advice`.
+
+        The next step "human" is not part of the text.
+        """
         advice = self.advice or ("" if self.next_step == "human" else self.next_step)
         return f"{self.message} (next step: {advice})" if advice else self.message
 

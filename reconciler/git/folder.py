@@ -79,8 +79,8 @@ def read_folder(folder: Path | str, limits: FolderLimits | None = None) -> Folde
 def describe_path_type(folder: Path, path: str, followed_path: str = "") -> str:
     """Return the type of the entry at a path below `folder`: "file", or a description such as "a symbolic link".
 
-    Return "" if there is no entry. Links are followed only within `followed_path`. For an entry below any other link,
-    return "below a symbolic link".
+    Return "" if there is no entry. Links in `followed_path` and in its parent folders are followed. If any other parent
+    folder of `path` is a link, return "below a symbolic link".
     """
     segments = path.split("/")
     for count in range(1, len(segments) + 1):
@@ -325,9 +325,9 @@ def _compute_mode(old_mode: int, executable: bool) -> int:
 
 
 def _set_aside(target: Path, saved: Path, undo: UndoSteps, *, keep: bool) -> None:
-    """Save the file `target` as `saved`, and add to `undo` a step that restores the file.
+    """Save the file `target` as `saved`, and add a step to `undo` that restores `target`.
 
-    If `keep` is False, `target` does not exist afterwards.
+    If `keep` is False, delete `target`.
     """
     if keep:
         _copy_or_link(target, saved)
@@ -340,7 +340,7 @@ def _copy_or_link(target: Path, saved: Path) -> None:
     try:
         os.link(target, saved, follow_symlinks=False)
     except OSError:
-        # Copy the file instead, because some file systems do not support hard links.
+        # Copy the file instead of creating a hard link, because some file systems do not support hard links.
         descriptor = os.open(saved, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(target.read_bytes())

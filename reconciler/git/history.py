@@ -23,7 +23,7 @@ _MISSING_OBJECT_EXIT_CODE = 128
 
 
 class CommitHistory(Protocol):
-    """A repository in which commits can be found by name, such as a branch, and read."""
+    """Finds commits of a repository by a name, such as a branch, and reads them."""
 
     @property
     def url(self) -> str:
@@ -149,7 +149,10 @@ class MirrorHistory:
         return next((commit for commit in commits if commit), None) or self._resolve_unfetched(name)
 
     def _resolve_unfetched(self, name: str) -> CommitId | None:
-        """Return the commit if `name` is a commit ID, or a ref that `fetch` omits, such as a pull request."""
+        """Return the commit if `name` is a commit ID, or a ref that `fetch` omits, such as `refs/pull/7/head`.
+
+        Return None if `name` is neither, or if the host does not have the ref.
+        """
         if _COMMIT_ID.match(name):
             return self._resolve_id(name.lower())
         object_id = self._mirror.resolve_remote_ref(name) if is_ref_name(name) else None

@@ -55,12 +55,12 @@ OnRebuild = Callable[[str, str], None]
 
 
 def _ignore(url: str, reason: str) -> None:
-    """Ignore the rebuild of a damaged mirror, or a failed signature."""
+    """Do nothing. This is the default callback for the rebuild of a mirror and for a failed signature."""
 
 
 @dataclass(frozen=True)
 class MirrorSigning:
-    """The signer of a mirror's new commits and tags, and the callback for failures."""
+    """The signer of a mirror's new commits and tags, and the callback for failed signatures."""
 
     signer: Signer
     on_failure: OnSigningFailure = _ignore
@@ -244,7 +244,8 @@ class Mirror:
         try:
             self._storage.rebuild(refspecs)
         except GitError:
-            # Keep the damaged mirror. The caller raises the original error.
+            # Keep the damaged mirror, because the new mirror could not be fetched. The caller raises the error that
+            # showed the damage.
             self._is_repair_useless = True
             return False
         # Clear the cached refs, because the new mirror can contain newer values. The check before a push then detects
@@ -435,7 +436,10 @@ class Mirror:
         return [CommitId(line) for line in lines]
 
     def find_last_change(self, commit: CommitId, path: str) -> CommitId | None:
-        """Return the last commit up to `commit` that changed a path, or None. Follow only first parents."""
+        """Return the last commit that changed a path: `commit` or one of its ancestors. Follow only first parents.
+
+        Return None if no such commit changed the path.
+        """
         lines = self._run_query(
             "rev-list", "-1", "--first-parent", check_object_id(commit), "--", f":(literal){path}"
         ).lines

@@ -127,8 +127,7 @@ class RefPusher:
     def _find_moved_refs(self, units: Sequence[PushUnit], before: RemoteBranches) -> dict[str, PushOutcome]:
         """Return a failure for each unit whose push also moved another branch through a symbolic ref.
 
-        The branches are read again only if such a move is possible: another branch had the same commit, or the ref is
-        new.
+        The branches are read again only if a ref of a unit can be symbolic (`can_be_symbolic`).
         """
         suspects = [unit for unit in units if can_be_symbolic(unit, before)]
         if not suspects:
@@ -182,8 +181,8 @@ class RefPusher:
         """Delete the refs of `units` that prevent the creation of other refs in `units`.
 
         Returns:
-            The outcomes of failed deletions, the remaining units without the deleted refs, and the names of the units
-                with deleted refs.
+            Three values: the outcomes of the units whose deletions failed, all other units without the updates of the
+                deleted refs, and the names of the units with deleted refs.
         """
         # Delete `a` in an earlier push. Git refuses to create `a/b` while `a` exists, even if the same push deletes
         # `a`.
@@ -325,8 +324,8 @@ class RefPusher:
         if self._can_use_options and OPTIONS_UNSUPPORTED in result.stderr:
             raise _NoOptionsError
         error = None if reasons else self._command.build_error("push", result.stderr)
-        # Do not return an error of these two classes, because one of several refs may have caused it. The caller lists
-        # the refs of the remote to determine the outcome of each unit.
+        # Do not return a RepositoryMissingError or GitFailedError, because one of several refs may have caused it. The
+        # caller lists the refs of the remote to determine the outcome of each unit.
         is_vague = isinstance(error, (RepositoryMissingError, GitFailedError))
         return PushAttempt(is_accepted=False, reasons=reasons, stderr=result.stderr, error=None if is_vague else error)
 

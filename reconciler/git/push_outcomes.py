@@ -303,7 +303,7 @@ def push_in_two_steps(
     their state. The next pass then plans the same drafts, and pushes only the state.
 
     Args:
-        finish: Pushes the last update of a unit, and must ignore the rate limit. All other updates are pushed before.
+        finish: Pushes the last updates if other updates of the units are already pushed. Must ignore the rate limit.
     """
     first_updates = [replace(unit, updates=unit.updates[:-1]) for unit in units if len(unit.updates) > 1]
     outcomes = push_until_settled(first_updates, try_push, list_remote_refs) if first_updates else {}

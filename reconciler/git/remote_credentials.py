@@ -1,4 +1,4 @@
-"""Credentials per remote: the entry of the settings that applies to a remote, and the access that this entry gives git.
+"""The credentials of remotes. Finds the settings entry for a remote, and passes the credentials of this entry to git.
 
 Each entry has separate credentials for reading and for pushes. Secrets are read from files before each use. This module
 does not read the settings.
@@ -42,14 +42,15 @@ class GitHubApp:
 
 @dataclass(frozen=True)
 class CredentialSource:
-    """The credentials for one use of a remote. Files are given by path, and a text is "" if it is not set.
+    """The credentials for reading remotes, or for pushes. Files are given by path. A text that is not set is "".
 
     Attributes:
         setting: The name of the setting, for messages.
         token_file: A file with a token, which is the password of `username`.
         credentials_file: A file in the format of git-credential-store (`https://user:token@host`, one per line).
         known_hosts_file: The known hosts of ssh.
-        push_url: The URL for pushes to the folder or repository of the entry, if it differs from the URL for reading.
+        push_url: The start of the URLs for pushes, which `build_push_url` completes. "" if pushes use the same URL as
+            reading.
         is_default: Whether ssh can use its default keys and known hosts. This is True for remotes without an entry.
     """
 
@@ -74,7 +75,7 @@ class CredentialEntry:
     write: CredentialSource | None = None
 
     def get_source(self, use: CredentialUse) -> CredentialSource | None:
-        """Return the credentials for a use. Without `read`, the credentials of `write` are used for reading too."""
+        """Return the credentials for reading or for pushes. If `read` is None, `write` is used for reading too."""
         return self.write if use == "write" else self.read or self.write
 
 
@@ -169,7 +170,7 @@ class RemoteCredentials:
         return entry is not None and entry.write is None
 
     def get_url(self, url: GitUrl, use: CredentialUse) -> GitUrl:
-        """Return the URL of a remote for a use. Raises UrlRefusedError."""
+        """Return the URL of a remote for reading or for pushes. Raises UrlRefusedError."""
         entry = self.find_entry(url)
         source = entry.write if entry and use == "write" else None
         return build_push_url(entry.url, source.push_url, url) if entry and source and source.push_url else url
@@ -204,7 +205,7 @@ class RemoteCredentials:
     def expire(self, url: GitUrl, use: CredentialUse) -> bool:
         """Let the next Git call read the credentials again, because the host refused them.
 
-        Return whether there are credentials for this use.
+        Return whether the settings contain credentials for this remote, for reading or for pushes as `use` specifies.
         """
         source, target = self._find_source(url, use), self.get_url(url, use)
         for name in (source.token_file, source.credentials_file):

@@ -1,6 +1,7 @@
 """Signing keys for commits and tags: SSH keys and OpenPGP keys.
 
-`ssh_signatures` signs in this process. All other keys need one process per signature: `ssh-keygen` or `gpg`.
+Ed25519 and RSA keys without a passphrase sign in this process (module `ssh_signatures`). All other keys need one
+process per signature: `ssh-keygen` or `gpg`.
 """
 
 from __future__ import annotations

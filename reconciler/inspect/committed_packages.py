@@ -231,14 +231,18 @@ def read_files(remote: Remote, tree: TreeId) -> FileTree | None:
 def find_recorded_refs(
     upstream: Mapping[str, Any], remote: Remote, *, has_original_refs: bool
 ) -> dict[str, CommitId | None]:
-    """Return replacement commits for refs of an upstream repository. The commit None removes a ref.
+    """Return the commits to which refs of an upstream repository must point for a re-render.
 
-    The recorded ref gets the recorded commit. Return {} if this commit cannot be fetched. By default, also return {} if
-    the ref still exists. If `has_original_refs` is True, an existing ref is replaced too. The other tags of the package
-    are then removed, because they can be newer than the render.
+    The value None means that the ref must not exist.
+
+    The tag or branch of the recorded upstream must point to the recorded commit. Return {} if the repository does not
+    have this commit any more.
 
     Args:
         upstream: A recorded upstream, from `RecordedRender.upstreams`.
+        has_original_refs: Whether the result also contains a tag or branch that still exists. The result then removes
+            the other tags of the package, because they can be newer than the render. If the value is False and the tag
+            or branch exists, the result is {}.
     """
     ref, commit = upstream["ref"], CommitId(upstream["commit"])
     existing = [name for name in (_TAG_PREFIX + ref, BRANCH_PREFIX + ref) if name in remote.refs]

@@ -98,7 +98,10 @@ class PackageExplainer:
 def _prepare_render(
     surveyed: PreparedTarget, variant: Variant, prepared: PreparedPass, removed_layer: RenderSubject | None
 ) -> PreparedTarget:
-    """Return the target with a renderer that stores the stages of one package and can omit a layer of this package."""
+    """Return the target with a renderer that keeps the stages of the package of `variant`.
+
+    If `removed_layer` is given, the renderer also omits this layer of the package.
+    """
     renderer = prepared.context.renderer
     package_renderer = replace(renderer, should_keep_stages=True)
     if removed_layer:
@@ -189,7 +192,10 @@ class PastExplainer:
         return replace(re_rendered, rendered=self._add_local_changes(re_rendered.rendered, removed_layer))
 
     def _read_config(self, removed_layer: RemovableLayer | None) -> PastConfig:
-        """Return the recorded config without `removed_layer`. A later local change is not a part of this config."""
+        """Return the recorded config without `removed_layer`.
+
+        If `removed_layer` is a local change after the render, return the whole recorded config.
+        """
         past_config = self.history.read_config(self.package.recorded.config, [self.package])
         match removed_layer:
             case ConfigField(key=key, path=path):
@@ -197,15 +203,15 @@ class PastExplainer:
                 files = remove_from_config(snapshot.files, past_config.catalog.objects[key], path)
                 return self.history.evaluate_config(replace(snapshot, files=files), [self.package])
             case None | LocalEdit(origin="since"):
-                # Return the config unchanged, because a local change after the render is not an input of the render. If
-                # `removed_layer` is such a change, `_add_local_changes` omits it.
+                # Return the config unchanged: either no layer is removed, or `removed_layer` is a local change after
+                # the render. Such a change is not an input of the render, and `_add_local_changes` omits it.
                 return past_config
             case _:
                 renderer = build_renderer_without_layer(past_config.renderer, removed_layer)
                 return replace(past_config, renderer=renderer)
 
     def _add_local_changes(self, rendered: PackageRender, removed_layer: RemovableLayer | None) -> PackageRender:
-        """Return the render with the local changes of the branch, except for a removed local change."""
+        """Return the render with the local changes of the branch. If `removed_layer` is one of them, omit it."""
         package = self.package
         files = read_files(package.remote, package.tree) if package.is_edited and package.tree else None
         if files is None:

@@ -33,7 +33,7 @@ _MAX_UNSTORED_SHARE = 0.05
 
 @dataclass(frozen=True)
 class ObservedPass:
-    """The result of a pass that the index needs.
+    """The data of one pass from which `FleetIndexer` builds the index of the console.
 
     Attributes:
         config: The ID of the config.
@@ -194,7 +194,7 @@ class FleetIndexer:
 
 
 def _forget_heads(known: _KnownTarget) -> _KnownTarget:
-    """Return a target that the next update reads again."""
+    """Return the target without its known heads, so that the next update reads the target again."""
     return replace(known, content=replace(known.content, heads={}))
 
 

@@ -169,7 +169,7 @@ def _read_projected_files(context: PassContext, target: Target, projected: Proje
 
 
 def _read_published_files(context: PassContext, target: Target, impact: PackageImpact) -> FileTree:
-    """Return the published files of a package that only the second of the two compared configs can request."""
+    """Return the published files of a package that the first of the two compared configs does not request."""
     outcome = impact.after.outcome
     if isinstance(outcome, Draft):
         return outcome.previous_files
@@ -187,9 +187,9 @@ def _read_tree(context: PassContext, target: Target, tree: TreeId | None) -> Fil
 
 
 def _find_known_conflicts(base: PassContext, impact: PackageImpact) -> frozenset[ConflictLocation]:
-    """Return the conflicts of local changes that already exist with the first config.
+    """Return the conflicts of local changes that the package has in the plan of the first config.
 
-    Return an empty set if the second config has no conflicts.
+    Return an empty set if the package has no conflicts in the plan of the second config.
     """
     draft, target = impact.after.outcome, impact.target
     if not (isinstance(draft, Draft) and draft.rendered.conflicts and target):

@@ -139,7 +139,7 @@ def _read_files(package: TargetPackage, remote: Remote) -> FileTree:
 
 
 def _add_configs(content: PublishedPackage, package: TargetPackage, remote: Remote) -> PublishedPackage:
-    """Return a package whose publications have the config that their status files contain."""
+    """Return the package with the config of each publication. The status file of a revision contains this config."""
     versions = {revision.number: revision.version.status for revision in package.record.revisions}
     blobs = remote.read_blobs([blob for blob in versions.values() if blob])
     configs = {number: _read_config(blobs[blob]) for number, blob in versions.items() if blob}

@@ -214,10 +214,10 @@ class PackageHistory:
         Args:
             config: The ID of a commit, or `tree:<id>` for a config that was a plain folder.
             packages: The packages whose commits and recorded upstreams replace the current refs. A cached result is
-                used again only for the same collection object.
-            has_original_refs: Whether the refs are those before the render: existing upstream refs also point to the
-                recorded upstream commit, and the target branch points to the commit before the package. Use True for a
-                single package only.
+                used only for the same Python object `packages`.
+            has_original_refs: Whether the controllers receive the refs as they were before the render. An existing
+                upstream ref then also points to the recorded upstream commit. The target branch points to the commit
+                before the package. Use True for a single package only.
 
         Raises:
             ReRenderError: The config cannot be read.
@@ -378,7 +378,7 @@ class PackageHistory:
     def _list_re_renders(
         self, package: CommittedPackage, variant: Variant, past_config: PastConfig
     ) -> Iterator[ReRenderedPackage]:
-        """Render a variant of a package with each combination of the inputs that the status file does not contain."""
+        """Render a package once for each possible combination of the inputs that its status file does not contain."""
         recorded, remote = package.recorded, package.remote
         content = self._read_variant_source(package, variant)
         base = merged = content.files
@@ -428,8 +428,8 @@ class PackageHistory:
     def read_source(self, package: CommittedPackage, upstream: UpstreamPackage) -> SourceContent:
         """Return the rendered files of an upstream.
 
-        If the upstream repository does not have the recorded tree, search in the repository of the target, whose state
-        keeps a copy of recent upstream packages.
+        If the upstream repository does not have the recorded tree, search in the repository of the target. The state of
+        the target keeps a copy of recent upstream packages.
 
         Raises:
             ReRenderError, SourceFailedError: The upstream cannot be read or rendered.

@@ -19,7 +19,8 @@ def check_signing_key(options: SigningOptions, signers: AllowedSigners) -> Signi
     """Check whether the key can be read and can sign, and whether the allowed signers contain the key.
 
     Args:
-        signers: The keys whose signatures of inputs are valid. If there are none, the last check is not necessary.
+        signers: The keys whose signatures of inputs are valid. If there are none, the check
+            that they contain the signing key is skipped.
     """
     # Sign a commit even if the key is only for tags, because Git creates and checks both signatures in the same way.
     signer = Signer(replace(options, kinds=frozenset({"commits"})))

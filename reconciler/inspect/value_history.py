@@ -69,7 +69,7 @@ class ValueHistory:
     def _find_change(self, commits: Sequence[CommitId]) -> ValueChangeCommit | None:
         after = self.read_value(commits[0])
         for commit, older_commit in zip(commits, [*commits[1:], None], strict=True):
-            # Compare only these two commits, because no commit between them changed the package.
+            # Compare the values at these two commits only, because no commit between the two changed the package.
             before = self.read_value(older_commit) if older_commit else NO_VALUE
             if not before.is_same_value(after):
                 parents = self.remote.read_commit(commit).parents

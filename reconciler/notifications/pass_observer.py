@@ -177,7 +177,10 @@ class PassObserver:
 
 
 def _is_unread(plan: TargetPlan) -> bool:
-    """Return whether a pass could not read the target. If only a push failed, the plan has outcomes."""
+    """Return whether a pass could not read the target.
+
+    The plan then has findings and no outcomes. A plan whose push failed has findings and outcomes.
+    """
     return bool(plan.findings) and not plan.outcomes
 
 

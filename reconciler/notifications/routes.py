@@ -99,7 +99,10 @@ class Route:
 
     @cached_property
     def observed_events(self) -> frozenset[Event]:
-        """The selected events, and events that are necessary to detect them, e.g. the start of each recovery."""
+        """The selected events, and the events that are necessary to detect them.
+
+        For example, the end of a condition can be detected only if its start is observed.
+        """
         events = set(self.selected_events)
         events |= {start for start, end in RECOVERIES.items() if end in events}
         if events & _EVENTS_ABOUT_DRAFTS:

@@ -120,7 +120,7 @@ class Tracker:
         return group
 
     def _count_duplicates(self, group: TrackedGroup, item: str) -> None:
-        """Count an item that began again before a message about its end was sent."""
+        """Count the messages that are not sent, because an item began again before its end was reported."""
         for route in self._routes:
             if item in group.sent.get(route.id, ()):
                 metrics.NOTIFICATIONS.add(route.channel, group.condition.event, "deduplicated")
@@ -242,8 +242,8 @@ class Tracker:
         gather = self._options.gather_seconds
         for group in self._ledger.groups.values():
             if new := self._find_new(route, group):
-                # If one item is due, also send newer items of the group, but not items that must exist for a longer
-                # time before they are sent (`hold_seconds`).
+                # If one item is due, also send newer items of the group. Exclude items that have not existed for their
+                # `hold_seconds` yet.
                 held = tuple(each for each in new if now - each.first_seen >= each.item.hold_seconds)
                 if not any(now - each.first_seen >= gather for each in held):
                     continue

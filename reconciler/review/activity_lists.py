@@ -1,4 +1,4 @@
-"""The activity that a person may read: the events of the log, and the publications of the index."""
+"""The activity that a person may read: the events of `ActivityLog`, and the publications in the console's index."""
 
 from __future__ import annotations
 
@@ -21,21 +21,23 @@ Events = tuple[ActivityEvent, ...]
 
 
 class ActivityLists:
-    """Lists the activity until the end of the pass of an index. Lists of equal permissions are cached.
+    """Lists the activity up to the end of the pass from which an index of the console was built.
+
+    People with equal permissions get the same cached list.
 
     Args:
-        read_events: Returns the events of the log.
+        read_events: Returns the events of `ActivityLog`.
     """
 
     def __init__(self, read_events: Callable[[], Events]) -> None:
         self._read_events = read_events
         self._lock = Lock()
-        # The lists, by the `id()` of the index and the permissions. A weak reference to the index shows whether the
-        # `id()` still belongs to the same object, because Python uses the `id()` of a deleted object again.
+        # The lists, by the `id()` of the index and the permissions. Python can use the `id()` of a deleted index again.
+        # The weak reference shows whether the `id()` still belongs to the same index.
         self._cached: OrderedDict[tuple[int, Permissions], tuple[ReferenceType[FleetIndex], Events]] = OrderedDict()
 
     def list_events(self, whole_index: FleetIndex, index: FleetIndex, permissions: Permissions) -> Events:
-        """Return the activity, the newest event first. Events after the pass of the index are omitted.
+        """Return the activity, the newest event first. Omit events after the pass from which the index was built.
 
         Args:
             whole_index: The index of the whole fleet.

@@ -61,7 +61,10 @@ class ActivityLog:
             self._append(events)
 
     def update(self, index: FleetIndex) -> None:
-        """Add the publications of an index that the log does not contain, so that a later one does not replace them."""
+        """Add the publications that the index contains and the log does not contain yet.
+
+        An index contains only the last publication of each package. The log also keeps the publications before it.
+        """
         oldest = int(self._clock()) - KEPT_SECONDS
         with self._lock:
             self._read()

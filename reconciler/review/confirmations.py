@@ -216,7 +216,10 @@ def build_confirmation(
 
 
 def _list_replaced(readable: FleetIndex, selection: ChangeSelection) -> list[ExcludedDraft]:
-    """Return all drafts of the selected change, if they or their effects differ from those that a list showed."""
+    """Return all drafts of the selected change if its targets or effects have changed since the person saw them.
+
+    Return [] if the digest `ReviewChange.effects` is unchanged, or if `selection` contains no digest.
+    """
     change = readable.by_change.get(selection.key)
     if not selection.effects or (change and change.effects == selection.effects):
         return []

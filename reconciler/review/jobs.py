@@ -108,8 +108,8 @@ class ReviewJobs:
         self._clock = clock
         self._changed = threading.Condition()
         self._jobs: dict[str, ReviewJob] = {}
-        # The items of the running job by target and branch. The entry of the job in `_jobs` is replaced only when the
-        # job ends, because a new tuple for each result would take quadratic time.
+        # The items of the running job by target and branch. They are copied to the job in `_jobs` only when the job
+        # ends, because a new tuple of items for each result would take quadratic time.
         self._running_items: dict[tuple[str, str], JobItem] = {}
         # The IDs of the waiting jobs, with the index of the fleet at their submission.
         self._waiting: dict[str, FleetIndex] = {}
@@ -119,7 +119,8 @@ class ReviewJobs:
     def start(self) -> None:
         """Read the jobs of earlier processes, and start the thread, unless it runs.
 
-        Jobs that an earlier process has not completed are not continued. Their drafts can be applied again.
+        Jobs that an earlier process has not completed are not continued. Their waiting items become failed, and `retry`
+        applies these items again.
         """
         if self._thread.is_alive():
             return

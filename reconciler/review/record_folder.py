@@ -19,9 +19,9 @@ Record = TypeVar("Record", Confirmation, ReviewJob)
 
 
 class RecordFolder(Generic[Record]):
-    """Stores records for later processes. An error is logged and not raised.
+    """Stores records for later processes. An error is logged and not raised, because the records are not essential.
 
-    The results of jobs are also in Git, and a person can create a confirmation again.
+    The results of jobs are also in Git. A person can create a confirmation again.
     """
 
     def __init__(self, folder: Path, record_type: type[Record]) -> None:

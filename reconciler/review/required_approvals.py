@@ -14,10 +14,12 @@ from reconciler.reconcile.review_actions import ReviewAction
 def require_approvals(
     decision: PublishDraft, draft: OpenDraft, action: ReviewAction, remote: Remote, state_ref: str, required: int
 ) -> tuple[PublishDraft | RecordApproval | NoTransition, ReviewAction]:
-    """Return the effect of an approval, and the action with the other people who have approved the draft.
+    """Decide whether an approval publishes a draft, is only recorded, or has no effect. Return the decision.
+
+    Also return the action. If the approval publishes the draft, the action names the other people who have approved it.
 
     Args:
-        decision: The effect of the last necessary approval.
+        decision: The result if no more approvals are necessary.
         required: The number of people who must approve a draft.
     """
     if required == 1:

@@ -74,7 +74,8 @@ def _hide_names_in_row(row: PackageRow, hidden: TargetNameSet) -> PackageRow:
 def _hide_names_in_draft(draft: IndexedDraft, hidden: TargetNameSet) -> IndexedDraft:
     """Return a draft without names of hidden targets.
 
-    If a refusal changes, the reasons for the risk are omitted, because they contain the original refusals.
+    `member.refusals` contains the reasons why the draft cannot be approved. If one of them names a hidden target, the
+    reasons for the risk are omitted, because they repeat the unchanged refusals.
     """
     member, content = draft.member, draft.content
     refusals = hide_names_in_reasons(member.refusals, hidden)
@@ -161,7 +162,10 @@ def _select_findings(
 
 @dataclass
 class _KeptIndex:
-    """An index with further pages. `ends_at` is None while there is no newer index."""
+    """An index that is kept until `ends_at`, because a client may read further pages of it.
+
+    `ends_at` is None while there is no newer index.
+    """
 
     index: FleetIndex
     ends_at: float | None = None

@@ -48,7 +48,7 @@ class JobItem:
 
     @property
     def expected_draft(self) -> ExpectedDraft:
-        """The draft branch, as a review action expects it."""
+        """The draft branch with the packages and heads that the person confirmed."""
         draft = self.drafts[0]
         return ExpectedDraft(draft.target, frozenset(self.packages), draft.branch, draft.head, draft.published_head)
 

@@ -65,9 +65,9 @@ def list_progress(index: FleetIndex, change: ReviewChange, stages: Sequence[Stag
 
 
 def list_unpublished(progress: Sequence[StageProgress], targets: Collection[str]) -> tuple[StageProgress, ...]:
-    """Return the stages that still have a waiting target outside of `targets`.
+    """Return the earlier stages that still have an open draft of a change after its publication on `targets`.
 
-    Only stages before the last stage with a waiting target in `targets` are returned.
+    A stage is earlier if it comes before the last stage that has an open draft on one of `targets`.
     """
     positions = [position for position, stage in enumerate(progress) if not set(stage.waiting).isdisjoint(targets)]
     earlier = progress[: max(positions, default=0)]

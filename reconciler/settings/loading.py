@@ -188,8 +188,10 @@ def _format_error(detail: ErrorDetails, origins: SettingOrigins) -> str:
 def _redact_value(location: tuple[str | int, ...], value: object) -> object:
     """Return a value for a message. Credentials in URLs and values that may be secrets are removed or masked.
 
-    Values that may be secrets are values of unknown settings such as `token`, and texts in a list or mapping if the
-    setting requires the name of a file.
+    These values may be secrets:
+
+    - The value of a key for which `_can_show` returns False.
+    - Each item of a list in a setting that requires the name of a file.
     """
     if isinstance(value, str):
         is_url = any(name in _URL_FIELDS for name in location)
@@ -208,8 +210,11 @@ def _redact_value(location: tuple[str | int, ...], value: object) -> object:
 def _can_show(location: tuple[str | int, ...], key: object) -> bool:
     """Return whether a message may show the value of a key.
 
-    In a group of settings, only values of known settings may be shown. In another mapping, a value may be shown unless
-    its key is typical for a secret, such as `token`, or the setting requires the name of a file.
+    In a group of settings, the values of unknown settings must not be shown. In any other mapping, these values must
+    not be shown:
+
+    - The value of a key that is typical for a secret, such as `token`.
+    - All values, if the setting requires the name of a file.
     """
     group = _find_group(location)
     if group:

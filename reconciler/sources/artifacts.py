@@ -168,8 +168,8 @@ class Artifacts:
                 return self._read_chart(repository, name, version)
         except SourceError as error:
             problem = _describe(error, repository, name, version.version)
-            # Try again in the next pass. The repository listed this version before, so that the content can appear
-            # again.
+            # Return an error that the next pass retries. The repository listed this version before, and can provide
+            # its content again.
             is_missing = problem.code == UPSTREAM_NOT_FOUND
             return SourceProblem(SourceCodes.DIGEST_UNAVAILABLE.name, problem.message, True) if is_missing else problem
 
@@ -222,7 +222,7 @@ class Artifacts:
         return select_layer(data, location.repository, self._options.limits)
 
     def _read_checked_manifest(self, location: RegistryLocation, digest: str) -> bytes:
-        """Return a manifest. Use the cache only if the credentials of the Repository have given access before."""
+        """Return a manifest. Use the cache only if the Repository's credentials gave access to the manifest before."""
 
         def request(_: Record) -> Record:
             self._registry.fetch_manifest(location, digest)

@@ -104,9 +104,9 @@ class ChartRepositoryClient:
 
 
 def _check_access(response: HttpResponse | HttpStream, repository: ArtifactRepository, url: str) -> None:
-    """Raise SourceError if a server refused a request to which the credentials of the settings were not added.
+    """Raise SourceError if a server refused a request that contained no credentials.
 
-    These credentials are not added if the URL is not below the URL of the repository.
+    The credentials of the settings are sent only to URLs below the URL of the repository.
     """
     is_outside = not repository.pass_credentials and not is_below(url, repository.url)
     if response.status in {401, 403} and is_outside and not repository.secret_name:

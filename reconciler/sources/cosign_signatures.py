@@ -1,7 +1,7 @@
 """Search for a valid signature of cosign: with the tag `sha256-<digest>.sig`, and in Sigstore bundles.
 
-One valid signature is sufficient. An invalid or unreadable signature has no effect on the other signatures, because
-each person who may push to the registry can add such a signature.
+One valid signature is sufficient. Invalid and unreadable signatures are ignored if another signature is valid.
+Otherwise, each person who may push to the registry could block the package with an invalid signature.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class CosignSignatures:
             if error.code != UPSTREAM_NOT_FOUND:
                 raise
             return
-        # Yield a problem first. A manifest without signatures is then reported as an invalid, and not as a missing,
-        # signature.
+        # The tag for signatures exists. Yield a problem even if the manifest with this tag contains no signature.
+        # Otherwise, the caller would report that the signature is missing.
         yield _WRONG_KEY
         manifest = _try_read(self._registry.read_manifest, location, manifest_digest)
         if isinstance(manifest, str):

@@ -180,7 +180,10 @@ def _parse_docker_config(text: str, file: Path) -> Mapping[str, Any]:
 
 
 def _find_docker_login(config: Mapping[str, Any], url: str) -> Login | None:
-    """Return the credentials of the longest key in `auths` that matches a URL."""
+    """Return the credentials in `auths` for a URL. If several keys match the URL, use the longest key.
+
+    A key without credentials is skipped. Return None if no matching key has credentials.
+    """
     auths = config.get("auths")
     entries = auths.items() if isinstance(auths, dict) else ()
     matches = [(len(key), entry) for key, entry in entries if isinstance(entry, dict) and _matches_docker_key(key, url)]

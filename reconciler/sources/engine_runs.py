@@ -73,7 +73,10 @@ class EngineRuns:
 
 
 def call_in_threads(function: Callable[[_T], _R], arguments: Sequence[_T]) -> list[_R]:
-    """Return the results of a function, which is called in one thread per core. After an error, skip the next calls."""
+    """Call a function once for each argument, in one thread per core, and return the results.
+
+    After an error, calls that have not started are skipped.
+    """
     pool = ThreadPoolExecutor(count_available_cores(), thread_name_prefix="render")
     try:
         return list(pool.map(function, arguments))

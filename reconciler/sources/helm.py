@@ -30,7 +30,7 @@ from reconciler.sources.shared_renders import SharedRenders
 from reconciler.sources.subcharts import unpack_subcharts
 
 RULES_VERSION: Final = 3
-"""The version of the rules that convert the output of helm to files. A new version renders all charts again."""
+"""The version of the rules that convert the output of helm to files. After a change, all charts are rendered again."""
 
 _CHART_FOLDER, _VALUES_FILE = "chart", "values.json"
 
@@ -92,7 +92,7 @@ class HelmEngine:
         return self._renders.render(key, lambda: self._render(job))
 
     def _render(self, job: _Job) -> RenderedSource:
-        """Render a chart, and check with variants of the chart whether the output is deterministic.
+        """Render a chart, and check whether each render gives the same output (`render_deterministically`).
 
         Raises:
             RenderFailedError: The chart cannot be rendered.
@@ -119,7 +119,11 @@ class HelmEngine:
         return call_in_threads(lambda entry: self._run(job, *entry), inputs)
 
     def _run(self, job: _Job, chart: FileTree, values: str) -> str:
-        """Return the output of helm for a chart or a variant of it. Raises RenderFailedError."""
+        """Return the output of helm. Raises RenderFailedError.
+
+        Args:
+            chart: The chart of the job, or a variant of this chart for the check of deterministic output.
+        """
         inputs: dict[str, FileTree | bytes] = {
             _CHART_FOLDER: chart,
             _VALUES_FILE: values.encode("utf-8", "surrogatepass"),

@@ -244,7 +244,8 @@ class HttpClient:
                 # client.
                 cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
                 client = httpx.Client(transport=transport, timeout=timeout, trust_env=False, cookies=cookies)
-                # Drop the clients with earlier contents of the same files. Other threads may still use them.
+                # Remove the clients with earlier contents of the same certificate files. Do not close these clients,
+                # because other threads may still use them.
                 self._clients = {key: other for key, other in self._clients.items() if not tls.replaces(key[0])}
                 self._clients[tls, proxy] = client
             return client

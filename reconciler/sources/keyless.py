@@ -22,7 +22,7 @@ from reconciler.sources.verifier_program import VerifierProgram, create_unavaila
 _BUNDLE_TYPE = "application/vnd.dev.sigstore.bundle+json;version=0.1"
 _MAX_REASON_CHARACTERS = 300
 _SIGNATURE_COMMAND = ("verify-blob",)
-# cosign also compares the digest in the statement with the digest of the file.
+# This command of cosign also compares the digest in a signed statement with the digest of the file.
 _STATEMENT_COMMAND = ("verify-blob-attestation", f"--type={PREDICATE_TYPE}")
 
 
@@ -113,7 +113,10 @@ class KeylessVerifier:
 
 
 def _build_bundle(signature: CosignSignature, payload: bytes) -> bytes | None:
-    """Convert the annotations of a signature to a Sigstore bundle. Return None if they are missing or not valid."""
+    """Convert the annotations of a signature to a Sigstore bundle.
+
+    Return None if an annotation is missing or not valid.
+    """
     try:
         certificate = ssl.PEM_cert_to_DER_cert(signature.certificate)
         log_entry: Any = json.loads(signature.log_entry)

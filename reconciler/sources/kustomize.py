@@ -31,7 +31,7 @@ from reconciler.sources.shared_renders import SharedRenders
 from reconciler.sources.subcharts import unpack_subcharts
 
 RULES_VERSION: Final = 2
-"""The version of the rules for builds and their output. A new version builds all overlays again."""
+"""The version of the rules for builds and their output. After a change, all overlays are built again."""
 
 _GENERATED_FILE = "kustomization.yaml"
 _OUTPUT = "built resources"
@@ -124,7 +124,10 @@ class KustomizeEngine:
     def _build_with_charts(
         self, programs: _Programs, files: FileTree, request: KustomizeRequest, charts: ChartRequest
     ) -> RenderedPackage:
-        """Build an overlay, and check with variants of its charts whether the output is deterministic."""
+        """Build an overlay, and check whether each build gives the same output (`render_deterministically`).
+
+        The check builds the overlay with variants of its charts.
+        """
 
         def run_all(inputs: Sequence[tuple[FileTree, str]]) -> list[str]:
             return self._run_all(programs, request, [variant for variant, _ in inputs])

@@ -121,7 +121,7 @@ class PackageSources:
         return artifact.files
 
     def render(self, upstream: UpstreamPackage, files: FileTree) -> SourceContent:
-        """Return the package files for the files of a source.
+        """Render the files of a source, and return the files of the package.
 
         Raises:
             SourceFailedError: The source cannot be rendered. The error contains the findings.
@@ -166,10 +166,11 @@ class PackageSources:
     def _render_package(
         self, upstream: UpstreamPackage, files: FileTree, shared: Mapping[str, ValuesSource]
     ) -> SourceContent:
-        """Return the package files for the files of one source.
+        """Render the files of one source, and return the files that it adds to the package.
 
         Args:
-            shared: The other sources of the package, whose values files a chart can use.
+            shared: The files of all sources of the package, by source name. A chart can use values files from them. {}
+                for a package with one source.
         """
         if upstream.chart:
             return self._render_chart(upstream, upstream.chart, files, shared)
@@ -262,7 +263,7 @@ class PackageSources:
 
 
 def _list_values_sources(upstream: UpstreamPackage, files: FileTree) -> dict[str, ValuesSource]:
-    """Return the files of each source before a render, by the name of the source.
+    """Return the unrendered files of each source, by the name of the source.
 
     Args:
         files: The files of all sources. The name of the source is the first folder of each path.
@@ -275,7 +276,7 @@ def _list_values_sources(upstream: UpstreamPackage, files: FileTree) -> dict[str
 def _list_packages(
     upstream: UpstreamPackage, files: FileTree, shared: Mapping[str, ValuesSource]
 ) -> tuple[tuple[UpstreamPackage, FileTree], ...]:
-    """Return the package of each source with its files before a render."""
+    """Return the upstream package of each source, with its unrendered files."""
     if not upstream.sources:
         return ((upstream, files),)
     return tuple((source.upstream, shared[source.name].files) for source in upstream.sources)
@@ -310,10 +311,10 @@ def _build_release(upstream: UpstreamPackage, request: ChartRequest, values: Res
 
 
 def _select_release_findings(upstream: UpstreamPackage, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings about the values of a HelmRelease. The other findings are about the rendered resources.
+    """Return the findings about the values of a HelmRelease, and omit findings about the rendered resources.
 
-    The chart is rendered only to validate the values, which is not possible without the program helm. If a Secret
-    contains values, an error is a warning, because the render did not have the values of the Secret.
+    The package contains only the HelmRelease. Its chart is rendered to validate the values, and the rendered resources
+    are discarded. If a Secret contains values, errors become warnings, because the render did not have these values.
 
     Raises:
         SourceFailedError: The chart cannot be rendered with the values.

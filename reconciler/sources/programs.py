@@ -166,7 +166,7 @@ def _build_environment(home: Path, limits: ProcessLimits, *, has_network: bool) 
 @contextmanager
 def _create_folder(input_bytes: int) -> Iterator[Path]:
     """Create a private temporary folder, in memory if there is enough space, and delete it afterwards."""
-    # Files in memory do not stay on a disk, because values can be confidential.
+    # Prefer a folder in memory, because values can be confidential and must not stay on a disk.
     parent = _TEMPORARY_FILE_SYSTEM if _has_space(_TEMPORARY_FILE_SYSTEM, 2 * input_bytes) else None
     with TemporaryDirectory(prefix="reconciler-source-", dir=parent, ignore_cleanup_errors=True) as folder:
         yield Path(folder)

@@ -64,7 +64,7 @@ class ProvenanceVerifier:
 
 
 def _parse_digests(text: str) -> dict[str, str]:
-    """Return the mapping `files` of the second YAML document."""
+    """Return the digests by file name, from the field `files` in the second YAML document of the signed text."""
     digests: dict[str, str] = {}
     match = _SEPARATOR.search(text)
     try:

@@ -23,7 +23,7 @@ class VerifierProgram:
     install_command: str
 
     def run(self, arguments: Sequence[str], files: Mapping[str, bytes]) -> ProcessResult:
-        """Run the program in a folder with these files. A result with too much output has the exit code 1.
+        """Run the program in a folder with these files. If its output is too large, the exit code is at least 1.
 
         Raises:
             SourceError: `VerifierUnavailable` if the program is missing or cannot be used.
@@ -43,5 +43,5 @@ class VerifierProgram:
 
 
 def create_unavailable_error(message: str) -> SourceError:
-    """Return the error for a program, file or Python package that a verification needs and that cannot be used."""
+    """Return the error of a verification that cannot use a program, a file or a Python package."""
     return SourceError(SourceCodes.VERIFIER_UNAVAILABLE.name, message)

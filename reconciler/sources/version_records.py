@@ -22,7 +22,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class CurrentRecord:
-    """A record, and the reason why it is not up to date."""
+    """A record, and the reason why it is not up to date. The reason is None if the record is up to date."""
 
     data: Record
     problem: SourceProblem | None = None

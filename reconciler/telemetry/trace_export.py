@@ -126,9 +126,9 @@ class OpenTelemetryTracer:
 
 
 class TraceBuffer(SpanProcessor):
-    """Keeps the spans of a trace until its first span ends.
+    """Keeps the spans of a trace until the first span of the trace ends, and then forwards all of them.
 
-    Then forwards them, unless this span is an idle pass or a probe.
+    If the first span is an idle pass or a probe, the spans are dropped, unless `should_export_idle` is True.
     """
 
     def __init__(self, target: SpanProcessor, *, should_export_idle: bool) -> None:

@@ -39,13 +39,13 @@ class _Application:
 
 
 def is_argocd(files: FileTree) -> bool:
-    """Return whether a source contains an Application or ApplicationSet of Argo CD."""
+    """Return whether the imported files contain an Application or ApplicationSet of Argo CD."""
     documents, _ = read_documents(files, GROUP)
     return any(has_kind(document, GROUP, ("Application", "ApplicationSet")) for document in documents)
 
 
 def read_argocd(files: FileTree, read_repository: RepositoryReader) -> ReadRequests:
-    """Return the requests of all Applications and ApplicationSets in a source."""
+    """Return the package requests of all Applications and ApplicationSets in the imported files."""
     documents, unreadable = read_documents(files, GROUP)
     clusters = read_clusters(documents)
     not_imported = [*unreadable]

@@ -88,6 +88,9 @@ def find_cluster_name(destination: Mapping[str, object], clusters: Iterable[Argo
 
 
 def find_cluster_identity(destination: Mapping[str, object], clusters: Iterable[ArgoCluster]) -> str:
-    """Return the Argo CD name of the cluster of a destination. Return the URL of the server if no cluster has it."""
+    """Return the name that a cluster has in Argo CD. `destination` is a field of an Application.
+
+    If `destination` contains only the URL of an unknown server, return this URL.
+    """
     name, server = get_text(destination, "name"), get_text(destination, "server").rstrip("/")
     return name or next((cluster.name for cluster in clusters if cluster.server.rstrip("/") == server), server)

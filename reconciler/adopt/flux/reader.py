@@ -57,7 +57,7 @@ _BUILD_SUGGESTION = "Build the folder with flux build, and adopt the output."
 
 
 def is_flux(files: FileTree) -> bool:
-    """Return whether a source contains a Kustomization or HelmRelease of Flux."""
+    """Return whether the imported files contain a Kustomization or HelmRelease of Flux."""
     markers = (f"kustomize.{FLUX_SUFFIX}".encode(), f"helm.{FLUX_SUFFIX}".encode())
     return any(
         path.endswith(YAML_SUFFIXES) and any(marker in file.data for marker in markers) for path, file in files.items()

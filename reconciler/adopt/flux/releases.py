@@ -117,7 +117,7 @@ def _read_values_files(
 ) -> tuple[str, ...] | NotImported:
     """Return the values files, relative to the chart.
 
-    In Flux, the files replace the file values.yaml of the chart, and the path of a file in Git starts at the root of
+    In Flux, these files replace the file values.yaml of the chart. For a chart in Git, their paths start at the root of
     the repository.
     """
     names = [posixpath.normpath(str(name)) for name in get_list(chart, "valuesFiles")]

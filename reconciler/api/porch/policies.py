@@ -1,4 +1,4 @@
-"""Policies of a package, with the descriptions of the fields that contain them."""
+"""The types of the policy fields of a PackageVariant, such as `deletionPolicy`, with descriptions of these fields."""
 
 from typing import Literal
 
