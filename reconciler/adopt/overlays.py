@@ -188,7 +188,10 @@ class OverlaySource:
 
 
 def _changes_secret(patch: Mapping[str, Any]) -> bool:
-    """Return whether a patch can contain values of a Secret. The kind of its target is a regular expression."""
+    """Return whether a patch can contain values of a Secret.
+
+    The field `target.kind` of a patch is a regular expression. Therefore, the kind only needs to contain "Secret".
+    """
     parsed = parse_cached(get_text(patch, "patch").encode())
     documents = () if isinstance(parsed, ParseFailure) else parsed.documents
     if any(is_plaintext_secret(document.data) for document in documents):

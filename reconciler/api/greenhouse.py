@@ -496,7 +496,7 @@ class PluginSpec(PluginFields):
 
     @classmethod
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
-        """Yield the issues of a plugin, and an issue for each repeated reference in `waitFor`."""
+        """Yield the issues of `PluginFields`, and an issue for each repeated reference in `waitFor`."""
         yield from super().find_issues(data)
         yield from _find_repeated_references(data.get("waitFor"))
 

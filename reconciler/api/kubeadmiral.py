@@ -379,7 +379,7 @@ class PatchOverrider(_PatchFields):
 
 
 class Overriders(ApiModel):
-    """The changes to the resources. They are applied in the order of this table, and not in the order of the file."""
+    """The changes to the resources. They are applied in the order of these fields, and not in the order of the file."""
 
     image: tuple[ImageOverrider, ...] = Field((), description="Images of containers.")
     command: tuple[ListOverrider, ...] = Field((), description="Commands of containers.")

@@ -1,4 +1,4 @@
-"""The file of the option --clusters."""
+"""Reads the file of the option --clusters, which lists clusters."""
 
 from __future__ import annotations
 

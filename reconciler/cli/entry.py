@@ -51,7 +51,7 @@ class LazyGroup(click.Group):
             raise OutputClosedError from error
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the command names in the order of the table."""
+        """Return the command names in the order of `table`."""
         return list(self._table)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:

@@ -127,7 +127,7 @@ def _find_unread_targets(passes: Iterable[PreparedPass], remotes: Remotes) -> di
 class _EmptyTextWriter:
     """Returns empty commit messages and status files.
 
-    An impact commits nothing. Writing these texts takes as much time as a render.
+    The computation of an impact commits nothing, and real texts would take as much time as the renders.
     """
 
     def __init__(self, config: str, dry_commit: DryCommit | None) -> None:

@@ -211,7 +211,10 @@ class _Verification:
         return find_first_difference(rendered, current, self._options.max_diff_lines)
 
     def _can_depend_on_refs(self, package: CommittedPackage, group: Sequence[CommittedPackage]) -> bool:
-        """Return whether the controllers can select a different source with the refs that existed at render time."""
+        """Return whether a re-render with the refs from the time of the render can select a different upstream version.
+
+        If the current refs already lead to the recorded version, such a re-render is not necessary.
+        """
         recorded = package.recorded
         try:
             source = self._history.read_config(recorded.config, group).find_variant(package).source

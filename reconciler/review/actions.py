@@ -144,7 +144,7 @@ def _should_repeat(result: ReviewActionResult, attempts: int) -> bool:
 def _list_unknown_targets(
     selection: ReviewSelection, open_targets: Iterable[OpenTarget], action: ReviewAction
 ) -> dict[str, ReviewActionResult]:
-    """Return a result for each expected draft whose target has been removed from the config."""
+    """Return a result for each confirmed draft whose target has been removed from the config since the confirmation."""
     known = {open_target.target.name for open_target in open_targets}
     reason = BlockingReason(DRAFT_MOVED, "the config does not contain the target any more")
     return {

@@ -1,4 +1,4 @@
-"""The result of the API for a job of the console."""
+"""The API result that describes a job of the console, and its conversion from a `ReviewJob`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _build_item(item: JobItem) -> ReviewJobItem:
 
 
 def build_excluded_item(draft: ExcludedDraft) -> ReviewJobItem:
-    """Return the item for a draft to which the action does not apply."""
+    """Return the item of the job result for a draft to which the review action does not apply."""
     return ReviewJobItem(
         target=draft.target,
         packages=(draft.package,) if draft.package else (),

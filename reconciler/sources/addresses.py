@@ -126,7 +126,7 @@ def has_same_origin(first: str, second: str) -> bool:
 def is_below(url: str, folder: str) -> bool:
     """Return whether a URL equals the URL of a folder, or is below it on the same origin.
 
-    `AddressPolicy.check_url` refuses URLs that leave a folder with "..".
+    Paths with ".." are not checked here, because `AddressPolicy.check_url` refuses them.
     """
     path, start = urlsplit(url).path, urlsplit(folder).path.rstrip("/")
     return has_same_origin(url, folder) and (path == start or path.startswith(f"{start}/"))

@@ -25,7 +25,8 @@ _GZIP = 31
 # Some compressors write one gzip member per block of 64 KiB. An archive with more members than this limit is refused,
 # because many small members make decompression slow.
 _MAX_MEMBERS = 10_000
-# Short archives have high ratios, because tar pads each file and the end of the archive with zeros.
+# Do not check the compression ratio of shorter archives. Their ratio is high, because tar pads each file and the end of
+# the archive with zeros.
 _MIN_BYTES_FOR_RATIO = 4 * 1024 * 1024
 _MAX_HEADER_BYTES = 64 * 1024
 _MAX_PATH_SEGMENTS = 64

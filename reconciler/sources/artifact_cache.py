@@ -80,7 +80,7 @@ class ArtifactCache:
         if compute_content_digest(content) != digest:
             file.unlink(missing_ok=True)
             return None
-        # The modification time is the time of the last use. A file can be deleted at any time.
+        # Set the modification time, which is the time of the last use. Another process can delete the file at any time.
         with suppress(FileNotFoundError):
             os.utime(file)
         return content

@@ -379,7 +379,7 @@ class _Authorizations:
             raise _create_error(f"the token service of {location.oci_url} returned no valid token")
         lifetime = data.get("expires_in")
         seconds = lifetime if isinstance(lifetime, int | float) else _DEFAULT_TOKEN_SECONDS
-        # The number can be NaN, or an integer that is too large for a floating point number.
+        # Limit the number first, because it can be NaN, or an integer that is too large for a floating point number.
         limited_seconds = max(0.0, min(seconds, _MAX_TOKEN_SECONDS))
         return f"Bearer {Secret(token).reveal()}", limited_seconds - _TOKEN_MARGIN_SECONDS
 

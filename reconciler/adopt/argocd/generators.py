@@ -130,7 +130,8 @@ def _expand_clusters(content: Mapping[str, Any], context: GeneratorContext, oute
     is_empty = selector == LabelSelector()
     found = []
     for cluster in context.clusters:
-        # A selector matches the labels of cluster Secrets. The cluster in which Argo CD runs can have no Secret.
+        # A selector matches the labels of cluster Secrets. If the cluster in which Argo CD runs has no Secret, only an
+        # empty selector selects this cluster.
         has_secret = SECRET_TYPE_LABEL in cluster.labels or cluster.server != IN_CLUSTER_SERVER
         if (is_empty or has_secret) and selector.matches(cluster.labels):
             parameters: Parameters = {

@@ -20,7 +20,7 @@ class ValuesFolders:
         self._names: dict[tuple[str, str], str] = {}
 
     def get(self, url: str, revision: GitRevision) -> str:
-        """Return the path of the folder in the config."""
+        """Return the path of the config folder for values files that are copied from a repository at a revision."""
         key = (url, revision.ref)
         if key not in self._names:
             base = posixpath.basename(url.rstrip("/")).removesuffix(".git")

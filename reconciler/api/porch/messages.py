@@ -13,7 +13,7 @@ _EMPTY_LIST = ("missing", "too_short")
 
 
 def _repeat(template: str, error_types: tuple[str, ...], *names: str) -> dict[tuple[str, str], str]:
-    """Return one template for several error types and field names."""
+    """Return a mapping in which several error types and field names have the same message template."""
     return {(error_type, name): template for error_type in error_types for name in names}
 
 
