@@ -54,7 +54,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class NotImported:
-    """A part of the input that has no equivalent."""
+    """A part of the input that has no equivalent in the new config, with the reason and a suggestion."""
 
     file: str
     reason: str

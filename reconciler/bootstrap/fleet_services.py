@@ -265,7 +265,7 @@ class FleetServices:
         return str(Path(self._settings.cache).expanduser().absolute() / _NO_FLEET) if self._offline else ""
 
     def resolve_url(self, text: str) -> str:
-        """Return the URL to use for a repository URL of the config. Raises GitError if the URL cannot be used."""
+        """Convert the repository URL in a config object to the URL that Git uses. Raises GitError if this fails."""
         return resolve_repository(text, self._source, self._options).connection_url
 
 

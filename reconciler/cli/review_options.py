@@ -233,7 +233,7 @@ class DraftSelection:
 
 
 def run_review_action(setup: CommandSetup, selection: DraftSelection, action: ReviewAction) -> int:
-    """Run a review action, and print the results. Return exit status 1 if the action failed for a draft, or 0."""
+    """Run a review action, and print the results. Return 1 if the action failed for a draft, otherwise 0."""
     review_selection = selection.build_review_selection()
     with open_review(setup, should_sign=True) as review:
         results = actions.apply_review_action(review, review_selection, action)

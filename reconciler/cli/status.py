@@ -95,7 +95,7 @@ def command(
 
 
 def _show_fleet(url: str, token_file: Path, output: str) -> int:
-    """Show the state of the fleet from the API. Return exit status 1 if there are errors or blocked packages, or 0."""
+    """Show the state of the fleet from the API. Return 1 if there are errors or blocked packages, otherwise 0."""
     with service_client.open_client(url, token_file) as client:
         fleet, errors = client.read("/status"), client.read("/findings?severity=error&limit=100")
         text = json.dumps(fleet, indent=2) if output == "json" else fleet_text.format_fleet_text(fleet, errors)

@@ -219,10 +219,12 @@ class MirrorFolder:
             self.command.run("update-ref", "--stdin", stdin=commands, lock_descriptor=lock_descriptor)
 
     def _write_remote_config(self, folder: Path) -> str:
-        """Write the configuration file for the Git process that serves a local remote, if its content has changed.
+        """Write the configuration file for the Git process that serves a local remote.
+
+        Do nothing if the file already has the required content.
 
         Returns:
-            A message if the existing file was damaged. "" if it was empty, absent, or written by this program.
+            A message if the existing file was damaged. "" if the file was empty, absent, or written by this program.
         """
         file, text = folder / REMOTE_CONFIG_FILE, _build_remote_config(self._url, self._options).encode()
         before = file.read_bytes() if file.exists() else b""

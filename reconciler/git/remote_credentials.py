@@ -158,7 +158,10 @@ class RemoteCredentials:
         self._copied_keys: set[str] = set()
 
     def find_entry(self, url: GitUrl) -> CredentialEntry | None:
-        """Return the entry that applies to a remote. Return None for a remote without an entry, and for a folder."""
+        """Return the entry that applies to a remote.
+
+        Return None for a remote without an entry, and for a local folder.
+        """
         if url.is_local:
             return None
         location = get_location(url)

@@ -52,7 +52,7 @@ class StoredTarget:
     """A target of an earlier index.
 
     Attributes:
-        definition: The digest of the target, because its URL is not stored.
+        definition: A digest of the target, which shows whether the target has changed. Its URL is not stored.
     """
 
     definition: str

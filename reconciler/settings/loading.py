@@ -178,7 +178,7 @@ def _format_error(detail: ErrorDetails, origins: SettingOrigins) -> str:
             return f"{start}: the setting is required, but it is missing"
         case "value_error":
             message = detail["msg"].removeprefix("Value error, ")
-            # The message of a validator for a list may already contain the invalid item.
+            # Do not add the value if the message already contains it, e.g. the invalid item of a list.
             return f"{start}: {message}" if ", not " in message else f"{start}: {message}; found {value!r}"
         case _:
             message = detail["msg"].replace("Input should", "must")

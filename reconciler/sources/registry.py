@@ -310,7 +310,7 @@ class _Authorization:
     folder: str = ""
 
     def add_to(self, request: HttpRequest) -> HttpRequest:
-        """Return the request with the header."""
+        """Return the request with this authorization."""
         return replace(request, authorization=self.value, authorization_folder=self.folder)
 
 
