@@ -18,8 +18,8 @@ from reconciler.git.object_writer import NewCommit
 from reconciler.git.signed_objects import build_commit_pack, compute_commit_id, replace_parents, sign_commit, sign_tag
 from reconciler.git.signing import SignedKind, Signer, SigningKey
 
-# Write fewer commits as separate files instead of a pack, as `git fetch` does. Many small packs slow down every read of
-# the mirror.
+# Write fewer commits than this number as separate files instead of a pack, as `git fetch` does. Many small packs slow
+# down every read of the mirror.
 _MIN_COMMITS_IN_PACK = 100
 OnSigningFailure = Callable[[str, str], None]
 """Callback with the address of the remote and the reason why a commit or tag was not signed."""

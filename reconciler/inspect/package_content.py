@@ -108,8 +108,8 @@ class PackageContentReader:
     def compare(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[ResourceDiff, ...]:
         """Return the differences between two packages, each given by its target and its path.
 
-        The name of the target is not a difference: in the right package, it is replaced by the name of the left target.
-        Secrets are masked.
+        In the right package, the name of the right target is replaced by the name of the left target, so that the names
+        of the targets are not reported as differences. Secrets are masked.
 
         Raises:
             PackageMissingError: A target or a package does not exist any more.

@@ -80,7 +80,8 @@ class ArtifactCache:
         if compute_content_digest(content) != digest:
             file.unlink(missing_ok=True)
             return None
-        # Set the modification time, which is the time of the last use. Another process can delete the file at any time.
+        # Set the modification time, which is the time of the last use. Ignore a missing file, because another process
+        # can delete the file at any time.
         with suppress(FileNotFoundError):
             os.utime(file)
         return content
