@@ -64,11 +64,14 @@ def test_the_input_is_kept_while_the_person_signs_in(console: ConsoleClient, pro
     path = confirm(browser)
     # The page of an earlier error is the page of the form.
     sign_in = submit(browser, path, referer=f"http://127.0.0.1{path}/submit")
+    # The script of a dialog follows this header, because it cannot follow a redirect to another page.
+    dialog = browser.post(f"{path}/submit", {"reason": REASON, "count": "2"}, accept="*/*")
     start = browser.get(sign_in.headers["location"]).text.partition('class="button" href="')[2].partition('"')[0]
     returned = browser.get(provider.authorize(browser.get(start.replace("&amp;", "&")).headers["location"]))
     page = browser.get(returned.headers["location"]).text
 
     assert returned.headers["location"] == path
+    assert dialog.headers["hx-redirect"] == sign_in.headers["location"]
     assert "reviewed with Luis &amp; &#34;Eva&#34;</textarea>" in page
     assert console.context.jobs.list_jobs(ADA, ADMIN_PERMISSIONS) == ()
     assert browser.post(f"{path}/submit", {"csrf": find_value(page, "csrf"), "key": "1"}).status_code == 303

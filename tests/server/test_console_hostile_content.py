@@ -33,7 +33,7 @@ SHORT = '"><img src=x onerror=alert(6)>'
 PAGES_PER_SHAPE = 6
 MARKS = "\u202e\u2066\x1b"
 LINKS = "return [...document.links].filter(link => !link.hasAttribute('download')).map(link => link.href)"
-# Elements and attributes that only the templates may add. The forms of filters have `hx-get` with the path of their page.
+# Elements and attributes that only the templates may add. The forms of filters have `hx-get` or `hx-post` with the path of their page.
 ADDED = """return [...document.querySelectorAll('img, iframe, object, script:not([src]), [onerror], [onfocus], [hx-on]')]
   .map(one => one.outerHTML)
   .concat([...document.querySelectorAll('[hx-get]')].map(one => one.getAttribute('hx-get'))

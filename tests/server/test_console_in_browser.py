@@ -314,7 +314,8 @@ def test_keys_of_a_change(tab: Tab, served: ServedConsole) -> None:
     tab.press("x")
     chosen = tab.run("return document.querySelectorAll('[name=variant]:checked').length")
     tab.press(Keys.TAB, "a")
-    tab.wait(lambda: "/confirmations/" in tab.url)
+    tab.wait(lambda: tab.find(By.ID, "review-dialog")[0].is_displayed())
+    tab.press(Keys.ESCAPE)
     tab.run("localStorage.clear()")
 
     assert resources == ["r-Ingress-legacy", "r-Deployment-gateway", "r-Ingress-legacy"]
@@ -322,6 +323,42 @@ def test_keys_of_a_change(tab: Tab, served: ServedConsole) -> None:
     assert heading == "Differences on porto"
     assert chosen == 2
     assert list_errors(tab) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not AXE.exists(), reason=f"there is no axe-core: npm install --prefix {AXE.parents[2]} axe-core")
+@pytest.mark.parametrize("width", [1280, 360])
+def test_the_confirmation_is_a_dialog(tab: Tab, served: ServedConsole, width: int) -> None:
+    """The dialog has the focus, stays open with an error, and returns the focus. The page behind it stays the same."""
+    tab.resize(width)
+    path = served.find_change(GATEWAY)
+    tab.open(served.url + path)
+    (dialog,) = tab.find(By.ID, "review-dialog")
+    (button,) = tab.find(By.CSS_SELECTOR, "form.review button[value=reject]:not([data-only])")
+    button.click()
+    tab.wait(dialog.is_displayed)
+    focused = [tab.run("return document.activeElement.name")]
+    problems = tab.check_accessibility()
+    sizes = tab.run("const one = document.getElementById('review-dialog'); return [one.scrollWidth, one.clientWidth]")
+    tab.press("   ")
+    tab.press_with(Keys.CONTROL, Keys.ENTER)
+    tab.wait(lambda: tab.find(By.CSS_SELECTOR, "#review [role=alert]"))
+    focused.append(tab.run("return document.activeElement.name"))
+    error = get_text(tab, "#review [role=alert]")
+    headings = len(tab.find(By.TAG_NAME, "h1"))
+    tab.press(Keys.ESCAPE)
+    tab.wait(lambda: not dialog.is_displayed())
+
+    assert focused == ["reason", "reason"]
+    assert "reason" in error
+    assert headings == 1
+    assert tab.run("return [document.activeElement.value, document.getElementById('review').innerHTML]") == [
+        "reject",
+        "",
+    ]
+    assert tab.url == served.url + path
+    assert sizes[0] <= sizes[1]
+    assert [*list_errors(tab), *problems] == []
 
 
 def list_selected(tab: Tab) -> list[int]:
@@ -342,11 +379,11 @@ def test_rows_are_selected_with_keys_and_stay_selected(tab: Tab, served: ServedC
     whole_page.click()
     selected.append(list_selected(tab))
     tab.press("o")
-    tab.wait(lambda: "/confirmations/" in tab.url)
+    tab.wait(lambda: tab.find(By.ID, "review-dialog")[0].is_displayed())
 
     assert selected == [[0], [0, 1, 2], [0, 2], [2], [*range(count)]]
     assert text == "1 selected"
-    assert "Propose" in get_text(tab, "h1")
+    assert "Propose" in get_text(tab, "#review h2")
     assert list_errors(tab) == []
 
 

@@ -242,6 +242,21 @@ def test_a_link_changes_nothing(path: str, drafted_console: ConsoleClient) -> No
     assert drafted_console.requested_passes == 0
 
 
+def test_the_confirmation_of_a_dialog_stays_in_the_dialog(drafted_console: ConsoleClient) -> None:
+    """All its forms replace the content of the dialog. Without scripts, it is a page with the same forms."""
+    change = drafted_console.find_change("install gateway v1").key
+    path = drafted_console.post("/changes/confirm", {"verb": "approve", "change": change}).headers["location"]
+    page, dialog = drafted_console.get(path).text, drafted_console.get(path, hx_target="review").text
+    refused = drafted_console.post("/changes/confirm", {"verb": "approve", "change": "000"}, hx_target="review").text
+
+    assert f'hx-post="{path}/submit" hx-target="#review"' in dialog
+    assert dialog.count(' class="confirm"') == page.count(' class="confirm"') == 1
+    assert "hx-post" not in page
+    assert ("<h1>" in page, "<h1>" in dialog, "<h1>" in refused) == (True, False, False)
+    assert 'hx-post="/changes/confirm"' in drafted_console.get("/changes").text
+    assert 'hx-post="/changes/confirm"' in drafted_console.get(f"/changes/{change}").text
+
+
 def test_an_admin_can_start_a_pass(console: ConsoleClient) -> None:
     response = console.post("/system/pass", {})
 

@@ -21,6 +21,8 @@ from reconciler.server.console.staleness import find_staleness
 from reconciler.server.console.urls import build_change_url, build_finding_url, build_package_url, build_target_url
 
 _PACKAGE, _SHARED_PACKAGE = "reconciler.server.console", "reconciler.output.pages"
+_DIALOG = "review"
+"""The ID of the element that contains the confirmation of a review action, if it is a dialog."""
 PAGE_CACHE_CONTROL = "private, no-cache"
 
 
@@ -40,6 +42,7 @@ def render_page(
         .render(
             request_path=request.url.path,
             query=request.query_params,
+            is_dialog=request.headers.get("hx-target") == _DIALOG,
             context=context,
             session=session,
             csrf_token=context.csrf.create(session.id),

@@ -26,8 +26,12 @@ def respond_to_unauthenticated(request: Request, context: ConsoleContext, return
             "Send a token in the header Authorization.",
         )  # fmt: skip
         response = respond_with_problem(problem)
-        # Let the script of the page load the page again, so that the person can sign in.
-        response.headers["HX-Refresh"] = "true"
+        # Let the script of the page load the page again, so that the person can sign in. After a form whose input was
+        # kept, let it load the page with this input.
+        if return_path and context.sign_in:
+            response.headers["HX-Redirect"] = build_sign_in_url(return_path)
+        else:
+            response.headers["HX-Refresh"] = "true"
         return response
     if context.sign_in is None:
         return render_plain_page("not_signed_in.html", {}, HTTPStatus.UNAUTHORIZED)

@@ -349,6 +349,34 @@ palette.addEventListener("keydown", (event) => {
   items[(next + items.length) % items.length].focus();
 });
 
+// Review actions: a dialog shows the confirmation, and the reasons why an action is not possible. Any other page, such
+// as the page with the results, replaces the current page.
+
+const reviewDialog = document.getElementById("review-dialog");
+const review = document.getElementById("review");
+const isReviewForm = (element) => element.getAttribute?.("hx-target") === "#review";
+
+document.body.addEventListener("htmx:beforeSwap", ({ detail }) => {
+  if (detail.target !== review) return;
+  const { responseURL } = detail.xhr;
+  detail.shouldSwap = /^\/(changes\/confirm$|confirmations\/)/.test(new URL(responseURL).pathname);
+  // A confirmation with an error has an error status, and is not a failure of the request.
+  detail.isError = !detail.shouldSwap;
+  if (!detail.shouldSwap) location.assign(responseURL);
+});
+document.body.addEventListener("htmx:afterSwap", ({ detail }) => {
+  if (detail.target !== review) return;
+  if (!review.childElementCount) review.textContent = `The action failed with status ${detail.xhr.status}. Try again.`;
+  if (!reviewDialog.open) reviewDialog.showModal();
+});
+document.body.addEventListener("htmx:sendError", ({ detail }) => {
+  if (!isReviewForm(detail.elt)) return;
+  review.textContent = "The service does not respond, so the result of the action is unknown. Try again.";
+  if (!reviewDialog.open) reviewDialog.showModal();
+});
+// The browser returns the focus to the button that has opened the dialog.
+reviewDialog.addEventListener("close", () => review.replaceChildren());
+
 const commands = {
   "/": openPalette,
   j: () => move(".rows > li, .cards tbody tr", 1),
