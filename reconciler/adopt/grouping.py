@@ -47,7 +47,7 @@ class _Group:
 
 
 def generate_from_requests(requests: Iterable[PackageRequest], clusters: Sequence[Cluster]) -> GeneratedConfig:
-    """Return the config objects for the requests of another tool.
+    """Return the config objects for package requests from Argo CD or Flux.
 
     Similar requests with the same `set_name` become one PackageVariantSet.
     """

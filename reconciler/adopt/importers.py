@@ -1,5 +1,4 @@
-"""Reads fleets in each format: packages on clusters, their expected content, and the function that generates a config.
-"""
+"""Reads fleets in each format: packages on clusters, their expected content, and a function that generates a config."""
 
 from __future__ import annotations
 
@@ -68,7 +67,7 @@ def import_requests(
     *,
     is_rendered: bool,
 ) -> Import:
-    """Return the import of the requests of another tool.
+    """Return the import of package requests from Argo CD or Flux.
 
     Args:
         expected: The expected content of each request by cluster and package, or the reason why there is none.

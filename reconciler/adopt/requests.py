@@ -1,4 +1,4 @@
-"""Package requests: what another tool installs on a cluster, in terms that do not depend on the tool."""
+"""Package requests: packages that Argo CD or Flux installs on clusters, in a form that does not depend on the tool."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class SourceRequest:
 
 @dataclass(frozen=True)
 class PackageRequest:
-    """A package that another tool installs on a cluster.
+    """A package that Argo CD or Flux installs on a cluster.
 
     Attributes:
         set_name: The name of the object that creates the requests of several clusters, e.g. an ApplicationSet. Without

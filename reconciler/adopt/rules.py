@@ -1,5 +1,4 @@
-"""Rules that set the value of a field on each cluster: by label if a label determines the value, else by cluster name.
-"""
+"""Rules that set the value of a field on each cluster: by label if a label determines the value, or by cluster name."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class CheckedRequests:
 
 
 def leave_out_secret_values(read: ReadRequests) -> CheckedRequests:
-    """Return the requests without values that look like secrets, and with an entry for each of these values."""
+    """Return the requests without values that look like secrets, and a `NotImported` entry for each of these values."""
     requests: list[PackageRequest] = []
     entries: list[NotImported] = []
     unverified: dict[tuple[str, str], str] = {}

@@ -75,7 +75,7 @@ def _list_required_aliases(model: type[ApiModel], required: Sequence[str]) -> di
 
 
 def _require(name: str) -> JsonSchemaValue:
-    # Use `patternProperties`, because the descriptions of fields are in `properties`.
+    # Write this rule to `patternProperties` and not to `properties`, which contains the descriptions of the fields.
     return {"required": [name], "patternProperties": {f"^{name}$": {"not": {"type": "null"}}}}
 
 

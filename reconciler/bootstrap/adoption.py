@@ -1,4 +1,4 @@
-"""The effects of `reconciler adopt`: reading the source, rendering the new config, and writing the output folder.
+"""The effects of `reconciler adopt`: reading the files to import, rendering the new config, and writing the output.
 
 The render uses an empty fleet repository, so that the result depends only on the new config and its upstreams.
 """

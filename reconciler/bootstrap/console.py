@@ -223,7 +223,7 @@ def _open_reader(settings: Settings, config: str, urls: frozenset[str]) -> Itera
 
 
 def observe_pass(report: PassReport, failures: Mapping[str, GitError], completed_at: int) -> ObservedPass:
-    """Return the data of a pass that the index needs.
+    """Return the data of a pass from which the index is built.
 
     Args:
         failures: The error of each remote that the pass could not read, by URL.

@@ -54,14 +54,14 @@ class SignInState:
         self._is_restored = False
 
     def restore(self, file: SessionFile | None) -> None:
-        """Continue the sessions of an earlier process in a file. Only the first call of a process has an effect."""
+        """Continue the sessions that an earlier process stored in `file`. Later calls of this method have no effect."""
         if file and not self._is_restored and (saved := file.read()):
             self.csrf = CsrfTokens(bytes.fromhex(saved.form_key))
             self.sessions.restore(saved.sessions)
         self._is_restored = True
 
     def store_in(self, file: SessionFile | None) -> None:
-        """Store the sessions in a file. If it is None, the sessions end at a restart."""
+        """Store the sessions in `file`. If `file` is None, the sessions end at a restart."""
         if file is None:
             self.sessions.write_with(None)
             return

@@ -1,4 +1,4 @@
-"""The steps of `reconciler adopt`: read the source, generate a config, render and compare it, and write the output."""
+"""The steps of `reconciler adopt`: read the files to import, generate a config, render and compare it, and write it."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def import_fleet(settings: Settings, options: ImportOptions, report_progress: Pr
     """Import a fleet, and write the output folder unless no package can be imported.
 
     Raises:
-        AdoptionError: The options or the source cannot be used.
+        AdoptionError: The options, or the repository or folder to import, cannot be used.
         GitError: A repository cannot be read or written.
         OSError: A file cannot be written.
     """

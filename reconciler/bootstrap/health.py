@@ -81,7 +81,7 @@ class PassRecorder:
         services = self.services.pass_services
         executor = services.executor
         executor_error = executor.connection_error if isinstance(executor, DaskExecutor) else ""
-        # Use the previous number for a skipped pass, because a skipped pass counts no targets.
+        # Use the number of targets of the previous pass for a skipped pass, because a skipped pass counts no targets.
         targets = sum(summary.numbers.targets.values()) or (previous.targets if previous else 0)
         return FleetView(
             number=previous.number + 1 if previous else 1,

@@ -62,9 +62,10 @@ class _NoOptionsError(Exception):
 class RefPusher:
     """Pushes units from one mirror to its remote.
 
-    If `atomic` is False, a refused ref does not affect the other refs of a push. If the rate limit does not allow a
-    push, the whole unit is postponed. If some refs of a unit are already pushed, the others follow regardless of the
-    limit. The next call pushes postponed units first.
+    If `atomic` is False, a refused ref does not affect the other refs of a push.
+
+    If the rate limit does not allow a push, the whole unit is postponed. The next call pushes postponed units first. If
+    some refs of a unit are already pushed, its other refs are pushed regardless of the limit.
     """
 
     def __init__(

@@ -65,8 +65,8 @@ def _check_read(
     error: GitError | None = None
     with tempfile.TemporaryDirectory() as temporary:
         trace = Path(temporary) / "trace"
-        # Read the header from the trace of git, which contains no credentials. A separate HTTP client would need the
-        # credentials, and git's settings for certificates and proxies.
+        # Read the header `Date` of the host from the trace of git, which contains no credentials. A separate HTTP
+        # client would need the credentials, and git's settings for certificates and proxies.
         variables = {"GIT_TRACE_CURL": str(trace), "GIT_TRACE_CURL_NO_DATA": "1", "GIT_TRACE_REDACT": "1"}
         try:
             GitCommand(folder, url, options, variables).run("ls-remote", "--quiet", "origin", "HEAD")

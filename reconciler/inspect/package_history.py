@@ -310,8 +310,8 @@ class PackageHistory:
     ) -> ReRenderedPackage:
         """Re-render a package with its recorded config. For the arguments, see `read_config`.
 
-        If the recorded config cannot be read, the current config is used. Its result is returned only if the inputs and
-        the output are the recorded ones.
+        If the recorded config cannot be read, render with the current config. Return this render only if its inputs and
+        its output equal the recorded ones.
 
         Raises:
             ReRenderError: The package cannot be rendered again.

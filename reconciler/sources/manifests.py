@@ -56,7 +56,8 @@ def find_manifest_in_index(data: Mapping[str, Any], repository: ArtifactReposito
 def select_layer(data: Mapping[str, Any], repository: ArtifactRepository, limits: SourceLimits) -> ArtifactManifest:
     """Return the layer with the files of an artifact. `data` contains the fields of its manifest.
 
-    The layer is the first one with the media type of the repository. Without a media type, it is the first archive.
+    The layer is the first one with the media type that the Repository sets. If the Repository sets no media type, it is
+    the first archive.
 
     Raises:
         SourceError: The manifest is not valid, has no such layer, or its layer is larger than the limit.

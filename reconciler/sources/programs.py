@@ -100,7 +100,7 @@ class ProgramRunner:
     def run(
         self, program: Path, arguments: Sequence[str], inputs: Mapping[str, FileTree | bytes], limits: ProcessLimits
     ) -> ProcessResult:
-        """Run a program in a folder that contains `inputs`. A `FileTree` is written to the folder with its name.
+        """Run a program in a folder that contains `inputs`. A `FileTree` is written to a subfolder with its name.
 
         Raises:
             ProcessTimeoutError: The program exceeded the time limit.

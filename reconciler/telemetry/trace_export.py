@@ -1,4 +1,4 @@
-"""Export of traces with OpenTelemetry, to an OTLP/HTTP endpoint. This module needs the extra `otel`.
+"""Export of traces with OpenTelemetry, to an OTLP/HTTP endpoint. This module needs the Python extra `otel`.
 
 The traces of idle passes and of probes are not exported by default. Therefore, the spans of a trace are kept until its
 first span ends.
