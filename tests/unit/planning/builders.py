@@ -109,6 +109,7 @@ class FakeRepository:
     ours: Collection[str] = ()
 
     def find_tree_at(self, commit: CommitId, path: str) -> TreeId | None:
+        assert commit
         result = self.packages.get(commit, {}).get(path)
         return build_tree_id(result) if result else None
 
@@ -130,6 +131,7 @@ class FakeRepository:
         return [CommitId(item) for item in self.line[self.line.index(old) + 1 : self.line.index(new) + 1]]
 
     def find_merge_base(self, head: CommitId, branch: CommitId) -> CommitId | None:
+        assert branch
         found = self.forks.get(head)
         return CommitId(found) if found else None
 

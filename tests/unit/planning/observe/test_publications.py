@@ -88,6 +88,7 @@ def test_merge_with_local_changes_is_recognized_by_its_status_file() -> None:
             ["v1", "v1+fix"], {"b0": "status-v2", "b1": "status-v2"}, V1, id="status-file-is-older-than-the-commit"
         ),
         pytest.param(["v1", "v1"], {"b0": "status-v2", "b1": "status-v1"}, V1, id="status-file-of-the-older-version"),
+        pytest.param(["v2", "v2"], {"b0": "other", "b1": "another"}, V1, id="tree-is-older-than-the-commit"),
     ],
 )
 def test_commit_publishes_a_version_only_if_it_introduces_its_status_file(
@@ -105,6 +106,10 @@ def test_version_is_recognized_by_its_status_file_without_an_observed_commit() -
     after = track_publications(state, build_target(), TargetHeads(build_commit_id("b1")), tables)
 
     assert after.packages["gw"].published_version == V2
+
+
+def test_revision_contains_the_commit_that_published_it() -> None:
+    assert track_branch(OFFERED, "v1", "v1+fix", "v2", "v2+fix").revisions[-1].commit == "b2"
 
 
 def test_older_version_is_published_while_the_newer_stays_drafted() -> None:
@@ -141,6 +146,20 @@ def test_rollback_declines_the_reverted_version(
     after = track_branch(known, *line)
 
     assert (after.published_version, after.declined_trees, after.last_revision) == (ours, declined, 2)
+
+
+def test_rollback_of_the_folder_stays_although_the_status_file_is_newer() -> None:
+    statuses = {name: {"gw": "status-v2"} for name in ("b0", "b1", "b2")}
+
+    after = track_branch(AT_V2, "v2", "v1", "v1+fix", statuses=statuses)
+
+    assert (after.published_version, after.declined_trees) == (V1, ("v2",))
+
+
+def test_rollback_keeps_earlier_declined_trees() -> None:
+    known = replace(AT_V2, declined_trees=(build_tree_id("v0"),))
+
+    assert track_branch(known, "v2", "v1").declined_trees == ("v0", "v2")
 
 
 def test_rewritten_branch_is_observed_by_its_current_content() -> None:
@@ -229,6 +248,52 @@ def test_unknown_head_makes_a_draft_edited(known: DraftBranch | None, head: str,
     assert after.drafts == {"drafts/berlin": expected}
 
 
+def test_draft_without_a_record_is_a_removal_if_its_name_is_one() -> None:
+    heads = TargetHeads(
+        build_commit_id("b1"),
+        drafts={"removals/berlin": HEAD, "drafts/berlin": HEAD},
+        removal_branches=frozenset({"removals/berlin"}),
+    )
+
+    after = track_drafts(build_state(), build_target(), heads, FakeRepository({}))
+
+    assert {name: draft.is_removal for name, draft in after.drafts.items()} == {
+        "removals/berlin": True,
+        "drafts/berlin": False,
+    }
+
+
+def test_draft_of_a_target_without_a_branch() -> None:
+    heads = TargetHeads(drafts={"drafts/berlin": build_commit_id("d2")})
+    new = build_record().with_draft_version(V1, "drafts/berlin")
+    tables = FakeRepository({"d2": {"gw": "v1+fix"}})
+
+    after = track_drafts(build_state(packages={"gw": new}, drafts=DRAFT), build_target(), heads, tables)
+
+    assert after.drafts == {"drafts/berlin": replace(DRAFT["drafts/berlin"], is_edited=True)}
+    assert after.packages["gw"].draft_version == V1
+
+
+@pytest.mark.parametrize(
+    ("version", "source"),
+    [
+        pytest.param(V2, None, id="without local changes"),
+        pytest.param(replace(V2, merged=build_tree_id("up1+fix")), "up1", id="with local changes"),
+    ],
+)
+def test_source_of_a_declined_version_with_local_changes_is_recorded(
+    version: RenderedVersion, source: str | None
+) -> None:
+    declined = PUBLISHED.with_draft_version(version, "drafts/berlin")
+    tables = FakeRepository({"b1": {"gw": "v1"}})
+
+    after = track_drafts(
+        build_state(packages={"gw": declined}), build_target(), TargetHeads(build_commit_id("b1")), tables
+    )
+
+    assert after.packages["gw"].declined_source == source
+
+
 def test_declined_tree_is_recorded_once() -> None:
     twice = build_record(declined_trees=(build_tree_id("v2"), build_tree_id("v0"))).with_draft_version(
         V2, "drafts/berlin"
@@ -279,6 +344,13 @@ UP_FOR_REMOVAL = build_record(removal=ProposedRemoval("removals/berlin", build_t
             id="so-is-put-back-otherwise",
         ),
         pytest.param(
+            "r1",
+            "v1",
+            "v2",
+            ProposedRemoval("removals/berlin", build_tree_id("v2"), True),
+            id="put-back-after-the-branch-moved",
+        ),
+        pytest.param(
             None, None, "v1", ProposedRemoval("removals/berlin", build_tree_id("v1"), True), id="the-branch-is-gone"
         ),
         pytest.param(None, None, "v2", None, id="with-another-package-there-it-is-another-question"),
@@ -297,15 +369,29 @@ def test_result_of_a_removal(
     assert after.packages["gw"].removal == expected
 
 
+def test_approved_removal_deletes_the_recorded_revisions() -> None:
+    record = replace(PUBLISHED, removal=UP_FOR_REMOVAL.removal)
+
+    after = track_drafts(
+        build_state(packages={"gw": record}),
+        build_target(),
+        TargetHeads(build_commit_id("b1")),
+        FakeRepository({"b1": {}}),
+    )
+
+    assert (after.packages["gw"].removal, after.packages["gw"].revisions) == (None, ())
+
+
 @pytest.mark.parametrize(
-    ("trees", "declined"),
+    ("trees", "against", "declined"),
     [
-        pytest.param(["v1", None], False, id="approved"),
-        pytest.param(["v1", None, "v1"], True, id="approved-and-taken-back"),
-        pytest.param(["v1", "v2"], False, id="changed"),
+        pytest.param(["v1", None], "v1", False, id="approved"),
+        pytest.param(["v1", None, "v1"], "v1", True, id="approved-and-taken-back"),
+        pytest.param(["v1", None, "v2"], "v2", True, id="approved-and-replaced"),
+        pytest.param(["v1", "v2"], "v1", False, id="changed"),
     ],
 )
-def test_removal_that_was_reverted_before_the_next_pass(trees: list[str | None], declined: bool) -> None:
+def test_removal_that_was_reverted_before_the_next_pass(trees: list[str | None], against: str, declined: bool) -> None:
     line = [f"b{number}" for number in range(len(trees))]
     tables = FakeRepository({name: {"gw": content} for name, content in zip(line, trees, strict=True)}, line)
 
@@ -313,7 +399,7 @@ def test_removal_that_was_reverted_before_the_next_pass(trees: list[str | None],
         build_state(packages={"gw": UP_FOR_REMOVAL}), build_target(), TargetHeads(build_commit_id(line[-1])), tables
     )
 
-    assert after.packages["gw"].removal == replace(UP_FOR_REMOVAL.removal, is_declined=declined)
+    assert after.packages["gw"].removal == ProposedRemoval("removals/berlin", build_tree_id(against), declined)
 
 
 @pytest.mark.parametrize(

@@ -82,6 +82,7 @@ def build_snapshot(
     ("packages", "drafts", "template", "expected"),
     [
         pytest.param({}, {}, "drafts/{repository}", "drafts/berlin", id="new package"),
+        pytest.param({}, {"drafts/paris": DRAFT}, "drafts/{repository}", "drafts/berlin", id="open draft elsewhere"),
         pytest.param({}, {}, "drafts/{repository}/{package}", "drafts/berlin/gw", id="branch for each package"),
         pytest.param({"gw": DRAFTED}, {BRANCH: DRAFT}, "new/{repository}", BRANCH, id="drafted package"),
         pytest.param({"gw": build_record()}, {}, "new/{repository}", "new/berlin", id="package without a draft"),
