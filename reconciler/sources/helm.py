@@ -29,7 +29,7 @@ from reconciler.sources.render_cache import RenderCache
 from reconciler.sources.shared_renders import SharedRenders
 from reconciler.sources.subcharts import unpack_subcharts
 
-RULES_VERSION: Final = 3
+RULES_VERSION: Final = 4
 """The version of the rules that convert the output of helm to files. After a change, all charts are rendered again."""
 
 _CHART_FOLDER, _VALUES_FILE = "chart", "values.json"

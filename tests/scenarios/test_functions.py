@@ -38,10 +38,10 @@ class ProgramWorld:
         self.world = World(self.world.folder, functions=self.functions)
 
     def create_service(self) -> tuple[PassRunner, Services]:
-        """Return the pass runner of a service, and its services."""
+        """Return the pass runner of a service whose clock stands still, and its services."""
         fleet, cache = FleetSettings(url=str(self.world.fleet)), str(self.world.folder / "cache")
         settings = Settings(fleet=fleet, cache=cache, functions=self.functions)
-        parts = build_services(settings, self.world.source)
+        parts = build_services(settings, self.world.source, monotonic_clock=lambda: 0.0)
         return PassRunner(parts.source, parts.remotes, parts.pass_services, build_push_publisher(settings)), parts
 
     def read_draft(self) -> str:

@@ -93,9 +93,9 @@ class TrialRenders:
         outputs = self.run_all([(copy.files, copy.values) for copy in copies])
         return tuple(self.split(copy.restore(output)) for copy, output in zip(copies, outputs, strict=True))
 
-    def compare(self, *outputs: tuple[OutputText, ...]) -> OutputComparison:
-        """Compare the first output with the other outputs."""
-        return compare_outputs(outputs, self.request)
+    def compare(self, *outputs: tuple[OutputText, ...], has_random_order: bool) -> OutputComparison:
+        """Compare the first output with the other outputs. See `compare_outputs`."""
+        return compare_outputs(outputs, self.request, has_random_order=has_random_order)
 
 
 def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
@@ -126,8 +126,8 @@ def render_deterministically(renders: TrialRenders) -> DeterministicOutput:
         if error.is_temporary:
             raise
         return DeterministicOutput((), (*findings, _create_trial_finding(renders.label, calls, plain, error)))
-    repeated = renders.compare(plain, *outputs[: len(repeats)])
-    compared = renders.compare(repeated.texts, *outputs[len(repeats) :])
+    repeated = renders.compare(plain, *outputs[: len(repeats)], has_random_order=True)
+    compared = renders.compare(repeated.texts, *outputs[len(repeats) :], has_random_order=bool(repeats))
     problems = _explain_differences(compared, repeated, calls)
     if not problems:
         return DeterministicOutput(compared.texts, findings)

@@ -47,22 +47,28 @@ class OutputComparison:
     differences: tuple[FieldDifference, ...]
 
 
-def compare_outputs(outputs: Sequence[tuple[OutputText, ...]], request: ChartRequest) -> OutputComparison:
-    """Compare the first output with the other outputs. Resources that are not part of the package are ignored."""
+def compare_outputs(
+    outputs: Sequence[tuple[OutputText, ...]], request: ChartRequest, *, has_random_order: bool = False
+) -> OutputComparison:
+    """Compare the first output with the other outputs. Resources that are not part of the package are ignored.
+
+    Args:
+        has_random_order: Whether all outputs can have random orders of keys. If False, only the first output can.
+    """
     indexed = [{(text.template, text.index): text for text in output} for output in outputs]
     texts = dict(indexed[0])
     differences: list[FieldDifference] = []
     for place in dict.fromkeys(place for output in indexed for place in output):
         versions = [output.get(place) for output in indexed]
         if len({version.text if version else None for version in versions}) > 1:
-            first, found = _compare_versions(versions, request)
+            first, found = _compare_versions(versions, request, has_random_order)
             differences += found
             texts.update({place: first} if first else {})
     return OutputComparison(tuple(texts.values()), tuple(differences))
 
 
 def _compare_versions(
-    versions: Sequence[OutputText | None], request: ChartRequest
+    versions: Sequence[OutputText | None], request: ChartRequest, has_random_order: bool
 ) -> tuple[OutputText | None, list[FieldDifference]]:
     """Compare one document in the outputs of several renders. Return its new text, and the fields that differ.
 
@@ -81,12 +87,24 @@ def _compare_versions(
     data = [resource.data for resource in included]
     paths = dict.fromkeys(path for other in data[1:] for path in _find_changed_paths(data[0], other, ()))
     if not paths and first:
-        # Only comments or the order of keys differ. Write the second version again from its data: if it is the output
-        # of a copy with placeholders, the results of the function `keys` are sorted.
-        return replace(first, text=emit(data[1]), rewrite_reason=REWRITE_REASON), []
+        # Only comments or the order of keys differ. The second version is the output of a copy with placeholders, in
+        # which the results of the function `keys` are sorted, unless `has_random_order` is True.
+        stable = _sort_changed_orders(data) if has_random_order else data[1]
+        return replace(first, text=emit(stable), rewrite_reason=REWRITE_REASON), []
     return first, [
         FieldDifference(subject, path, _join_values([get_value_at(d, path) for d in data[1:]])) for path in paths
     ]
+
+
+def _sort_changed_orders(versions: Sequence[Any]) -> Any:
+    """Return the common data of the versions. If the order of a mapping's keys differs, the keys are sorted."""
+    first = versions[0]
+    if isinstance(first, dict):
+        keys = list(first) if len({tuple(version) for version in versions}) == 1 else sorted(first)
+        return {key: _sort_changed_orders([version[key] for version in versions]) for key in keys}
+    if isinstance(first, list):
+        return [_sort_changed_orders(items) for items in zip(*versions, strict=True)]
+    return first
 
 
 def _parse(version: OutputText | None) -> RenderedResource | None:

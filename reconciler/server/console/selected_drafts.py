@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from reconciler.output.fleet.model import ChangeVariant, DraftMember, ReviewChange
 
 
 def select_variant(change: ReviewChange, key: str, target: str) -> ChangeVariant:
-    """Return the variant with the key, or with a draft for the target.
+    """Return the variant with this key. If there is none, return the first variant with a draft for this target.
 
-    If there is no such variant, return the variant with the most targets.
+    By default, return the variant with the most targets.
     """
-    for variant in change.variants:
-        if variant.key == key or any(member.target == target for member in variant.members):
-            return variant
-    return change.variants[0]
+    with_key = (variant for variant in change.variants if variant.key == key)
+    of_target = (variant for variant in change.variants if any(member.target == target for member in variant.members))
+    return next(chain(with_key, of_target), change.variants[0])
 
 
 def select_member(variant: ChangeVariant, target: str) -> DraftMember:

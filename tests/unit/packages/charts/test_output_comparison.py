@@ -29,3 +29,28 @@ def test_differences(first: str, second: str, paths: list[tuple[str | int, ...]]
     differences = compare_outputs(outputs, REQUEST).differences
     assert [difference.path for difference in differences] == paths
     assert [difference.text.split("\n")[0] for difference in differences] == texts
+
+
+@pytest.mark.parametrize(
+    ("texts", "has_random_order", "expected"),
+    [
+        pytest.param(["{b: x, a: x}", "{a: x, b: x}"], True, "data:\n  a: x\n  b: x\n", id="random order"),
+        pytest.param(["{a: x, b: x}", "{b: x, a: x}"], True, "data:\n  a: x\n  b: x\n", id="other random order"),
+        pytest.param(["{a: x, b: x}", "{b: x, a: x}"], False, "data:\n  b: x\n  a: x\n", id="order of placeholders"),
+        pytest.param(
+            ["[{z: {d: x, c: x}, b: x}]", "[{z: {c: x, d: x}, b: x}]"],
+            True,
+            "data:\n- z:\n    c: x\n    d: x\n  b: x\n",
+            id="only the changed mapping is sorted",
+        ),
+    ],
+)
+def test_document_with_another_order_of_keys_is_written_again(
+    texts: list[str], has_random_order: bool, expected: str
+) -> None:
+    outputs = [(OutputText("templates/web.yaml", 1, f"{HEAD}data: {text}"),) for text in texts]
+
+    result = compare_outputs(outputs, REQUEST, has_random_order=has_random_order)
+
+    assert result.differences == ()
+    assert result.texts[0].text.partition("name: web\n")[2] == expected
