@@ -173,7 +173,7 @@ class CatalogServices:
         before = PlacedPackages(states, remotes, completeness)
 
         def run_placement(part: Catalog, _: None) -> ControllerResult:
-            placement_inputs = PlacementInputs(before, percent, engine, before.get_held_counts())
+            placement_inputs = PlacementInputs(before, percent, engine, before.get_blocked_counts())
             return place_resources(part, fleet.inventory, placement_inputs)
 
         list_existing = partial(_list_existing_packages, states)
@@ -319,7 +319,7 @@ class CatalogServices:
     def _build_preset_inputs(self, before: PublishedPlugins, limits: _ControllerLimits) -> PluginPresetInputs:
         rules = self._settings.rules
         return PluginPresetInputs(
-            before, limits.max_delete_percent, self._engine_fingerprint, before.get_held_counts(), rules.base_domain,
+            before, limits.max_delete_percent, self._engine_fingerprint, before.get_blocked_counts(), rules.base_domain,
             rules.central_cluster, rules.expressions, limits.expressions, frozenset(rules.plugin_outputs),
         )  # fmt: skip
 
@@ -329,7 +329,7 @@ class CatalogServices:
             before,
             limits.max_delete_percent,
             self._engine_fingerprint,
-            before.get_held_counts(),
+            before.get_blocked_counts(),
             rules.runtime_composition,
             rules.crd_group,
             _RESERVED_KINDS,

@@ -35,7 +35,7 @@ class ComponentControllerInputs:
     Attributes:
         max_delete_percent: Percentage of an EnvBinding's packages that one pass may delete without a confirmation.
         engine: Version of the render logic. It changes if a new release of the reconciler can render different files.
-        held_deletions: For each owner, the packages whose deletion an earlier pass blocked. Each package is mapped to
+        blocked_counts: For each owner, the packages whose deletion an earlier pass blocked. Each package is mapped to
             the number of packages that the owner had in that pass.
         runtime_composition: Whether components without a component type are allowed.
         reserved_kinds: Kinds that no component type may generate, because controllers read these kinds.
@@ -44,7 +44,7 @@ class ComponentControllerInputs:
     records: ComponentRecords
     max_delete_percent: int = 30
     engine: str = ""
-    held_deletions: Mapping[ObjectKey, Mapping[PackageLocation, int]] = field(default_factory=dict)
+    blocked_counts: Mapping[ObjectKey, Mapping[PackageLocation, int]] = field(default_factory=dict)
     runtime_composition: bool = True
     crd_group: str = "platform"
     reserved_kinds: frozenset[str] = frozenset()

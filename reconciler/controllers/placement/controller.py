@@ -71,7 +71,7 @@ def place_resources(catalog: Catalog, inventory: ClusterInventory, inputs: Place
         for namespace, namespace_resources in _group_by_namespace(resources, decider)
     ]
     guard_results = {placement.owner: placement.guard_result for placement in placements if placement.guard_result}
-    held_messages = _group_held_deletions(guard_results.values())
+    held_messages = _group_blocked_deletions(guard_results.values())
     placed_counts = Counter(
         resource.policy for resource in resources.resources if resource.policy and resource.clusters is not None
     )
@@ -147,7 +147,7 @@ def _check_unknown_clusters(resources: Sequence[PlacementResource], retained: Re
             yield PlacementCodes.PLACEMENT_INCONCLUSIVE.finding(message, resource.config_object.location)
 
 
-def _group_held_deletions(guard_results: Collection[PlacementGuardResult]) -> Mapping[ObjectKey, list[str]]:
+def _group_blocked_deletions(guard_results: Collection[PlacementGuardResult]) -> Mapping[ObjectKey, list[str]]:
     """Return messages about blocked deletions by policy. Each list has the order of the namespaces."""
     messages: dict[ObjectKey, list[str]] = {}
     for result in guard_results:

@@ -153,11 +153,11 @@ def guard_packages(
     package = build_package_path(namespace)
     deletions = [(cluster, package) for cluster in current_clusters if cluster not in requested_clusters]
     targets = frozenset(get_package_target(location, inventory) for location in deletions)
-    held_counts = inputs.held_counts.get(build_placement_owner(namespace).key, {})
+    blocked_counts = inputs.blocked_counts.get(build_placement_owner(namespace).key, {})
     acknowledged_hashes = frozenset[str]().union(*(policy.acknowledged_hashes for policy in policies))
     description = ("packages", _join_keys([policy.key for policy in policies]))
     decision = decide_deletions(
-        deletions, len(current_clusters), held_counts, acknowledged_hashes, inputs.max_delete_percent, description
+        deletions, len(current_clusters), blocked_counts, acknowledged_hashes, inputs.max_delete_percent, description
     )
     guard = build_deletion_guard(decision, targets, acknowledged_hashes)
     return PlacementGuardResult(guard, tuple(policies) if decision.reason else ())

@@ -50,14 +50,14 @@ class PlacementInputs:
 
     Attributes:
         engine: Identifier of the rendering code. If it changes, all packages are rendered again.
-        held_counts: For each owner, the packages whose deletion an earlier pass blocked. Each package is mapped to the
-            number of packages that the owner had in that pass.
+        blocked_counts: For each owner, the packages whose deletion an earlier pass blocked. Each package is mapped to
+            the number of packages that the owner had in that pass.
     """
 
     state: PlacementState
     max_delete_percent: int = 30
     engine: str = ""
-    held_counts: Mapping[ObjectKey, Mapping[PackageLocation, int]] = field(default_factory=dict)
+    blocked_counts: Mapping[ObjectKey, Mapping[PackageLocation, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

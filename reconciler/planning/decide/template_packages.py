@@ -69,7 +69,7 @@ def decide_packages(
     tenants |= {name: outcome.variant.tenant for name, outcome in known_outcomes.items()}
     outcomes, renders = dict(known_outcomes), dict[str, PackageRender]()
     for tenant, packages in sorted(by_tenant.items()):
-        run = _TemplateRound(tenant, tenants, packages, claims, snapshot, context, dict(known_outcomes))
+        run = _TemplateDecisions(tenant, tenants, packages, claims, snapshot, context, dict(known_outcomes))
         decided = run.decide_all()
         outcomes |= {name: decided[name] for name in packages}
         renders |= {**run.renders, **run.merged_renders}
@@ -88,7 +88,7 @@ class _TemplatePackages:
 
 
 @dataclass
-class _TemplateRound:
+class _TemplateDecisions:
     """Decides about the packages of one tenant on one target. The keys of all mappings are package paths.
 
     Attributes:

@@ -364,7 +364,7 @@ class OwnedPackages:
         """Return the names of the dependencies that the last render of each package used."""
         return {location: record.trace.keys() for location, record in self._records()}
 
-    def get_held_counts(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
+    def get_blocked_counts(self) -> Mapping[ObjectKey, Mapping[PackageLocation, int]]:
         """Return the packages with held removals, by the parent of their owner, or by the owner if it has no parent.
 
         The value for each package is the number of packages that the parent had when the removal was first held.
