@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import httpx
 import jsonschema
 import pytest
+from starlette.datastructures import QueryParams
 
 from reconciler.inspect.value_explainer import ValueExplanation
 from reconciler.krm.selectors import LabelSelector
@@ -19,10 +20,14 @@ from reconciler.server.address import API_PREFIX
 from reconciler.server.api.actions import ACTIONS
 from reconciler.server.api.endpoints import ENDPOINTS
 from reconciler.server.api.openapi import build_openapi_document
+from reconciler.server.api.paging import Cursor, compute_selection
 from reconciler.server.console.people import Session
 from tests.support.console import ADA, ConsoleClient, open_console
 from tests.support.prepared_worlds import begin, drafted, published
 from tests.support.world import config_map, variant
+
+# A cursor of another process, for the list of changes without filters.
+OTHER_CURSOR = Cursor("01234567", 1, 1, compute_selection(f"{API_PREFIX}/changes", QueryParams()))
 
 
 @pytest.fixture(scope="module")
@@ -189,7 +194,18 @@ def test_a_kept_view_has_the_permissions_of_the_request(console: ConsoleClient) 
         pytest.param("/changes?limit=501", 400, "InvalidParameter", "limit:", id="limit-too-large"),
         pytest.param("/changes?cursor=%FF", 400, "InvalidParameter", "cursor:", id="cursor"),
         pytest.param(
-            "/changes?cursor=MDEyMzQ1NjcuMS4x", 410, "CursorExpired", "valid for 10 minutes", id="other-process"
+            f"/changes?cursor={OTHER_CURSOR}", 410, "CursorExpired", "valid for 10 minutes", id="other-process"
+        ),
+        pytest.param(
+            f"/changes?cursor={OTHER_CURSOR}&risk=high",
+            400,
+            "CursorMismatch",
+            "different parameters",
+            id="other-filters",
+        ),
+        pytest.param(f"/findings?cursor={OTHER_CURSOR}", 400, "CursorMismatch", "different path", id="other-path"),
+        pytest.param(
+            "/changes?since=soon", 400, "InvalidParameter", "since: must be a day in UTC such as 2024-05-31", id="since"
         ),
         pytest.param("/changes?state=new", 400, "InvalidParameter", "state: must be one of waiting", id="choice"),
         pytest.param("/changes?page=2", 400, "UnknownParameter", "allowed parameters: cursor, limit", id="unknown"),

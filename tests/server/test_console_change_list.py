@@ -132,7 +132,10 @@ NORTH = Permissions(
         pytest.param("on=north", {"north"}, id="one-target"),
         pytest.param("on=north&on=high", {"north", "high"}, id="several-targets"),
         pytest.param("on=north,high,nowhere", {"north", "high"}, id="names-with-commas"),
-        pytest.param("only=none&since=soon", {"own-config", "conflict", "north", "high", "new", "old"}, id="unknown"),
+        pytest.param("since=2023-11-14", {"new", "old"}, id="drafts-since-a-day"),
+        pytest.param("since=2023-11-15", set(), id="drafts-since-a-later-day"),
+        pytest.param("since=soon", set(), id="invalid-time"),
+        pytest.param("only=none", {"own-config", "conflict", "north", "high", "new", "old"}, id="unknown"),
     ],
 )
 def test_quick_filters_select_changes(query: str, found: set[str], console: ConsoleClient) -> None:

@@ -347,6 +347,25 @@ class FleetIndex:
                 counts[state] += count
         return {state: count for state, count in counts.items() if count}
 
+    @cached_property
+    def tenants_by_owner(self) -> Mapping[str, frozenset[str]]:
+        """The tenants of the packages of each object that requests packages. Packages without a tenant have ""."""
+        found: dict[str, set[str]] = {}
+        for target in self.targets:
+            for row in target.packages:
+                found.setdefault(row.owner, set()).add(row.tenant)
+        return {owner: frozenset(tenants) for owner, tenants in found.items()}
+
+    @cached_property
+    def tenants(self) -> tuple[str, ...]:
+        """The names of the tenants that own packages, sorted."""
+        return tuple(sorted(frozenset().union(*self.tenants_by_owner.values()) - {""}))
+
+    @cached_property
+    def label_names(self) -> tuple[str, ...]:
+        """The names of the labels of all targets, sorted."""
+        return tuple(sorted({name for target in self.targets for name in target.labels}))
+
     @property
     def blocked_count(self) -> int:
         """The number of packages that are blocked or held."""

@@ -321,16 +321,16 @@ def build_target_list(
 
 
 def build_package_list(
-    index: FleetIndex, target: IndexedTargetEntry, packages: Sequence[PackageRow], cursor: str | None = None
+    index: FleetIndex, packages: Sequence[PackageRow], total: int, cursor: str | None = None
 ) -> PackageListResult:
-    """Return the result with packages of a target, and their findings."""
+    """Return the result with these packages and their findings. `total` is the number of packages on all pages."""
     names = {f"{row.target}/{row.package}" for row in packages}
     findings = [finding for finding in index.findings if finding.location.package in names]
     return PackageListResult(
         metadata=create_api_metadata(index),
         items=tuple(map(_build_package, packages)),
         findings=build_finding_entries(findings),
-        summary=PackageListSummary(packages=len(target.packages)),
+        summary=PackageListSummary(packages=total),
         next=cursor,
     )
 

@@ -45,6 +45,7 @@ class ApiRequest:
     Attributes:
         index: The part of the fleet index that the person may read.
         whole_index: The whole fleet index. Only checks of permissions may use it.
+        url_path: The path of the URL.
         path: The parameters of the path.
         id: The ID of the request for commits and log events.
     """
@@ -54,6 +55,7 @@ class ApiRequest:
     index: FleetIndex
     whole_index: FleetIndex
     query: QueryParams
+    url_path: str
     path: dict[str, str]
     id: str
 

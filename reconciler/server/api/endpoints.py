@@ -45,10 +45,14 @@ from reconciler.server.api.problems import ApiError
 from reconciler.server.api.service_endpoints import SERVICE_ENDPOINTS
 from reconciler.server.console.activity_filters import check_days, list_activity
 from reconciler.server.console.filters import (
+    CHANGE_SORT_KEYS,
     SEVERITIES,
+    check_since,
     filter_changes,
     filter_findings,
+    filter_packages,
     filter_targets,
+    sort_changes,
 )
 
 
@@ -60,7 +64,9 @@ def get_status(request: ApiRequest) -> CommandResult:
 
 def _list_changes(request: ApiRequest) -> CommandResult:
     selector = read_selector(request.query, "target")
-    changes = tuple(filter_changes(request.index, request.query, selector))
+    if error := check_since(request.query):
+        raise ApiError("InvalidParameter", error)
+    changes = sort_changes(filter_changes(request.index, request.query, selector), request.query)
     page = read_page(changes, request)
     findings = () if request.query.get("cursor") else list_read_errors(request.index)
     return build_change_list(request.index, page.items, changes, page.cursor, findings=findings)
@@ -79,18 +85,19 @@ def _list_targets(request: ApiRequest) -> CommandResult:
 
 def _list_packages(request: ApiRequest) -> CommandResult:
     target = find_target(request)
-    page = read_page(target.packages, request)
-    return build_package_list(request.index, target, page.items, page.cursor)
+    rows = tuple(filter_packages(request.index, target.packages, request.query))
+    page = read_page(rows, request)
+    return build_package_list(request.index, page.items, page.total, page.cursor)
 
 
 def _get_package(request: ApiRequest) -> CommandResult:
     target = find_target(request)
     row = find_row(request.index, target.name, request.path["package"])
-    return build_package_list(request.index, target, (row,))
+    return build_package_list(request.index, (row,), len(target.packages))
 
 
 def _list_findings(request: ApiRequest) -> CommandResult:
-    entries = build_finding_entries(filter_findings(request.index.findings, request.query))
+    entries = build_finding_entries(filter_findings(request.index, request.query))
     page = read_page(entries, request)
     return build_finding_list(request.index, page.items, page.total, page.cursor)
 
@@ -112,6 +119,12 @@ def _get_job(request: ApiRequest) -> CommandResult:
 
 
 _TEXT = Parameter("q", "A text that the name contains.")
+_TENANT = Parameter("tenant", "The name of the tenant that owns a package.")
+_OWNER = Parameter(
+    "owner",
+    "The config object that requests a package, such as `PackageVariantSet default/web`, or a text that the name of the"
+    " object contains.",
+)
 
 ENDPOINTS = (
     Endpoint("/status", "The state of the fleet", FleetResult, get_status),
@@ -121,7 +134,12 @@ ENDPOINTS = (
             Parameter("state", "The state of at least one draft of the change.", CHANGE_STATES),
             Parameter("risk", "The risk of the change.", RISK_LEVELS),
             Parameter("target", "A label selector for the targets of the change."),
-            _TEXT,
+            Parameter("on", "Names of targets, separated by commas.", is_repeatable=True),
+            Parameter(
+                "since", "Only changes with a draft since this day in UTC, such as 2024-05-31, or seconds since 1970."
+            ),
+            Parameter("sort", "The order. The default is `risk`.", tuple(CHANGE_SORT_KEYS)),
+            _TEXT, _TENANT, _OWNER,
         ),
         is_list=True,
     ),
@@ -133,19 +151,27 @@ ENDPOINTS = (
         "/targets", "The targets", TargetListResult, _list_targets,
         (
             Parameter("labels", "A label selector for targets."),
-            Parameter("state", "The state of at least one package of the target.", PACKAGE_STATES),
-            _TEXT,
+            Parameter(
+                "state",
+                "The state of a package of the target. The same package must match the tenant and the owner.",
+                PACKAGE_STATES,
+            ),
+            _TEXT, _TENANT, _OWNER,
         ),
         is_list=True,
     ),
-    Endpoint("/targets/{target}", "The packages of a target", PackageListResult, _list_packages, is_list=True),
+    Endpoint(
+        "/targets/{target}", "The packages of a target", PackageListResult, _list_packages,
+        (Parameter("state", "The state of the package.", PACKAGE_STATES), _TEXT, _TENANT, _OWNER), is_list=True,
+    ),
     Endpoint("/targets/{target}/packages/{package}", "One package", PackageListResult, _get_package),
     Endpoint(
         "/findings", "The findings of the last pass", FindingListResult, _list_findings,
         (
             Parameter("severity", "The severity of the finding.", tuple(SEVERITIES)),
             Parameter("code", "The code of the finding."),
-            Parameter("q", "A text that the message or the location contains."),
+            Parameter("q", "A text that the message or the location contains."), _TENANT,
+            Parameter("owner", "The config object of the finding, or the object that requests its package."),
         ),
         is_list=True,
     ),

@@ -112,13 +112,20 @@ def _open(
             "NoRole", f"no rule of console.roles applies to {session.person.name}", HTTPStatus.FORBIDDEN,
             context.contact,
         )  # fmt: skip
-    cursor = read_cursor(request.query_params) if should_read_cursor else None
+    cursor = read_cursor(request.url.path, request.query_params) if should_read_cursor else None
     whole_index = _find_kept_index(context, cursor) if cursor else context.index
     if whole_index is None:
         raise ApiError("NoView", "no pass is complete yet", HTTPStatus.SERVICE_UNAVAILABLE, "Try again in a minute.")
     index = context.indexes.restrict(whole_index, session.permissions)
     return ApiRequest(
-        context, session, index, whole_index, request.query_params, request.path_params, read_request_id(request)
+        context,
+        session,
+        index,
+        whole_index,
+        request.query_params,
+        request.url.path,
+        request.path_params,
+        read_request_id(request),
     )
 
 

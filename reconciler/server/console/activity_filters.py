@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 from starlette.datastructures import QueryParams
 
 from reconciler.output.fleet.activity import ACTIVITY_ACTIONS, ActivityEvent
 from reconciler.output.text import format_value
-from reconciler.server.console.listing import read_choice, read_text
+from reconciler.server.console.listing import parse_day, read_choice, read_text
 
 if TYPE_CHECKING:
     from reconciler.output.fleet.model import FleetIndex
@@ -69,7 +68,4 @@ def _read_day(query: QueryParams, name: str) -> int | None:
         ValueError: The parameter is not a day.
     """
     text = read_text(query, name)
-    if not text:
-        return None
-    day = date.fromisoformat(text)
-    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
+    return parse_day(text) if text else None

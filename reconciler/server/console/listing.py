@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime
 from typing import Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -59,6 +60,16 @@ def is_number(text: str, max_digits: int = _MAX_DIGITS) -> bool:
 def is_time(text: str) -> bool:
     """Return whether a text is a time in seconds since 1970, before the year 5138."""
     return is_number(text, _MAX_TIME_DIGITS)
+
+
+def parse_day(text: str) -> int:
+    """Return the start of a day such as `2024-05-31` in UTC, in seconds since 1970.
+
+    Raises:
+        ValueError: The text is not a day.
+    """
+    day = date.fromisoformat(text)
+    return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
 
 
 def build_query(query: QueryParams, **changes: object) -> str:

@@ -8,7 +8,7 @@ from reconciler.git.errors import GitError
 from reconciler.output.fleet.model import ReviewChange
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
 from reconciler.review.permissions import PackageScope
-from reconciler.server.console.listing import is_time, read_choice, read_names
+from reconciler.server.console.listing import read_choice
 from reconciler.server.console.page import PageRequest
 
 
@@ -51,20 +51,7 @@ QUICK_FILTERS: Mapping[str, tuple[str, Callable[[PageRequest, ReviewChange], boo
 """The filters with their labels, by the value of the query parameter `only`."""
 
 
-def apply_quick_filters(page: PageRequest, changes: Iterable[ReviewChange]) -> Sequence[ReviewChange]:
-    """Return the changes that match the query parameters `only`, `since` and `on`.
-
-    A change matches `since` if one of its drafts was created at or after this time, in seconds since 1970. A change
-    matches `on` if one of its drafts is on a target with one of these names.
-    """
-    query = page.request.query_params
-    only, since = read_choice(query, "only", tuple(QUICK_FILTERS)), query.get("since", "")
-    first = int(since) if is_time(since) else 0
-    targets = read_names(query, "on")
-    return [
-        change
-        for change in changes
-        if (not only or QUICK_FILTERS[only][1](page, change))
-        and (not targets or any(member.target in targets for member in change.members))
-        and (not first or any((member.since or 0) >= first for member in change.members))
-    ]
+def apply_quick_filter(page: PageRequest, changes: Iterable[ReviewChange]) -> Sequence[ReviewChange]:
+    """Return the changes that match the query parameter `only`."""
+    only = read_choice(page.request.query_params, "only", tuple(QUICK_FILTERS))
+    return [change for change in changes if not only or QUICK_FILTERS[only][1](page, change)]

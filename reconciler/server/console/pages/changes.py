@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
 
-from reconciler.output.fleet.model import CHANGE_STATES, ReviewChange
+from reconciler.output.fleet.model import CHANGE_STATES
 from reconciler.output.fleet.risk import RISK_LEVELS
-from reconciler.server.console.filters import filter_changes
+from reconciler.output.pages.environment import format_date
+from reconciler.server.console.filters import (
+    CHANGE_FILTERS,
+    CHANGE_SORT_KEYS,
+    check_since,
+    filter_changes,
+    sort_changes,
+)
 from reconciler.server.console.listing import (
     check_selector,
     count_filters,
+    is_time,
     list_page,
     read_choice,
     read_names,
@@ -18,14 +25,9 @@ from reconciler.server.console.listing import (
 )
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.change import describe_difference
-from reconciler.server.console.quick_filters import QUICK_FILTERS, apply_quick_filters
+from reconciler.server.console.quick_filters import QUICK_FILTERS, apply_quick_filter
 
 _MAX_VARIANTS = 10
-SORT_KEYS: Mapping[str, Callable[[ReviewChange], object]] = {
-    "risk": lambda change: change.sort_key,
-    "age": lambda change: (change.since is None, change.since, change.key),
-    "targets": lambda change: (-len(change.members), change.key),
-}
 
 
 def build_page(page: PageRequest) -> PageContent:
@@ -34,9 +36,8 @@ def build_page(page: PageRequest) -> PageContent:
     selector = read_text(query, "target")
     error = check_selector(selector)
     found = () if error else tuple(filter_changes(index, query, selector))
-    sort = read_choice(query, "sort", tuple(SORT_KEYS), "risk")
-    selected = apply_quick_filters(page, found)
-    changes = sorted(selected, key=SORT_KEYS[sort])  # type: ignore[arg-type]
+    since = read_text(query, "since")
+    changes = sort_changes(apply_quick_filter(page, found), query)
     return PageContent(
         "changes.html",
         {
@@ -44,10 +45,12 @@ def build_page(page: PageRequest) -> PageContent:
             "state_counts": Counter(change.state for change in index.changes),
             "states": CHANGE_STATES,
             "levels": RISK_LEVELS,
-            "sorts": tuple(SORT_KEYS),
-            "sort": sort,
+            "sorts": tuple(CHANGE_SORT_KEYS),
+            "sort": read_choice(query, "sort", tuple(CHANGE_SORT_KEYS), "risk"),
+            "since_day": format_date(int(since)) if is_time(since) else since,
+            "since_error": check_since(query),
             "selector_error": error,
-            "filter_count": count_filters(query, ("state", "risk", "target", "q", "only", "since", "on")),
+            "filter_count": count_filters(query, (*CHANGE_FILTERS, "only")),
             "target_names": sorted(read_names(query, "on")),
             "quick_filters": QUICK_FILTERS,
             "describe_difference": describe_difference,

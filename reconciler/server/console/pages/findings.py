@@ -10,7 +10,7 @@ from reconciler.output.findings.code_scanning import SCOPE_EFFECTS
 from reconciler.output.findings.excerpts import Excerpt, build_excerpt
 from reconciler.reconcile.codes import ALL_CODES
 from reconciler.reconcile.failures import log_if_internal, repository_boundary
-from reconciler.server.console.filters import SEVERITIES, filter_findings
+from reconciler.server.console.filters import FINDING_FILTERS, SEVERITIES, filter_findings
 from reconciler.server.console.finding_groups import group_findings
 from reconciler.server.console.listing import count_filters, list_page
 from reconciler.server.console.page import PageContent, PageRequest
@@ -20,7 +20,7 @@ from reconciler.server.console.pages.missing import build_missing_page
 def build_list_page(page: PageRequest) -> PageContent:
     """Build the list of findings."""
     query, index = page.request.query_params, page.index
-    groups = group_findings(filter_findings(index.findings, query))
+    groups = group_findings(filter_findings(index, query))
     return PageContent(
         "findings.html",
         {
@@ -28,7 +28,7 @@ def build_list_page(page: PageRequest) -> PageContent:
             "severities": SEVERITIES,
             "severity_counts": Counter(finding.severity.value for finding in index.findings),
             "codes": sorted({finding.code for finding in index.findings}),
-            "filter_count": count_filters(query, ("severity", "code", "q")),
+            "filter_count": count_filters(query, FINDING_FILTERS),
         },
         is_from_index=True,
     )

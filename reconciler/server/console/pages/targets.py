@@ -9,13 +9,22 @@ from starlette.datastructures import QueryParams
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.fleet.model import PackageRow, TargetEntry, sort_publications
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
-from reconciler.server.console.filters import filter_targets
-from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
+from reconciler.server.console.filters import TARGET_FILTERS, filter_targets
+from reconciler.server.console.listing import (
+    check_selector,
+    count_filters,
+    list_page,
+    read_choice,
+    read_names,
+    read_text,
+)
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.comparison import build_comparison_page
 from reconciler.server.console.pages.missing import build_missing_page
 
 MATRIX_ROWS, MATRIX_COLUMNS = 50, 20
+MAX_LABEL_COLUMNS = 6
+_MAX_LABEL_CHOICES = 50
 _MAX_PUBLICATIONS = 10
 _VIEWS = ("list", "matrix")
 
@@ -33,10 +42,8 @@ def build_list_page(page: PageRequest) -> PageContent:
     query, index = page.request.query_params, page.index
     selector = read_text(query, "labels")
     error = check_selector(selector)
-    owner = read_text(query, "owner")
     found = () if error else tuple(filter_targets(index, query, selector))
-    if owner:
-        found = tuple(target for target in found if any(row.owner == owner for row in target.packages))
+    shown_labels = read_names(query, "show")
     view = read_choice(query, "view", _VIEWS, "list")
     listing = list_page(found, query, MATRIX_ROWS) if view == "matrix" else list_page(found, query)
     columns = list_columns(found) if view == "matrix" else ()
@@ -50,7 +57,9 @@ def build_list_page(page: PageRequest) -> PageContent:
             "selector_error": error,
             "columns": columns_page,
             "matrix": build_matrix(listing.items, columns_page.items) if view == "matrix" else (),
-            "filter_count": count_filters(query, ("q", "labels", "state", "owner")),
+            "filter_count": count_filters(query, TARGET_FILTERS),
+            "shown_labels": [name for name in index.label_names if name in shown_labels][:MAX_LABEL_COLUMNS],
+            "label_choices": index.label_names[:_MAX_LABEL_CHOICES],
         },
         is_from_index=True,
     )
