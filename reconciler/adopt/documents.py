@@ -116,8 +116,15 @@ def find_wrong_type(data: Mapping[str, Any], types: Mapping[str, type]) -> tuple
     for name, expected in types.items():
         value = data.get(name)
         if value and not isinstance(value, expected):
-            return name, f"{name} must be {_TYPE_NAMES[expected]}, not {type(value).__name__}"
+            return name, f"{name} must be {_TYPE_NAMES[expected]}, not {_TYPE_NAMES.get(type(value), 'another type')}"
     return None
 
 
-_TYPE_NAMES: Mapping[type, str] = {list: "a list", dict: "a mapping", str: "a text"}
+_TYPE_NAMES: Mapping[type, str] = {
+    list: "a list",
+    dict: "a mapping",
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+}

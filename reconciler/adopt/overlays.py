@@ -115,7 +115,7 @@ class OverlaySource:
         options = self.options
         for name in options:
             if options[name] and name not in SUPPORTED_FIELDS:
-                raise OverlayError(name, f"the option {name} of Kustomize has no equivalent")
+                raise OverlayError(name, f"the import does not support the option {name} of Kustomize")
         if wrong := find_wrong_type(options, _TYPES):
             raise OverlayError(*wrong)
         fields: dict[str, Any] = {name: get_text(options, name) for name in _TEXT_FIELDS if get_text(options, name)}
@@ -136,7 +136,7 @@ class OverlaySource:
         """Return the path of a component. Return "" for a missing component if `ignoreMissingComponents` is set."""
         path = str(component)
         if "://" in path or path.startswith("/"):
-            raise OverlayError("components", f"the component {path!r} is not a relative path")
+            raise OverlayError("components", f"the component {path!r} must be a relative path")
         files = self._get_files("components")
         if find_kustomization(files, _join(self.folder, path)) is None:
             if self.options.get("ignoreMissingComponents"):
@@ -158,12 +158,14 @@ class OverlaySource:
             except UnicodeDecodeError:
                 raise OverlayError("patches", f"the patch file {path!r} is not UTF-8 text") from None
         if _changes_secret(fields):
-            raise OverlayError("patches", "a patch contains plaintext values of a Secret, which are not copied")
+            raise OverlayError(
+                "patches", "a patch contains plaintext values of a Secret, and the import does not copy such values"
+            )
         return fields
 
     def _get_files(self, field: str) -> FileTree:
         if self.files is None:
-            raise OverlayError(field, f"{field} names files in an artifact, which the import does not read")
+            raise OverlayError(field, f"{field} names files in an artifact, but the import reads only files in Git")
         return self.files
 
     def _write_options(self, fields: Mapping[str, Any]) -> FileTree:
@@ -239,5 +241,5 @@ def _read_image(image: Any) -> dict[str, str]:
 def _read_replicas(entry: Any) -> dict[str, Any]:
     count = get_text(entry, "count")
     if not count.isdecimal():
-        raise OverlayError("replicas", f"the number of replicas {count!r} is invalid")
+        raise OverlayError("replicas", f"the number of replicas must be a number, not {count!r}")
     return {"name": get_text(entry, "name"), "count": int(count)}

@@ -34,7 +34,7 @@ class Rendered:
     def get(self, cluster: str, package: str, owner: str) -> FileTree | str:
         """Return the files of a package, or the reason why it was not rendered."""
         found = self.packages.get((cluster, package))
-        return found if found is not None else self.errors.get(owner, "the config does not request it")
+        return found if found is not None else self.errors.get(owner, "the config does not request the package")
 
 
 def list_rendered(generated: GeneratedConfig, rendered: Rendered) -> Mapping[tuple[str, str], FileTree | str]:

@@ -89,9 +89,9 @@ def build_git_upstream(
         if _can_be_revision(suffix) and (suffix != name or _has_equal_tag(url, name, package, read_repository)):
             field = "revision" if is_immutable_name(suffix) else "tag"
             return UpstreamReference(RepositoryReference("git", url), package, ((field, suffix),))
-    action = f"Create a tag such as {package}/v1 with the commit to use, name it in this field"
+    action = f"Create a tag such as {package}/v1 on the commit to use, write the tag into this field"
     if revision.kind == "tag" and _can_be_revision(name):
-        action = f"Create the tag {package}/{name} with the same commit"
+        action = f"Create the tag {package}/{name} on the same commit"
     what = {"tag": "tag", "commit": "commit", "range": "range of tags"}[revision.kind]
     return UnusableRevision(
         f"{name!r} is a {what} of the whole repository, and not of the package {package}",

@@ -11,8 +11,13 @@ MAX_CLUSTERS = 2_000
 MAX_UNITS = 50_000
 MAX_DIFFERENT_LEAVES = 20
 """The maximum number of different fields or chart values with which clusters share a package or a PackageVariantSet."""
-AGENT_SUGGESTION = "Configure it in the tool that applies the target branches."
-CLUSTER_IN_SECRET = ("the cluster is in a Secret, which is not read", "Move the object to the folder of its cluster.")
+AGENT_SUGGESTION = "Configure this in the tool that applies the target branches, such as Argo CD or Flux."
+MOVE_CREDENTIALS = "Delete them from the URL, and put them into a file that the settings name."
+"""The suggestion for a URL with credentials."""
+CLUSTER_IN_SECRET = (
+    "the import cannot detect the cluster, because a Secret contains its address",
+    "Move the object to the folder of its cluster, and delete the field kubeConfig.",
+)
 """The reason and the suggestion for an object of Flux that names its cluster in a Secret."""
 
 

@@ -97,7 +97,7 @@ def test_an_application_set_becomes_one_set_and_a_plugin_is_reported(folder: Pat
     assert "8 packages on 4 clusters: 8 Equal, 0 Different, 0 NotVerified; 1 not imported" in result.stdout
     assert "Expected content: the manifests of --rendered." in result.stdout
     page = (folder / "out/ADOPT.md").read_text()
-    assert "`sets/plain.yaml:11` `spec.generators[1].plugin`: exactly one generator of " in page
+    assert "`sets/plain.yaml:11` `spec.generators[1].plugin`: an entry must contain exactly one of the generators " in page
     assert [path.name for path in (folder / "out/config/packages").iterdir()] == ["plain.yaml"]
     assert "region: us" in (folder / "out/config/clusters.yaml").read_text()
     written = [path.read_text() for path in (folder / "out").rglob("*") if path.is_file()]
@@ -185,7 +185,7 @@ def test_a_tag_of_the_repository_is_imported_if_the_package_has_the_same_tag(tmp
     commit_files(repository, "refs/heads/main", {path: text.encode() for path, text in files.items()})
 
     result = adopt(tmp_path)
-    assert "Create the tag plain/web/v1.2.0 with the same commit, and run the command again." in result.stdout
+    assert "Create the tag plain/web/v1.2.0 on the same commit, and run the command again." in result.stdout
 
     commit_files(repository, "refs/tags/plain/web/v1.2.0", old)
     write_rendered(tmp_path, {"berlin/web.yaml": MANIFEST.format(name="old")})

@@ -65,7 +65,9 @@ def read_argocd(files: FileTree, read_repository: RepositoryReader) -> ReadReque
                 continue
             key = (request.cluster, request.package)
             if key in requests:
-                reason = f"{request.cluster}/{request.package} is also the package of {requests[key].name}"
+                reason = (
+                    f"the package {request.cluster}/{request.package} is also that of Application {requests[key].name}"
+                )
                 not_imported.append(document.report((), reason, "Rename one of the Applications."))
             else:
                 requests[key] = request
@@ -93,12 +95,14 @@ def _expand_set(
 ) -> Iterator[_Application]:
     spec = document.spec
     if spec.get("templatePatch"):
-        suggestion = "Write the difference as fields of the template, and run the command again."
-        not_imported.append(document.report(("spec", "templatePatch"), "templatePatch is template code", suggestion))
+        suggestion = "Write the patched fields into the template, and run the command again."
+        not_imported.append(
+            document.report(("spec", "templatePatch"), "the import does not evaluate templatePatch", suggestion)
+        )
         return
     if spec.get("strategy"):
-        reason = "the order of updates cannot be imported"
-        not_imported.append(document.report(("spec", "strategy"), reason, "Use a rollout of an override policy."))
+        reason = "the import does not copy the order of updates (spec.strategy)"
+        not_imported.append(document.report(("spec", "strategy"), reason, "Use an override policy with a rollout."))
     context = GeneratorContext(clusters, read_repository, spec.get("goTemplate") is True)
     found: dict[str, Mapping[str, Any]] = {}
     reported = len(not_imported)
@@ -162,13 +166,16 @@ def _convert(
     destination = get_mapping(spec, "destination")
     cluster = find_cluster_name(destination, clusters)
     package = _choose_package(application, cluster)
-    for reason in (validate_dns_label(cluster), validate_dns_subdomain(package)):
+    for place, title, reason, suggestion in (
+        (
+            ("spec", "destination"), f"name {cluster!r} of the cluster", validate_dns_label(cluster),
+            "Set destination.name, or add the cluster Secret to the source.",
+        ),
+        (("metadata", "name"), f"package name {package!r}", validate_dns_subdomain(package), "Rename the Application."),
+    ):  # fmt: skip
         if reason:
-            text = (
-                f"Application {application.name}: the cluster {cluster!r} or package {package!r} is invalid: {reason}"
-            )
-            suggestion = "Set destination.name, or add the cluster Secret to the source."
-            not_imported.append(document.report((*application.path, "spec", "destination"), text, suggestion))
+            text = f"Application {application.name}: the {title} is invalid: {reason}"
+            not_imported.append(document.report((*application.path, *place), text, suggestion))
             return None
     namespace = get_text(destination, "namespace")
     source = ApplicationSource(application.name, document, application.path, spec, namespace, folders)
@@ -227,12 +234,12 @@ def _list_ignored_fields(application: _Application) -> Iterable[NotImported]:
     if spec.get("ignoreDifferences"):
         yield document.report(
             (*application.path, "spec", "ignoreDifferences"),
-            "ignoreDifferences is a property of the agent",
+            "the import does not copy ignoreDifferences",
             AGENT_SUGGESTION,
         )
     if _SYNC_WAVE in get_mapping(application.data, "metadata", "annotations"):
         yield document.report(
             (*application.path, "metadata", "annotations", _SYNC_WAVE),
-            "the order of Applications has no equivalent",
+            "the import does not copy the order of Applications (sync waves)",
             AGENT_SUGGESTION,
         )

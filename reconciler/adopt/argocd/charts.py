@@ -38,18 +38,18 @@ def convert_chart(content: SourceContent, sources: ValuesSources) -> ConvertedCh
     """
     helm = get_mapping(content.data, "helm")
     if wrong := find_wrong_type(helm, _TYPES):
-        return content.report(("helm", wrong[0]), wrong[1], "Correct the Application.")
+        return content.report(("helm", wrong[0]), wrong[1], "Correct the type of the value.")
     try:
         values = _read_values(helm)
     except ParameterError as error:
-        return content.report(("helm",), str(error), "Correct the Application.")
+        return content.report(("helm",), str(error), "Correct this value in the Application.")
     files: list[ValuesFile] = []
     for index, name in enumerate(map(str, get_list(helm, "valueFiles"))):
         path = ("helm", "valueFiles", index)
         try:
             file = sources.find(name, content)
         except ValuesFileError as error:
-            return content.report(path, str(error), "Copy the file into the chart.")
+            return content.report(path, str(error), "Copy the file into the chart, and change its path.")
         if file is not None:
             files.append(file)
         elif not helm.get("ignoreMissingValueFiles"):

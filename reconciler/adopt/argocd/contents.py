@@ -115,10 +115,14 @@ class SourceContent:
             registry, _, name = url.rpartition("/")
             if reason := validate_package_path(name):
                 suggestion = "Publish the artifact with another name."
-                return self.report(("repoURL",), f"the artifact {name!r} cannot be a package: {reason}", suggestion)
+                return self.report(
+                    ("repoURL",), f"the name {name!r} of the artifact is not valid for a package: {reason}", suggestion
+                )
             return UpstreamReference(RepositoryReference("oci", registry), name, (_read_artifact_version(version),))
         if reason := validate_package_path(package):
-            return self.report(("path",), f"the folder {package!r} cannot be a package: {reason}", "Rename the folder.")
+            return self.report(
+                ("path",), f"the folder {package!r} is not valid for a package: {reason}", "Rename the folder."
+            )
         upstream = build_git_upstream(self.url, self.revision, package, self.read_repository)
         if isinstance(upstream, UnusableRevision):
             return self.report(("targetRevision",), upstream.reason, upstream.suggestion)

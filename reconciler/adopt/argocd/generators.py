@@ -53,8 +53,8 @@ def _expand(generator: Mapping[str, Any], context: GeneratorContext, outer: Para
     if len(names) != 1 or names[0] not in _EXPANDERS:
         listed = ", ".join(names) or "none"
         raise GeneratorError(
-            f"exactly one generator of {', '.join(_EXPANDERS)} is required, not {listed}; the import calls no other"
-            " services and no plugins",
+            f"an entry must contain exactly one of the generators {', '.join(_EXPANDERS)}, not {listed}; the import"
+            " supports no generators that call services or plugins",
             path=(*names[:1],),
         )
     name = names[0]
@@ -98,7 +98,9 @@ def read_selector(data: Mapping[str, Any]) -> LabelSelector:
             case "In" | "NotIn" | "Exists" | "DoesNotExist":
                 requirements.append(LabelRequirement(get_text(entry, "key"), operator, values))
             case _:
-                raise GeneratorError(f"the selector has the unknown operator {operator!r}", "Correct the selector.")
+                raise GeneratorError(
+                    f"the selector has the unknown operator {operator!r}", "Use In, NotIn, Exists or DoesNotExist."
+                )
     return LabelSelector(tuple((key, str(value)) for key, value in labels.items()), tuple(requirements))
 
 
@@ -118,14 +120,17 @@ def flatten(value: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
 
 def _expand_list(content: Mapping[str, Any], context: GeneratorContext, outer: Parameters) -> list[Parameters]:
     if content.get("elementsYaml"):
-        raise GeneratorError("elementsYaml is a template of a list", path=("list", "elementsYaml"))
+        raise GeneratorError("the import does not evaluate elementsYaml", path=("list", "elementsYaml"))
     elements = [element for element in get_list(content, "elements") if isinstance(element, Mapping)]
     return [dict(element) if context.is_go_template else flatten(element) for element in elements]
 
 
 def _expand_clusters(content: Mapping[str, Any], context: GeneratorContext, outer: Parameters) -> list[Parameters]:
     if content.get("flatList"):
-        raise GeneratorError("flatList gives all clusters to one Application", path=("clusters", "flatList"))
+        raise GeneratorError(
+            "the import does not support flatList, which creates one Application for all clusters",
+            path=("clusters", "flatList"),
+        )
     selector = read_selector(get_mapping(content, "selector"))
     is_empty = selector == LabelSelector()
     found = []
@@ -156,7 +161,7 @@ def _expand_git(content: Mapping[str, Any], context: GeneratorContext, outer: Pa
     url, revision = get_text(content, "repoURL"), get_text(content, "revision")
     files = context.read_repository(url, revision)
     if isinstance(files, str):
-        suggestion = "Make the repository readable, or name the source with --repo-url."
+        suggestion = "Add credentials for the repository. If SOURCE is a clone of it, add --repo-url instead."
         raise GeneratorError(f"the repository {url} cannot be read: {files}", suggestion, ("git", "repoURL"))
     prefix = get_text(content, "pathParamPrefix")
     if "directories" in content:
@@ -202,7 +207,7 @@ def _read_parameter_file(path: str, files: FileTree) -> list[Mapping[str, Any]]:
     parsed = parse_cached(files[path].data)
     if isinstance(parsed, ParseFailure):
         raise GeneratorError(
-            f"the file {path} cannot be parsed: {parsed.message}", "Correct the file.", ("git", "files")
+            f"the file {path} cannot be parsed: {parsed.message}", "Correct the syntax of the file.", ("git", "files")
         )
     data = parsed.documents[0].data if parsed.documents else {}
     entries = data if isinstance(data, list) else [data]
@@ -229,7 +234,7 @@ def _build_path(path: str, prefix: str, context: GeneratorContext, file: str = "
 def _expand_matrix(content: Mapping[str, Any], context: GeneratorContext, outer: Parameters) -> list[Parameters]:
     generators = [entry for entry in get_list(content, "generators") if isinstance(entry, Mapping)]
     if len(generators) != 2:
-        raise GeneratorError("a matrix must have two generators", "Correct the generator.", ("matrix", "generators"))
+        raise GeneratorError(f"a matrix must have two generators, not {len(generators)}", path=("matrix", "generators"))
     first = [*_select(generators[0], _expand(generators[0], context, outer), context)]
     found: list[Parameters] = []
     for parameters in first:
@@ -237,7 +242,9 @@ def _expand_matrix(content: Mapping[str, Any], context: GeneratorContext, outer:
         second = _select(generators[1], _expand(generators[1], context, {**outer, **parameters}), context)
         found += (_merge(parameters, other) for other in second)
         if len(found) > MAX_PARAMETER_SETS:
-            raise GeneratorError(f"the matrix has more than {MAX_PARAMETER_SETS:,} combinations", "Divide the matrix.")
+            raise GeneratorError(
+                f"the matrix has more than {MAX_PARAMETER_SETS:,} combinations", "Divide the ApplicationSet."
+            )
     return found
 
 
@@ -253,7 +260,7 @@ def _expand_merge(content: Mapping[str, Any], context: GeneratorContext, outer: 
     keys = [str(key) for key in get_list(content, "mergeKeys")]
     generators = [entry for entry in get_list(content, "generators") if isinstance(entry, Mapping)]
     if not keys or len(generators) < 2:
-        raise GeneratorError("a merge must have mergeKeys and two generators", "Correct the generator.", ("merge",))
+        raise GeneratorError("a merge must have mergeKeys and two or more generators", path=("merge",))
     base, *others = ([*_select(entry, _expand(entry, context, outer), context)] for entry in generators)
     merged = {_build_key(parameters, keys, context): parameters for parameters in base}
     for parameters in (entry for found in others for entry in found):

@@ -15,19 +15,37 @@ from reconciler.adopt.documents import get_list, get_mapping, get_text, has_kind
 from reconciler.adopt.overlays import ConvertedOverlay, OverlayError, OverlaySource
 from reconciler.adopt.requests import HelmRequest, KustomizeRequest, RepositoryReader, SourceRequest, UpstreamReference
 from reconciler.adopt.resources import YAML_SUFFIXES
-from reconciler.adopt.units import NotImported
+from reconciler.adopt.units import MOVE_CREDENTIALS, NotImported
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.source_kinds import CHART_FILE
 from reconciler.redaction import has_credentials
 
 _UNSUPPORTED = {
-    ("plugin",): ("config management plugins are programs, which are not executed", "Adopt the output of the plugin."),
-    ("helm", "fileParameters"): ("fileParameters has no equivalent", "Use valuesFiles."),
-    ("helm", "passCredentials"): ("passCredentials is a field of the Repository", "Set spec.helm.passCredentials."),
-    ("directory", "jsonnet"): ("Jsonnet is template code, which is not executed", "Adopt the rendered manifests."),
-    ("directory", "include"): ("directory.include has no equivalent", "Move the files to their own folder."),
-    ("directory", "exclude"): ("directory.exclude has no equivalent", "Move the files to another folder."),
+    ("plugin",): (
+        "the import does not run config management plugins",
+        "Write the output of the plugin to a folder, and adopt this folder.",
+    ),
+    ("helm", "fileParameters"): (
+        "the import does not support fileParameters",
+        "Write the values to a values file, and name this file in valueFiles.",
+    ),
+    ("helm", "passCredentials"): (
+        "the import does not copy passCredentials",
+        "Delete the field, run the command again, and set spec.helm.passCredentials of the Repository.",
+    ),
+    ("directory", "jsonnet"): (
+        "the import does not evaluate Jsonnet",
+        "Write the rendered manifests to a folder, and adopt this folder.",
+    ),
+    ("directory", "include"): (
+        "the import does not support directory.include",
+        "Move the included files to their own folder.",
+    ),
+    ("directory", "exclude"): (
+        "the import does not support directory.exclude",
+        "Move the excluded files to another folder.",
+    ),
 }
 _SUBSTITUTED = (("helm", "parameters"), ("helm", "valueFiles"), ("kustomize", "images"))
 _BUILD_VARIABLE = re.compile(r"\$\{?(?:ARGOCD|KUBE)_")
@@ -54,7 +72,11 @@ def convert_source(source: ApplicationSource, read_repository: RepositoryReader)
     """Return the upstream or the sources of an Application, or the reason why they cannot be imported."""
     spec = source.spec
     if "sourceHydrator" in spec:
-        return source.report(("sourceHydrator",), "the source hydrator has no equivalent", "Adopt its output branch.")
+        return source.report(
+            ("sourceHydrator",),
+            "the import does not support the source hydrator",
+            "Adopt the branch to which it writes.",
+        )
     entries = [
         (("sources", index), entry)
         for index, entry in enumerate(get_list(spec, "sources"))
@@ -69,7 +91,7 @@ def convert_source(source: ApplicationSource, read_repository: RepositoryReader)
     if not entries:
         contents = [SourceContent(source, get_mapping(spec, "source"), ("source",), read_repository)]
     if not contents:
-        return source.report(("sources",), "the Application has no source with resources", "Add a path or a chart.")
+        return source.report(("sources",), "the Application has no source with resources", "Add `path` or `chart`.")
     values = ValuesSources(references, is_copied=len(contents) == 1)
     converted: list[ConvertedSource] = []
     for content in contents:
@@ -110,7 +132,7 @@ def _convert_content(content: SourceContent, values: ValuesSources) -> Converted
             return built
         package, options = built.package, built.request
     elif content.type == "oci" and content.path != ".":
-        reason = "only a part of the artifact is used"
+        reason = "the path selects only a part of the artifact"
         return content.report(("path",), reason, "Publish the folder as an artifact of its own.")
     elif kind == "manifests" and (problem := _find_folder_problem(content)):
         return problem
@@ -130,15 +152,15 @@ def _find_problem(content: SourceContent) -> NotImported | None:
             return content.report(path, reason, suggestion)
     for path in _SUBSTITUTED:
         if _BUILD_VARIABLE.search(str(get_mapping(content.data, path[0]).get(path[1]))):
-            reason = "the field contains variables that Argo CD replaces"
+            reason = "the field contains variables such as $ARGOCD_APP_NAME, which only Argo CD can replace"
             return content.report(path, reason, "Write the values instead of the variables.")
     if not content.url:
-        return content.report(("repoURL",), "repoURL is missing", "Correct the Application.")
+        return content.report(("repoURL",), "repoURL is missing", "Add the URL of the repository.")
     if has_credentials(content.url):
-        return content.report(("repoURL",), "the URL contains credentials", "Move them to the settings.")
+        return content.report(("repoURL",), "the URL contains credentials", MOVE_CREDENTIALS)
     if content.type == "git" and (content.path == "." or content.path.startswith("..")):
         return content.report(
-            ("path",), "the package must be in a folder below the root of the repository", "Move the files."
+            ("path",), "the package must be in a folder below the root of the repository", "Move the files to a folder."
         )
     return None
 
@@ -151,15 +173,17 @@ def _find_folder_problem(content: SourceContent) -> NotImported | None:
     files = content.files_below_path
     is_recursive = bool(get_mapping(content.data, "directory").get("recurse"))
     if not is_recursive and any("/" in path and path.endswith(YAML_SUFFIXES) for path in files):
-        reason = "the folder has files in subfolders, which directory.recurse does not include"
-        return content.report(("path",), reason, "Set directory.recurse, or move the subfolders.")
+        reason = "the folder has YAML files in subfolders, but directory.recurse is not true"
+        return content.report(
+            ("path",), reason, "Set directory.recurse to true, or move the subfolders to another place."
+        )
     if any(path.endswith(".jsonnet") and (is_recursive or "/" not in path) for path in files):
         reason, suggestion = _UNSUPPORTED["directory", "jsonnet"]
         return content.report(("path",), reason, suggestion)
     documents, _ = read_documents(files, GROUP)
     if any(has_kind(document, GROUP, ("Application", "ApplicationSet")) for document in documents):
-        reason = "the folder contains Applications, which are imported themselves"
-        return content.report(("path",), reason, "Move other resources to a folder of their own.")
+        reason = "the folder contains Applications, so that the import does not copy its resources as a package"
+        return content.report(("path",), reason, "Move the other resources to a folder of their own.")
     return None
 
 
@@ -177,8 +201,10 @@ def _read_overlay(content: SourceContent) -> ConvertedOverlay | NotImported:
         files = content.files if content.type == "git" else None
         converted = OverlaySource(files, content.path, options).convert()
     except OverlayError as error:
-        return content.report(("kustomize", error.field), str(error), "Write it into the overlay.")
+        return content.report(
+            ("kustomize", error.field), str(error), "Correct the option, or write it into the kustomization file."
+        )
     if content.type == "git" and not converted.package:
-        reason = "the overlay reads files of the whole repository"
+        reason = "the overlay and its bases have no common folder below the root of the repository"
         return content.report(("path",), reason, "Move the overlay and its bases to one folder.")
     return converted

@@ -66,7 +66,7 @@ def _render_text(text: str, parameters: Mapping[str, Any], is_go_template: bool)
 
 def _look_up(name: str, parameters: Mapping[str, Any]) -> str:
     if name not in parameters:
-        raise TemplateError(f"the parameter {{{{{name}}}}} does not exist")
+        raise TemplateError(f"no generator returns the parameter {{{{{name}}}}}")
     return str(parameters[name])
 
 
@@ -79,7 +79,7 @@ def _evaluate(expression: str, parameters: Mapping[str, Any]) -> str:
         elif name in _FUNCTIONS:
             value = _FUNCTIONS[name](_to_text(value, expression))
         else:
-            raise TemplateError(f"the template {{{{{expression}}}}} uses the function {name!r}, which is not executed")
+            raise TemplateError(f"the template {{{{{expression}}}}} uses the unsupported function {name!r}")
     return _to_text(value, expression)
 
 
@@ -93,7 +93,7 @@ def _resolve(source: str, parameters: Mapping[str, Any], expression: str) -> Any
             raise TemplateError(f"the template {{{{{expression}}}}} names a missing parameter") from None
     reference = _REFERENCE.fullmatch(source)
     if reference is None:
-        raise TemplateError(f"the template {{{{{expression}}}}} contains code, which is not executed")
+        raise TemplateError(f"the template {{{{{expression}}}}} contains unsupported template code")
     value: Any = parameters
     for step in reference["path"].split("."):
         value = value.get(step) if isinstance(value, Mapping) else None
@@ -107,9 +107,10 @@ def _to_text(value: Any, expression: str) -> str:
         return "true" if value else "false"
     if isinstance(value, int | float):
         if not (value == 0 or MIN_NUMBER <= abs(value) < MAX_NUMBER):
-            reason = "returns a number that Go can write with an exponent: write it as text in quotes"
+            reason = "returns a number that Go can write with an exponent; write the number as text in quotes"
             raise TemplateError(f"the template {{{{{expression}}}}} {reason}")
         return str(int(value) if value == int(value) else value)
     if isinstance(value, str):
         return value
-    raise TemplateError(f"the template {{{{{expression}}}}} returns no text")
+    found = "list" if isinstance(value, list) else "mapping"
+    raise TemplateError(f"the template {{{{{expression}}}}} must return a text, not a {found}")

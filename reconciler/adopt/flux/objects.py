@@ -97,10 +97,12 @@ class ClusterObjects:
                 continue
             title = f"{document.data['kind']} {document.name}"
             if is_flux_object(document):
-                yield document.report((), f"{title} of Flux has no equivalent", AGENT_SUGGESTION)
+                yield document.report((), f"the import does not support {title}", AGENT_SUGGESTION)
             else:
-                suggestion = "Move it to a folder of resources that a Kustomization names."
-                yield document.report((), f"{title} is in a folder with objects of Flux", suggestion)
+                suggestion = "Move it to a folder without objects of Flux, and name this folder in a Kustomization."
+                yield document.report(
+                    (), f"{title} is not imported, because its folder contains objects of Flux", suggestion
+                )
 
     def list_verifications(self) -> Iterator[NotImported]:
         """Yield an entry for each used source with signatures that Flux verifies with keys from a Secret."""

@@ -43,17 +43,17 @@ from reconciler.packages.package import is_kustomization_file
 
 _SUBSTITUTION = re.compile(rb"\$\{[A-Za-z_]")
 _REPORTED = {
-    "decryption": "the decryption of Secrets is a property of the agent",
-    "dependsOn": "the order of Kustomizations has no equivalent",
-    "healthChecks": "health checks are a property of the agent",
-    "healthCheckExprs": "health checks are a property of the agent",
+    "decryption": "the import does not copy the decryption of Secrets",
+    "dependsOn": "the import does not copy the order of Kustomizations",
+    "healthChecks": "the import does not copy health checks",
+    "healthCheckExprs": "the import does not copy health checks",
 }
 _OVERLAY_FIELDS = {
     "images": "images", "patches": "patches", "targetNamespace": "namespace", "namePrefix": "namePrefix",
     "nameSuffix": "nameSuffix", "components": "components", "commonMetadata": "commonMetadata",
     "ignoreMissingComponents": "ignoreMissingComponents",
 }  # fmt: skip
-_BUILD_SUGGESTION = "Build the folder with flux build, and adopt the output."
+_BUILD_SUGGESTION = "Render the Kustomization with `flux build`, and adopt the output."
 
 
 def is_flux(files: FileTree) -> bool:
@@ -145,9 +145,13 @@ class _ClusterReader:
         if isinstance(request, NotImported):
             self.not_imported.append(request)
         elif reason := validate_dns_subdomain(request.package):
-            self.not_imported.append(document.report(("metadata", "name"), reason, "Rename the object."))
+            self.not_imported.append(
+                document.report(
+                    ("metadata", "name"), f"the name is not valid for a package: {reason}", "Rename the object."
+                )
+            )
         elif request.package in self.requests:
-            reason = f"{request.cluster}/{request.package} is also the package of another object"
+            reason = f"another object also has the package {request.cluster}/{request.package}"
             self.not_imported.append(document.report((), reason, "Rename one of the objects."))
         else:
             self.requests[request.package] = request
@@ -164,7 +168,9 @@ class _ClusterReader:
             self.not_imported.append(document.report(("spec", "kubeConfig"), text, suggestion))
             return
         if spec.get("suspend"):
-            self.not_imported.append(document.report(("spec", "suspend"), "the object is suspended", "Resume it."))
+            self.not_imported.append(
+                document.report(("spec", "suspend"), "the import skips suspended objects", "Resume it.")
+            )
             return
         self._add(document, self._read_package(document, spec))
 
@@ -193,8 +199,10 @@ class _ClusterReader:
                 unusable = source.build_upstream(folder, self.read_repository)
                 if isinstance(unusable, NotImported):
                     return unusable
-            suggestion = "Make the repository readable, or name the source with --repo-url."
-            return document.report(("spec", "sourceRef"), f"the repository cannot be read: {files}", suggestion)
+            suggestion = "Add credentials for the repository. If SOURCE is a clone of it, add --repo-url instead."
+            return document.report(
+                ("spec", "sourceRef"), f"the repository {source.url} cannot be read: {files}", suggestion
+            )
         # Check for variables before all other checks, because objects of Flux can contain variables too.
         if variables := self._find_substitutions(document, files, folder):
             return variables
@@ -261,8 +269,10 @@ class _ClusterReader:
             names = {target: name for name, target in _OVERLAY_FIELDS.items()}
             return document.report(("spec", names.get(error.field, error.field)), str(error), _BUILD_SUGGESTION)
         if not converted.package:
-            reason = f"Kustomization {document.name}: the overlay reads files of the whole repository"
-            return document.report(("spec", "path"), reason, "Move the overlay and its bases to one folder.")
+            reason = f"Kustomization {document.name}: the overlay and its bases have no common folder"
+            return document.report(
+                ("spec", "path"), reason, "Move them to one folder below the root of the repository."
+            )
         return converted
 
     def _find_substitutions(self, document: SourceDocument, files: FileTree, folder: str) -> NotImported | None:
@@ -271,4 +281,8 @@ class _ClusterReader:
         if not any(_SUBSTITUTION.search(file.data) for file in files.subtree(folder).values()):
             return None
         reason = f"Kustomization {document.name}: the resources contain variables that Flux replaces"
-        return document.report(("spec", "postBuild"), reason, "Use override policies for these values.")
+        return document.report(
+            ("spec", "postBuild"),
+            reason,
+            "Write values instead of the variables, and change them with override policies.",
+        )

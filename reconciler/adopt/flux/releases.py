@@ -17,12 +17,12 @@ from reconciler.packages.charts.values import ValuesLayer, merge_layers
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _REPORTED = {
-    "dependsOn": "the order of releases has no equivalent",
-    "healthChecks": "health checks are a property of the agent",
+    "dependsOn": "the import does not copy the order of releases",
+    "healthChecks": "the import does not copy health checks",
 }
 _REFUSED = {
-    "postRenderers": ("post-renderers have no equivalent", "Use pipeline.mutators or override policies."),
-    "commonMetadata": ("commonMetadata has no equivalent", "Use pipeline.mutators or override policies."),
+    "postRenderers": ("the import does not support post-renderers", "Use pipeline.mutators or override policies."),
+    "commonMetadata": ("the import does not support commonMetadata", "Use pipeline.mutators or override policies."),
     "kubeConfig": CLUSTER_IN_SECRET,
 }
 
@@ -42,7 +42,7 @@ def convert_release(
         if spec.get(name):
             return document.report(("spec", name), f"HelmRelease {document.name}: {reason}", suggestion)
     if spec.get("suspend"):
-        return document.report(("spec", "suspend"), "the object is suspended", "Resume it, or delete it.")
+        return document.report(("spec", "suspend"), "the import skips suspended objects", "Resume it, or delete it.")
     not_imported += (
         document.report(("spec", name), f"HelmRelease {document.name}: {reason}", AGENT_SUGGESTION)
         for name, reason in _REPORTED.items()
@@ -128,9 +128,9 @@ def _read_values_files(
         return document.report(path, reason, "Move the file to the folder of the chart.")
     files = tuple(name.removeprefix(start) for name in names)
     if files and VALUES_FILE not in files:
-        reason = f"HelmRelease {document.name}: the values files replace the file {VALUES_FILE} of the chart"
+        reason = f"HelmRelease {document.name}: valuesFiles excludes {VALUES_FILE}, but the reconciler always uses it"
         return document.report(
-            path, reason, f"If the release uses the values in {VALUES_FILE}, add this file to valuesFiles."
+            path, reason, f"If the values in {VALUES_FILE} do not change the release, add this file to valuesFiles."
         )
     return files
 
@@ -141,7 +141,7 @@ def _read_values(document: SourceDocument, objects: ClusterObjects, namespace: s
     In Flux, `values` has precedence over `valuesFrom`.
     """
     if wrong := find_wrong_type(document.spec, {"valuesFrom": list, "values": dict}):
-        return document.report(("spec", wrong[0]), wrong[1], "Correct the HelmRelease.")
+        return document.report(("spec", wrong[0]), wrong[1], "Correct the type of the value.")
     layers: list[ValuesLayer] = []
     for index, reference in enumerate(get_list(document.spec, "valuesFrom")):
         try:
@@ -160,7 +160,7 @@ def _read_values(document: SourceDocument, objects: ClusterObjects, namespace: s
 def _read_reference(reference: Any, objects: ClusterObjects, namespace: str) -> Iterator[ValuesLayer]:
     kind, name = get_text(reference, "kind"), get_text(reference, "name")
     if kind != "ConfigMap":
-        raise ParameterError(f"values of {kind} {name} are not copied")
+        raise ParameterError(f"the import does not copy values of the {kind} {name}")
     key = get_text(reference, "valuesKey") or "values.yaml"
     source = objects.find({"kind": kind, "name": name}, namespace)
     text = get_mapping(source.data, "data").get(key) if source else None
@@ -174,5 +174,5 @@ def _read_reference(reference: Any, objects: ClusterObjects, namespace: str) -> 
     parsed = parse_cached(text.encode())
     data = parsed.documents[0].data if not isinstance(parsed, ParseFailure) and parsed.documents else {}
     if isinstance(parsed, ParseFailure) or not isinstance(data, Mapping):
-        raise ParameterError(f"the key {key} of ConfigMap {name} is not a mapping")
+        raise ParameterError(f"the key {key} of ConfigMap {name} must contain a YAML mapping")
     yield ValuesLayer("values-from", f"ConfigMap/{name}", dict(data))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from reconciler.adopt.documents import SourceDocument, get_mapping, get_text
 from reconciler.adopt.requests import RepositoryReader, RepositoryReference, UpstreamReference
 from reconciler.adopt.revisions import GitRevision, UnusableRevision, build_git_upstream, parse_full_ref
-from reconciler.adopt.units import NotImported
+from reconciler.adopt.units import MOVE_CREDENTIALS, NotImported
 from reconciler.krm.names import validate_package_path
 from reconciler.krm.version_ranges import is_exact_version
 from reconciler.lazy_dataclasses import dataclass, replace
@@ -40,7 +40,7 @@ class GitSource:
     def build_upstream(self, package: str, read_repository: RepositoryReader) -> UpstreamReference | NotImported:
         """Return the upstream for the folder `package`, or the reason why the folder cannot be imported."""
         if reason := validate_package_path(package):
-            text = f"the folder {package!r} cannot be a package: {reason}"
+            text = f"the folder {package!r} is not valid for a package: {reason}"
             return self.document.report(("spec", "url"), text, "Rename the folder.")
         upstream = build_git_upstream(self.url, self.revision, package, read_repository)
         if isinstance(upstream, UnusableRevision):
@@ -72,22 +72,24 @@ def _read_revision(field: str, text: str) -> GitRevision:
 def find_source_problem(source: SourceDocument, path: str) -> NotImported | None:
     """Return the reason if a folder of a source cannot be a package."""
     if has_credentials(get_text(source.spec, "url")):
-        return source.report(("spec", "url"), "the URL contains credentials", "Move them to the settings.")
+        return source.report(("spec", "url"), "the URL contains credentials", MOVE_CREDENTIALS)
     for name, suggestion in _CHANGED_FILES.items():
         if source.spec.get(name):
-            return source.report(("spec", name), f"{name} changes the files of the source", suggestion)
+            return source.report(
+                ("spec", name), f"the import does not support {name}, which changes the files of the source", suggestion
+            )
     folder = normalize_folder(path)
     match source.data["kind"]:
         case "GitRepository":
             if folder == "." or folder.startswith(".."):
                 reason = "the package must be in a folder below the root of the repository"
-                return source.report(("spec", "url"), f"{reason}, not in {path!r}", "Move the files.")
+                return source.report(("spec", "url"), f"{reason}, not in {path!r}", "Move the files to a folder.")
         case "OCIRepository":
             if folder != ".":
                 reason = f"the package must be in the root folder of the artifact, not in {folder!r}"
                 return source.report(("spec", "url"), reason, "Move the files to the root of the artifact.")
         case kind:
-            return source.report(("kind",), f"a {kind} has no equivalent", "Copy the files to Git.")
+            return source.report(("kind",), f"the import does not support the kind {kind}", "Copy the files to Git.")
     return None
 
 
@@ -121,7 +123,7 @@ def build_chart_upstream(
     """
     url = get_text(source.spec, "url").rstrip("/")
     if has_credentials(url):
-        return source.report(("spec", "url"), "the URL contains credentials", "Move them to the settings.")
+        return source.report(("spec", "url"), "the URL contains credentials", MOVE_CREDENTIALS)
     match source.data["kind"]:
         case "HelmRepository":
             repository = RepositoryReference("helm", url, is_insecure=source.spec.get("insecure") is True)

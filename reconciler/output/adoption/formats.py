@@ -86,7 +86,7 @@ _NEXT_STEPS = """\
 2. If the config contains the catalog `./catalog.git`, push this repository to your Git server, and change its URL.
 3. Run `reconciler sync`, review the drafts, and publish them. The first drafts add a Kptfile, a package context and a
    status file to each package.
-4. Change the agent of the clusters (Argo CD, Flux) to the target branches, then delete the old source."""
+4. Configure Argo CD or Flux to apply the target branches, then delete the old source."""
 
 
 def _describe(unit: AdoptedUnit) -> str:

@@ -70,7 +70,7 @@ class AdoptionSummary(OutputModel):
     equal: int
     different: int
     not_verified: int
-    not_imported: int = Field(description="The number of parts of the source that have no equivalent.")
+    not_imported: int = Field(description="The number of parts of the source that were not imported.")
     basis: Literal["files", "rendered", "original"] = Field(
         description=(
             "The expected content: the `files` of the source, the `rendered` manifests of --rendered, or a render of "

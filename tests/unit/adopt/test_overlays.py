@@ -148,5 +148,5 @@ def test_options_without_an_equivalent(options: dict[str, Any], field: str) -> N
 @pytest.mark.parametrize("options", [{"components": ["x"]}, {"patches": [{"path": "x.yaml"}]}])
 def test_the_files_of_an_artifact_are_unknown(options: dict[str, Any]) -> None:
     assert OverlaySource(None, "prod", {"namePrefix": "a-"}).convert().request.original is None
-    with pytest.raises(OverlayError, match="names files in an artifact, which the import does not read"):
+    with pytest.raises(OverlayError, match="names files in an artifact, but the import reads only files in Git"):
         OverlaySource(None, "prod", options).convert()

@@ -194,7 +194,7 @@ def test_a_tag_becomes_the_revision_of_the_package_with_this_tag(
 def test_the_suggestion_for_a_tag_is_the_tag_that_is_missing() -> None:
     (entry,) = read(application({"path": "plain", "targetRevision": "v1.2.0"})).not_imported
 
-    assert entry.suggestion == "Create the tag plain/v1.2.0 with the same commit, and run the command again."
+    assert entry.suggestion == "Create the tag plain/v1.2.0 on the same commit, and run the command again."
 
 
 def test_values_of_another_source_are_copied_into_the_config() -> None:
@@ -290,7 +290,7 @@ def test_values_files_of_several_revisions_are_copied_to_several_folders() -> No
 @pytest.mark.parametrize(
     ("document", "field", "reason"),
     [
-        (application({"path": "plain", "plugin": {"name": "x"}}), "spec.source.plugin", "are programs"),
+        (application({"path": "plain", "plugin": {"name": "x"}}), "spec.source.plugin", "does not run config management plugins"),
         (application({"path": "plain", "directory": {"jsonnet": {"x": 1}}}), "spec.source.directory.jsonnet", "Jsonnet"),
         *(
             (application({"path": path, "targetRevision": revision}), "spec.source.targetRevision", f"is a {reason} of the")
@@ -302,8 +302,8 @@ def test_values_files_of_several_revisions_are_copied_to_several_folders() -> No
         (application({"path": "."}), "spec.source.path", "must be in a folder"),
         (application({"repoURL": "oci://example.com/app", "path": "a"}), "spec.source.path", "a part of the artifact"),
         (application({"path": "k", "kustomize": {"commonLabels": {"a": "b"}}}), "spec.source.kustomize.commonLabels",
-         "has no equivalent"),
-        (application({"path": "wide"}), "spec.source.path", "reads files of the whole repository"),
+         "the import does not support"),
+        (application({"path": "wide"}), "spec.source.path", "have no common folder"),
         (application({"repoURL": "https://a:b@example.com/x", "path": "x"}), "spec.source.repoURL", "credentials"),
         (application(sources=[{"repoURL": URL, "ref": "v"}]), "spec.sources", "has no source with resources"),
         (application(sources=[{"repoURL": URL, "path": "plain"}, {"repoURL": URL, "targetRevision": "1234567", "path": "k"}]),
@@ -314,27 +314,27 @@ def test_values_files_of_several_revisions_are_copied_to_several_folders() -> No
         (application({"path": "charts/web", "helm": {"valueFiles": ["https://x/y.yaml"]}}),
          "spec.source.helm.valueFiles[0]", "is a URL"),
         (application({"path": "charts/web", "helm": {"valueFiles": ["$x/y.yaml"]}}), "spec.source.helm.valueFiles[0]",
-         "names an unknown source"),
+         "which no source has"),
         (application({"path": "charts/web", "helm": {"valueFiles": ["../x.yaml"]}}), "spec.source.helm.valueFiles[0]",
          "does not exist"),
         (application({"path": "charts/web", "helm": {"fileParameters": [1]}}), "spec.source.helm.fileParameters",
-         "has no equivalent"),
+         "the import does not support"),
         (application({"path": "charts/web", "helm": {"values": "a: ["}}), "spec.source.helm", "cannot be parsed"),
         (application({"path": "charts/web", "helm": {"parameters": [{"name": "a..b", "value": "1"}]}}),
          "spec.source.helm", "the name 'a..b' of a parameter is invalid"),
         (application({"path": "plain"}, destination={"name": ""}), "spec.destination", "is invalid"),
-        (application(sourceHydrator={}), "spec.sourceHydrator", "has no equivalent"),
-        (application({"path": "nested"}), "spec.source.path", "has files in subfolders"),
+        (application(sourceHydrator={}), "spec.sourceHydrator", "the import does not support"),
+        (application({"path": "nested"}), "spec.source.path", "has YAML files in subfolders"),
         (application({"path": "charts/web", "helm": {"valueFiles": "eu.yaml"}}), "spec.source.helm.valueFiles",
-         "valueFiles must be a list, not str"),
+         "valueFiles must be a list, not a string"),
         (application({"path": "charts/web", "helm": {"valuesObject": "a: 1"}}), "spec.source.helm.valuesObject",
          "must be a mapping"),
-        (application({"path": "My_App"}), "spec.source.path", "the folder 'My_App' cannot be a package"),
-        (application({"repoURL": "oci://example.com/My_App"}), "spec.source.repoURL", "cannot be a package"),
+        (application({"path": "My_App"}), "spec.source.path", "the folder 'My_App' is not valid for a package"),
+        (application({"repoURL": "oci://example.com/My_App"}), "spec.source.repoURL", "is not valid for a package"),
         (application({"path": "jsonnet"}), "spec.source.path", "Jsonnet"),
         (application({"path": "root"}), "spec.source.path", "contains Applications"),
         (application({"path": "charts/web", "helm": {"parameters": [{"name": "a", "value": "$ARGOCD_APP_NAME"}]}}),
-         "spec.source.helm.parameters", "contains variables that Argo CD replaces"),
+         "spec.source.helm.parameters", "which only Argo CD can replace"),
         (application({"path": "o/prod", "kustomize": {"images": ["web:${ARGOCD_APP_REVISION}"]}}),
          "spec.source.kustomize.images", "contains variables"),
     ],
@@ -472,7 +472,7 @@ def test_two_applications_with_one_package_are_reported() -> None:
     result = read(application({"path": "plain"}, "web"), application({"path": "plain"}, "web-berlin"))
 
     assert [request.name for request in result.requests] == ["web"]
-    assert [entry.reason for entry in result.not_imported] == ["berlin/web is also the package of web"]
+    assert [entry.reason for entry in result.not_imported] == ["the package berlin/web is also that of Application web"]
 
 
 def test_a_file_that_cannot_be_parsed_is_reported_except_for_templates_of_charts() -> None:

@@ -102,17 +102,17 @@ def test_parameters_without_go_templates_are_flat(text: str, name: str, expected
 @pytest.mark.parametrize(
     ("text", "message", "path"),
     [
-        ("plugin: {configMapRef: {name: x}}", "is required, not plugin", ("plugin",)),
-        ("scmProvider: {}", "is required, not scmProvider", ("scmProvider",)),
-        ("list: {elementsYaml: '{{ x }}'}", "elementsYaml is a template", ("list", "elementsYaml")),
-        ("clusters: {flatList: true}", "flatList gives all clusters", ("clusters", "flatList")),
+        ("plugin: {configMapRef: {name: x}}", "not plugin; the import", ("plugin",)),
+        ("scmProvider: {}", "not scmProvider; the import", ("scmProvider",)),
+        ("list: {elementsYaml: '{{ x }}'}", "does not evaluate elementsYaml", ("list", "elementsYaml")),
+        ("clusters: {flatList: true}", "does not support flatList", ("clusters", "flatList")),
         ("git: {repoURL: other, files: []}", "other cannot be read: no such repository", ("git", "repoURL")),
         ("git: {repoURL: repo, files: [{path: conf/broken.yaml}]}", "conf/broken.yaml cannot be parsed", ("git", "files")),
         ("matrix: {generators: [{list: {}}]}", "a matrix must have two generators", ("matrix", "generators")),
         ("merge: {generators: [{list: {}}, {list: {}}]}", "a merge must have mergeKeys", ("merge",)),
         ("clusters: {selector: {matchExpressions: [{key: a, operator: Gt}]}}", "unknown operator 'Gt'", ()),
         ("matrix: {generators: [{list: {elements: [{a: 1}]}}, {git: {repoURL: '{{ printf .a }}'}}]}",
-         "contains code", ("git",)),
+         "contains unsupported template code", ("git",)),
     ],
 )  # fmt: skip
 def test_a_generator_that_cannot_be_imported(text: str, message: str, path: tuple[str, ...]) -> None:

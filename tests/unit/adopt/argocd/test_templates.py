@@ -40,15 +40,15 @@ def test_references_are_replaced(template: Any, parameters: dict[str, Any], expe
 @pytest.mark.parametrize(
     ("template", "parameters", "message"),
     [
-        ("{{ if .name }}x{{ end }}", NESTED, "contains code, which is not executed"),
-        ('{{ printf "%s" .name }}', NESTED, "contains code"),
-        ('{{ .name | replace "a" "b" }}', NESTED, "uses the function"),
+        ("{{ if .name }}x{{ end }}", NESTED, "contains unsupported template code"),
+        ('{{ printf "%s" .name }}', NESTED, "contains unsupported template code"),
+        ('{{ .name | replace "a" "b" }}', NESTED, "uses the unsupported function"),
         ("{{ .absent }}", NESTED, "names a missing parameter"),
         ("{{ .name.first }}", NESTED, "names a missing parameter"),
         ('{{ index .metadata.labels "x" }}', NESTED, "names a missing parameter"),
-        ("{{ .path }}", NESTED, "returns no text"),
+        ("{{ .path }}", NESTED, "must return a text, not a mapping"),
         ("{{ .large }}", NESTED, "returns a number that Go can write with an exponent"),
-        ("{{absent}}", FLAT, "the parameter {{absent}} does not exist"),
+        ("{{absent}}", FLAT, "no generator returns the parameter {{absent}}"),
     ],
 )
 def test_other_code_is_refused(template: str, parameters: dict[str, Any], message: str) -> None:
