@@ -134,7 +134,7 @@ class ChartArguments(ApiModel):
             "chartHome has priority."
         ),
     )
-    registry: str = Field("", description="Like repo, for an OCI registry. The start oci:// can be absent.")
+    registry: str = Field("", description="The same as repo, for an OCI registry. The prefix oci:// is optional.")
     auth: dict[str, Any] | None = Field(
         None, description="Not supported: the Repository contains the reference to the credentials."
     )
@@ -143,7 +143,9 @@ class ChartArguments(ApiModel):
 class ChartValueOptions(ApiModel):
     """The values for a chart of the function render-helm-chart."""
 
-    values_files: tuple[str, ...] = Field((), description="Files of the package with values. A later file overrides.")
+    values_files: tuple[str, ...] = Field(
+        (), description="Files of the package with values. A later file overrides an earlier file."
+    )
     values_inline: dict[str, Any] = Field({}, description="Values of the chart.")
     values_merge: Literal["override", "merge", "replace"] = Field(
         "override",

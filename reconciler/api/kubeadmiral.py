@@ -515,9 +515,9 @@ class OverridePolicyManifest(Manifest):
         for index, selector in enumerate(selectors if isinstance(selectors, list) else ()):
             selected = selector.get("namespace") if isinstance(selector, Mapping) else None
             if selected not in (None, "", namespace):
-                text = f"{{path}} must be {namespace}, the namespace of the policy, or absent, not"
+                text = f"{{path}} must be absent or {quote_value(namespace)}, the namespace of the policy"
                 path = ("spec", "resourceSelectors", index, "namespace")
-                yield FieldIssue(f"{text} {quote_value(selected)}", path)
+                yield FieldIssue(f"{text}, not {quote_value(selected)}", path)
 
 
 class OverridePolicy(OverridePolicyManifest):

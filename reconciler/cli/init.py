@@ -108,9 +108,7 @@ def command(
             options = _ask_for_missing(options)
             click.echo(f"\nThe same command without questions:\n\n  {options.command_line}\n")
         elif not yes or not options.is_complete:
-            raise CannotRunError(
-                f"init requires {_REQUIRED}, and --yes if standard input and output are not a terminal"
-            )
+            raise CannotRunError(f"init requires {_REQUIRED}. Without a terminal, it also requires --yes")
         # Import the settings here, because `--help` would otherwise import pydantic.
         from reconciler.settings.repositories import describe_url_settings
 

@@ -55,8 +55,8 @@ _MAX_LISTED_FILES = 5
 @click.option(
     "--conflicts",
     type=click.Choice(["upstream", "local", "block"]),
-    help="The side that wins a conflict. With block, a conflict prevents the update. Default: the setting"
-    " `merge.conflict_policy`.",
+    help="The side whose value is used after a conflict. With block, a conflict prevents the update. Default: the"
+    " setting `merge.conflict_policy`.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the changes without writing them.")
 @click.option(

@@ -29,6 +29,9 @@ def open_client(url: str, token_file: Path | None) -> Iterator[ApiClient]:
     except (credential_files.SecretFileError, health_client.NoResponseError, api_client.ApiRefusedError) as error:
         raise CannotRunError(str(error)) from None
     except LookupError as error:
-        raise CannotRunError(f"{url}: the service must return the field {error}; update the command") from None
+        raise CannotRunError(
+            f"{url}: the response does not contain the field {error}; use the same version of the command"
+            " and the service"
+        ) from None
     except ValueError as error:
         raise CannotRunError(f"--server: {error}") from None

@@ -120,7 +120,7 @@ def _format_cause(cause: str, draft: Draft, target: Target) -> str:
         case [dependency, *_] if dependency == TEMPLATE_RULES_DEPENDENCY:
             return "the template merge rules for the kinds of this package changed"
         case ["deletions"]:
-            return f"the deletions of resources that {_format_owner(draft.variant.owner)} confirms changed"
+            return f"{_format_owner(draft.variant.owner)} confirms other deletions of resources"
         case ["repository"]:
             return f"{target.title} changed"
         case ["engine"]:

@@ -93,8 +93,8 @@ class SigningCheck(OutputModel):
     )
     sign: Check = Field(description="Whether the key can sign, and git accepts the signature.")
     trust: Check = Field(
-        description="Whether the key is an allowed signer. If it is not, commits with this key are not valid inputs. "
-        "This is a warning."
+        description="Whether the key is an allowed signer. If not, the check reports a warning, because commits with "
+        "this key are not valid inputs."
     )
 
 

@@ -196,7 +196,8 @@ class PushPublisher:
         if not remote.refs and _is_reset(plan, self._status_url):
             return PushFailed(
                 RepositoryMissingError(
-                    f"{remote.mirror.url} is empty; restore the repository, or acknowledge the reset of its targets"
+                    f"{remote.mirror.url} is empty; restore the repository, or set the annotation from the"
+                    f" findings {PlanningCodes.REPOSITORY_RESET.name} of its targets"
                 )
             )
         before = self._read_status(remote, head)

@@ -35,6 +35,7 @@ from reconciler.output.commit_messages import (
     format_withdraw_message,
 )
 from reconciler.output.review.models import ReviewVerb
+from reconciler.output.text import format_count
 from reconciler.planning.decide.target_plan import list_pushes
 from reconciler.planning.lifecycle import transitions as lifecycle
 from reconciler.planning.lifecycle.open_drafts import (
@@ -463,9 +464,10 @@ class AnnotationApprovals:
 
 def _create_conflict_finding(name: str, package: DraftedPackage, policy: ApprovalPolicy) -> Finding:
     message = (
-        f"the draft of {name}/{package.package} has conflicts ({len(package.conflicts)}) and is not published by"
-        f" annotation ({policy.summary}); review it: reconciler show {name}/{package.package}, then reconciler approve"
-        f" {name}/{package.package} --propose --accept-conflicts"
+        f"the draft of {name}/{package.package} has {format_count(len(package.conflicts), 'conflict')}, so that the"
+        f" annotation ({policy.summary}) does not publish the draft; review the draft with `reconciler show"
+        f" {name}/{package.package}`, then run `reconciler approve {name}/{package.package} --propose"
+        " --accept-conflicts`"
     )
     return PassCodes.APPROVAL_HELD.finding(message, SourceLocation(object=str(package.record.owner.key)))
 

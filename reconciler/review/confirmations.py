@@ -210,7 +210,7 @@ def build_confirmation(
             else:
                 drafts[key] = draft
         for name in sorted(unknown):
-            reason = BlockingReason(DRAFT_MOVED, "the target has no such draft any more")
+            reason = BlockingReason(DRAFT_MOVED, "the target has no draft of this change any more")
             excluded[name, ""] = ExcludedDraft(name, "", reason)
     return tuple(drafts.values()), tuple(excluded.values())
 
@@ -327,7 +327,7 @@ def _find_obstacle(
         is_rejected = member.state == "rejected"
         return BlockingReason("AlreadyRejected", f"{draft.branch} is already rejected") if is_rejected else None
     if member.state == "rejected" and not is_explicit:
-        message = f"{draft.branch} is {member.rejection}; select this target to {request.verb} it nevertheless"
+        message = f"{draft.branch} was {member.rejection}; to {request.verb} the draft nevertheless, select its target"
         return BlockingReason("Rejected", message)
     if draft.is_removal != request.removals:
         code, message = (

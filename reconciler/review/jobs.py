@@ -259,7 +259,9 @@ class ReviewJobs:
         """
         job = self._find_current(job_id)
         if job is None or job.person.key != person.key:
-            raise ReviewRequestError("UnknownJob", "there is no such job any more; see the activity of the target")
+            raise ReviewRequestError(
+                "UnknownJob", "the job does not exist any more; its results are in the activity of the target"
+            )
         return job
 
     def _add_progress(self, job: ReviewJob) -> ReviewJob:

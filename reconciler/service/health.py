@@ -68,7 +68,7 @@ def _evaluate(state: ServiceState) -> Iterator[HealthCheck]:
     unread = failed.first if failed and not failed.has_read_config else None
     yield HealthCheck("ConfigUnavailable", _list(unread), is_blocking=view is None)
     yield HealthCheck("SettingsInvalid", _list(state.settings_failure))
-    yield HealthCheck("PassStale", _since(_find_stale_time(state, now), "no pass was completed in time"))
+    yield HealthCheck("PassStale", _since(_find_stale_time(state, now), "no pass was completed in the expected time"))
     is_failing = failed is not None and failed.count >= limits.failing_passes
     yield HealthCheck("PassFailing", _list(failed.first if failed and is_failing else None))
     latest = now - limits.unavailable_after_seconds

@@ -65,8 +65,7 @@ class ForgeHost(SettingsGroup):
             return self
         if any(app) and (self.kind != "github" or not all(app) or self.token_file):
             raise ValueError(
-                "must contain both `app_id` and `app_key_file` or none of them, only for the kind github, "
-                "and not together with `token_file`"
+                "must contain `app_id` and `app_key_file` together, only if `kind` is github, and without `token_file`"
             )
         if not self.api and not self.url.startswith("https://"):
             raise ValueError("must contain `api` if `url` does not start with https://")

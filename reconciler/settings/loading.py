@@ -81,8 +81,9 @@ def _check_forge_credentials(settings: Settings, origins: SettingOrigins) -> Ite
         if host.requires_credentials:
             _, source = origins.find(("forge", "hosts", index))
             yield (
-                f"{source}: forge.hosts.{index}: must have credentials: add an entry"
-                f" to `git.credentials` that matches {host.url!r}, with `api` (`token_file`, or on GitHub `github_app`)"
+                f"{source}: forge.hosts.{index}: must have credentials; add an entry"
+                f" to `git.credentials` that matches {host.url!r}. Its field `api` must have `token_file`, or on GitHub"
+                " `github_app`"
             )
 
 

@@ -331,7 +331,7 @@ class _Paths:
         for count in range(1, len(segments) + is_folder):
             folder = "/".join(segments[:count])
             if folder in self._files:
-                _fail(f"{_quote(folder)} is a file and a folder")
+                _fail(f"{_quote(folder)} is both a file and a folder")
             if folder not in self._folders:
                 self._check_spelling(folder)
                 self._folders.add(folder)

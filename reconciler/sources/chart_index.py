@@ -137,7 +137,7 @@ def _read_fields(reader: YamlEventReader) -> tuple[dict[str, str], bool]:
 def _find_problem(fields: Mapping[str, str]) -> str:
     version, digest, url = fields["version"], fields["digest"], fields["url"]
     if not version or len(version) > _MAX_VERSION_CHARACTERS or not version.isprintable():
-        return "`version` must be a text of at most 128 characters"
+        return "`version` must be a string of at most 128 characters"
     if not url or len(url) > _MAX_URL_CHARACTERS or not url.isprintable() or " " in url:
         return f"version {version}: `urls` must start with a URL"
     if digest and not _HEX_DIGEST.fullmatch(digest.lower()):

@@ -338,7 +338,7 @@ def check_status(response: HttpResponse | HttpStream, subject: str) -> None:
                 "Repository, or the settings `sources.credentials_file` and `sources.docker_config`",
             )
         case 404 | 410:
-            raise SourceError(UPSTREAM_NOT_FOUND, f"{host} does not have {subject}")
+            raise SourceError(UPSTREAM_NOT_FOUND, f"{host} does not contain {subject}")
         case _:
             raise SourceError(
                 SourceCodes.SOURCE_INVALID.name,

@@ -275,7 +275,7 @@ class RegistryClient:
         def create_size_error() -> SourceError:
             if setting:
                 return self._limits.create_error(setting, f"the size of a blob of {location.oci_url} in bytes")
-            return _create_error(f"an answer about {location.oci_url} is larger than {max_bytes:,} bytes")
+            return _create_error(f"a response about {location.oci_url} is larger than {max_bytes:,} bytes")
 
         https_url = f"https://{urlsplit(location.origin).netloc}/{location.path}"
         return HttpRequest(
@@ -404,7 +404,7 @@ def _read_descriptors(response: HttpResponse, location: RegistryLocation) -> lis
 def _parse_object(content: bytes, location: RegistryLocation) -> Mapping[str, Any]:
     data = parse_json_object(content)
     if data is None:
-        raise _create_error(f"an answer about {location.oci_url} is not a JSON object")
+        raise _create_error(f"a response about {location.oci_url} is not a JSON object")
     return data
 
 

@@ -97,7 +97,9 @@ def test_an_application_set_becomes_one_set_and_a_plugin_is_reported(folder: Pat
     assert "8 packages on 4 clusters: 8 Equal, 0 Different, 0 NotVerified; 1 not imported" in result.stdout
     assert "Expected content: the manifests of --rendered." in result.stdout
     page = (folder / "out/ADOPT.md").read_text()
-    assert "`sets/plain.yaml:11` `spec.generators[1].plugin`: an entry must contain exactly one of the generators " in page
+    assert (
+        "`sets/plain.yaml:11` `spec.generators[1].plugin`: an entry must contain exactly one of the generators " in page
+    )
     assert [path.name for path in (folder / "out/config/packages").iterdir()] == ["plain.yaml"]
     assert "region: us" in (folder / "out/config/clusters.yaml").read_text()
     written = [path.read_text() for path in (folder / "out").rglob("*") if path.is_file()]

@@ -108,7 +108,7 @@ def test_a_second_run_changes_nothing_unless_it_is_forced(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (OPTIONS[:-1], "and --yes if standard input and output are not a terminal"),
+        (OPTIONS[:-1], "Without a terminal, it also requires --yes"),
         (("--fleet", "fleet.git", "--yes"), "init requires --catalog, --fleet, and --cluster or --clusters"),
         (("--catalog", "catalog=https://ada:secret@example.com/c.git", *OPTIONS[2:]), "must not contain a user name"),
         ((*OPTIONS[:2], "--fleet", "https://secret@example.com/f.git", *OPTIONS[4:]), "must not contain a user name"),

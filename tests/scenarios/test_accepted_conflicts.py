@@ -58,7 +58,7 @@ def test_check_fails_until_a_reviewer_sets_the_label_on_this_head(product: Produ
         pull_request = create_conflict(world)
         assert pull_request.title.endswith("lisbon/web: update v1 → v2; 1 upstream change not applied")
         assert "spec.replicas: local 5 is kept, upstream 3 is not applied" in pull_request.body.partition("###")[0]
-        assert f"sets the label `{LABEL}`" in pull_request.body
+        assert f"accepts the conflicts with the label `{LABEL}`" in pull_request.body
         fails = ("failure", f"ConflictsNotAccepted: web has 1 conflict; review the conflicts and set the label {LABEL}")
         assert read_check(world) == fails
         world.writes()

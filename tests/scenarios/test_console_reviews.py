@@ -247,7 +247,7 @@ def test_a_confirmation_contains_only_drafts_that_the_person_may_read(console: R
     assert confirmation.targets == ("berlin",)
     # The person named the target. The reason is the same for a target that does not exist.
     assert [(draft.target, draft.reason.message) for draft in confirmation.excluded] == [
-        ("lisbon", "the target has no such draft any more")
+        ("lisbon", "the target has no draft of this change any more")
     ]
 
 

@@ -189,7 +189,7 @@ def test_number_of_renders_is_limited(world: World) -> None:
     """The setting limits the renders for each field. 0 disables them."""
     text = explain(world, "Deployment/web", "/spec/replicas", renders="1").stdout
     assert "  depends on no chart value that was checked" in text
-    assert "    not checked: 5 values (limit: sources.helm.explain_renders)" in text
+    assert "    not checked: 5 values (limit of the setting sources.helm.explain_renders)" in text
     assert "depends on" not in explain(world, "Deployment/web", "/spec/replicas", renders="0").stdout
 
 

@@ -147,8 +147,7 @@ def test_values_file_of_another_source_has_the_commit_of_this_source(fleet: Flee
     [
         pytest.param(
             ("--values", "replicas"),
-            "berlin/web: the charts of several sources have the value replicas; select one of them with --source: "
-            "chart, cache",
+            "berlin/web: the charts of several sources have the value replicas; select one source with --source (sources: chart, cache)",
             id="ambiguous",
         ),
         pytest.param(

@@ -46,7 +46,7 @@ def test_equal_warning_on_many_clusters_is_one_line_with_five_examples(tmp_path:
 
     assert len([finding for finding in pass_result.findings if finding.code == "SecretInBranch"]) == 12
     (line,) = [finding for finding in format_findings(pass_result.findings) if "SecretInBranch" in finding]
-    assert "the same at 12 locations: cluster-00/" in line
+    assert "the same finding at 12 locations: cluster-00/" in line
     assert line.endswith(" and 7 more")
 
 

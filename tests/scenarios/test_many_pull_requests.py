@@ -23,7 +23,7 @@ def test_new_pull_requests_respect_the_hourly_limit_after_restarts(tmp_path: Pat
         assert len([name for name in first.after if "heads/drafts/" in name]) == 60
         opened = [len(world.open_requests)]
         assert opened == [25]
-        assert "35 drafts have no pull request yet; a later pass opens the missing pull requests" in [
+        assert "no pull request is open for 35 drafts; a later pass opens the missing pull requests" in [
             finding.message for finding in first.findings
         ]
         assert first.report.due_at == world.now + HOUR

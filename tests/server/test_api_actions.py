@@ -181,7 +181,7 @@ def test_a_reviewer_approves_only_permitted_targets(world: World, console: Conso
     job = act(console, "approve", change, build_body(change, idempotencyKey="key-2"))
 
     assert "you need the role" not in text  # A person must not learn that the target has this draft.
-    assert "the target has no such draft any more" in text
+    assert "the target has no draft of this change any more" in text
     assert list_states(job) == {"berlin": "DraftMoved", "lisbon": "done"}
     assert "gateway" not in world.paths(world.fleet, "clusters/berlin")
 

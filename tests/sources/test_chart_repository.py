@@ -246,10 +246,10 @@ def test_invalid_entries_are_reported_and_skipped(world: World, charts: Artifact
     assert [(note.code, note.message) for note in result.notes] == [
         ("ChartEntryInvalid", f"entry {number} of chart 'web': {message}")
         for number, message in [
-            (2, "`version` must be a text of at most 128 characters"),
+            (2, "`version` must be a string of at most 128 characters"),
             (3, "version 2.0.0: `urls` must start with a URL"),
             (4, "version 3.0.0: `digest` must be 64 hexadecimal digits"),
-            (6, "`version` must be a text of at most 128 characters"),
+            (6, "`version` must be a string of at most 128 characters"),
         ]
     ]
 

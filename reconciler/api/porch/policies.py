@@ -14,7 +14,8 @@ DELETION_DESCRIPTION = (
 
 ConflictPolicy = Literal["upstream", "local", "block"]
 CONFLICT_DESCRIPTION = (
-    "Winning side of a conflict between an upstream change and a local change. The default is in the settings."
+    "Side whose value the draft contains after a conflict between an upstream change and a local change. The default is"
+    " the setting `merge.conflict_policy`."
 )
 
 UPDATE_STRATEGY_DESCRIPTION = (

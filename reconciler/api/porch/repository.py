@@ -90,7 +90,7 @@ class RepositorySpec(ApiModel):
         if repository_type not in data and not others:
             yield FieldIssue("{path} must be set", (repository_type,), rule="missing")
         if data.get("deployment") is True and repository_type != "git":
-            yield FieldIssue("{path} true requires {parent}.type git", ("deployment",))
+            yield FieldIssue("{path} can be true only if {parent}.type is git", ("deployment",))
 
 
 _REPOSITORY_TYPES = get_args(RepositoryType)

@@ -159,7 +159,7 @@ class UpstreamSpec(ApiModel):
         ),
     )
     kind: SourceKind | None = Field(
-        None, description="How the files become a package. By default, the names of the files decide."
+        None, description="How the files are converted to a package. The default depends on the names of the files."
     )
 
     @classmethod

@@ -56,8 +56,8 @@ def explain_chart_values(package: ReRenderedPackage, location: str, source: str 
         )
     if location and len(found) > 1:
         raise ValueNotFoundError(
-            f"{package.target}: the charts of several sources have the value {location}; select one of them with"
-            f" --source: {', '.join(found)}"
+            f"{package.target}: the charts of several sources have the value {location}; select one source with"
+            f" --source (sources: {', '.join(found)})"
         )
     values = (_build_value(history, name) for name, selected in found.items() for history in selected)
     return PackageExplanation(package, tuple(values))

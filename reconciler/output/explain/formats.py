@@ -114,7 +114,8 @@ def _list_dependencies(dependencies: FieldDependencies) -> Iterator[str]:
     if dependencies.unknown:
         yield f"    unknown, because the chart fails if these values change: {', '.join(dependencies.unknown)}"
     if dependencies.unchecked_count:
-        yield f"    not checked: {dependencies.unchecked_count} values (limit: sources.helm.explain_renders)"
+        count = dependencies.unchecked_count
+        yield f"    not checked: {count} values (limit of the setting sources.helm.explain_renders)"
 
 
 def _list_step_details(step: ValueStep) -> Iterator[str]:

@@ -33,10 +33,10 @@ def build_excerpt(content: bytes, line: int) -> Excerpt:
     """
     text = content.decode(errors="replace")
     if is_secret_manifest_text(text):
-        return Excerpt(reason="The file contains Secrets, so that its lines are not shown.")
+        return Excerpt(reason="The lines are not shown, because the file contains a Secret.")
     lines = text.splitlines()
     if not 0 < line <= len(lines):
-        return Excerpt(reason="The file does not contain the line any more.")
+        return Excerpt(reason=f"The file does not contain line {line} any more.")
     first = max(line - _CONTEXT_LINES, 1)
     shown = lines[first - 1 : line + _CONTEXT_LINES]
     return Excerpt(tuple(ExcerptLine(number, _clean(text), number == line) for number, text in enumerate(shown, first)))

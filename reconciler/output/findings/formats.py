@@ -42,7 +42,7 @@ Only [`validate --rendered`](../how-to/validate-a-config.md) reports findings wi
 If an error blocks nothing in its context, it has the severity `warning`. Examples:
 
 - an error of a function, because a readiness gate already blocks its draft,
-- an error in a file that cannot be merged, because the other version of the whole file is used,
+- an error in a file that cannot be merged, because the merge uses one version of the whole file,
 - a held deletion while a config file cannot be read, because that file has its own error.
 
 | code | severity | scope | description |

@@ -111,7 +111,7 @@ class FindingGroup:
             return ""
         rest = len(self.findings) - len(self.examples)
         more = f" and {rest} more" if rest else ""
-        return f"the same at {len(self.findings)} locations: {', '.join(self.examples)}{more}"
+        return f"the same finding at {len(self.findings)} locations: {', '.join(self.examples)}{more}"
 
 
 def group_findings(findings: Sequence[Finding]) -> Iterator[FindingGroup]:

@@ -60,7 +60,7 @@ def build_unknown_version_findings(unknown: UnknownVersionClusters) -> Iterator[
         names = format_names(unknown.clusters, _MAX_NAMES)
         message = (
             f"the Kubernetes version of {names} is unknown, so validation uses {unknown.assumed_version}; next step:"
-            " set the annotation reconciler.dev/kubernetes-version on the cluster"
+            " set the annotation reconciler.dev/kubernetes-version on each cluster object"
         )
         yield PlanningCodes.KUBERNETES_VERSION_UNKNOWN.finding(message, unknown.locations.get(first, SourceLocation()))
 

@@ -173,11 +173,11 @@ def _build_diff(
     title: str, change_type: ChangeType, file: str, texts: Sequence[str | None], *, is_noise: bool
 ) -> ResourceDiff:
     if max(len(text or "") for text in texts) > _MAX_CHARACTERS:
-        note = f"The resource has more than {_MAX_CHARACTERS} characters, which are not shown."
+        note = f"The resource is not shown, because it has more than {_MAX_CHARACTERS} characters."
         return ResourceDiff(title, change_type, file, (), is_noise, note)
     old, new = ((text or "").splitlines() for text in texts)
     if max(len(old), len(new)) > _MAX_LINES:
-        note = f"The resource has more than {_MAX_LINES} lines, which are not shown."
+        note = f"The resource is not shown, because it has more than {_MAX_LINES} lines."
         return ResourceDiff(title, change_type, file, (), is_noise, note)
     blocks = tuple(build_blocks(old, new))
     note = "" if any(block.is_changed for block in blocks) else "Only masked values changed."

@@ -59,7 +59,9 @@ class ChangeEntry(OutputModel):
     """The drafts of all targets with one cause."""
 
     key: str
-    title: str = Field(description="The operation, the package and the versions. `*` is the name of a target.")
+    title: str = Field(
+        description="The operation, the package and the versions. `*` stands for the name of the target."
+    )
     owner: str
     state: ChangeState
     risk: RiskLevel
@@ -177,7 +179,7 @@ class ActivityEntry(OutputModel):
     actions: tuple[ActivityAction, ...] = Field(
         description="The actions. A publication that a person approved has the actions `approved` and `published`."
     )
-    target: str = Field(default="", description="The target. Absent for the effects of a pass.")
+    target: str = Field(default="", description="The target. Absent if the event is about a whole pass.")
     package: str = ""
     revision: int = Field(default=0, description="The number of the published revision. Absent for other actions.")
     commit: str = ""
@@ -204,7 +206,7 @@ class ActivityListResult(CommandResult):
 class FleetSummary(OutputModel):
     """The numbers of the fleet after the last pass."""
 
-    view: int = Field(description="The number of the index. It changes after each pass that changed the fleet.")
+    view: int = Field(description="A number that is different after each pass that changes the fleet.")
     completed_at: Timestamp
     targets: int
     packages: Mapping[PackageState, int]

@@ -160,7 +160,9 @@ def _find_removed_versions(change: ObjectChange) -> Iterator[Consequence]:
         if field.path[:2] == _VERSIONS_PATH and len(field.path) == 3 and field.after is ABSENT_FIELD:
             version = field.path[2].strip("[]")
             yield Consequence(
-                "destroys", change.name, f"version {version} is removed, so that requests with it are refused"
+                "destroys",
+                change.name,
+                f"version {version} is removed; the cluster then refuses requests with this version",
             )
 
 

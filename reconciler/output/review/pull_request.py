@@ -136,8 +136,8 @@ def _format_acceptance(conflicts: Sequence[BlockingReason], label: str) -> tuple
     if not conflicts or not label:
         return ()
     text = (
-        f"The check `reconciler` fails until a reviewer sets the label `{label}` on this pull request, which accepts"
-        " the conflicts. The label is valid for the current head only. A push removes the label, and a reviewer must"
+        f"The check `reconciler` fails until a reviewer accepts the conflicts with the label `{label}` on this pull"
+        " request. The label is valid for the current head only. A push removes the label, and a reviewer must"
         " set the label again."
     )
     return ("", text)

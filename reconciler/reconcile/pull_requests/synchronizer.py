@@ -20,6 +20,7 @@ from reconciler.git.push_outcomes import PushDone, PushFailed, PushOutcome, Push
 from reconciler.krm.findings import Finding, create_internal_error_finding
 from reconciler.lazy_dataclasses import dataclass, replace
 from reconciler.output.review.pull_request import CommitPageUrl, PullRequestText
+from reconciler.output.text import format_count
 from reconciler.planning.model.state import PullRequestRecord, TargetState
 from reconciler.planning.model.targets import Target
 from reconciler.reconcile.codes import PassCodes
@@ -319,7 +320,8 @@ class PullRequests:
         if waiting := sum(result.is_waiting for result in results):
             findings.append(
                 PassCodes.PULL_REQUESTS_WAIT.finding(
-                    f"{waiting} drafts have no pull request yet; a later pass opens the missing pull requests"
+                    f"no pull request is open for {format_count(waiting, 'draft')}; a later pass opens the missing pull"
+                    " requests"
                 )
             )
         return PullRequestSummary(

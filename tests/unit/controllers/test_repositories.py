@@ -183,7 +183,7 @@ def test_metadata_is_read() -> None:
             {"type": "helm", "deployment": True, "helm": {"url": "https://charts.example.com"}},
             7,
             "RepositoryInvalid",
-            "spec.deployment true requires spec.type git",
+            "spec.deployment can be true only if spec.type is git",
             id="deployment-in-a-chart-repository",
         ),
         pytest.param({"type": "helm"}, 5, "RepositoryInvalid", "spec.helm must be set", id="no-block-of-the-type"),

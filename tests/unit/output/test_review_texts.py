@@ -305,7 +305,7 @@ def test_conflicts_beyond_the_size_of_a_pull_request_are_counted() -> None:
     assert len(body) < 60_000
     assert body.count("data.key") > 300
     assert "more; the status files on the branch list every conflict" in body
-    assert "sets the label `x`" in body
+    assert "accepts the conflicts with the label `x`" in body
 
 
 def test_withdraw_message_contains_the_package() -> None:

@@ -305,8 +305,8 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
             "forge: {hosts: [{url: https://github.com, kind: github}]}\n",
             [
                 (
-                    "1: forge.hosts.0: must have credentials: add an entry to `git.credentials` that matches "
-                    "'https://github.com', with `api` (`token_file`, or on GitHub `github_app`)"
+                    "1: forge.hosts.0: must have credentials; add an entry to `git.credentials` that matches "
+                    "'https://github.com'. Its field `api` must have `token_file`, or on GitHub `github_app`"
                 )
             ],
             id="a-forge-without-credentials",

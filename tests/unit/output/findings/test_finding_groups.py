@@ -33,7 +33,7 @@ def test_finding_on_a_hundred_clusters_is_one_line_with_five_examples() -> None:
     (line,) = format_findings(build_findings(100))
 
     assert line == (
-        "c-000/web deployment.yaml:3 (PackageVariant default/web-c-000): error Broken: c-000 has no region; the same at"
+        "c-000/web deployment.yaml:3 (PackageVariant default/web-c-000): error Broken: c-000 has no region; the same finding at"
         " 100 locations: c-000/web, c-001/web, c-002/web, c-003/web, c-004/web and 95 more"
     )
 

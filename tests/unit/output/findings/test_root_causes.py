@@ -126,7 +126,9 @@ def test_similar_consequences_are_one_line() -> None:
     lines = format_findings([*below, REPOSITORY])
     assert lines[0] == "z.yaml:9: error RepositoryInvalid: spec.git.repo must be a URL"
     assert len(lines) == 2
-    assert lines[1].startswith("  a.yaml:1: error X: repo 'berlin' is wrong; the same at 7 locations: a.yaml:1, ")
+    assert lines[1].startswith(
+        "  a.yaml:1: error X: repo 'berlin' is wrong; the same finding at 7 locations: a.yaml:1, "
+    )
 
 
 def test_data_of_a_consequence_contains_its_cause() -> None:

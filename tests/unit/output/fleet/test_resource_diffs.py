@@ -125,7 +125,7 @@ def test_a_resource_with_too_many_lines_has_a_note() -> None:
 def test_a_resource_with_too_many_characters_has_a_note() -> None:
     (diff,) = build({"a.yaml": config_map("a", "v1")}, {"a.yaml": config_map("a", "v" * 600_000)})
 
-    assert (diff.blocks, diff.note) == ((), "The resource has more than 500000 characters, which are not shown.")
+    assert (diff.blocks, diff.note) == ((), "The resource is not shown, because it has more than 500000 characters.")
 
 
 def write_items(value: str) -> str:
