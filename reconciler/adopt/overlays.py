@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,10 +14,11 @@ from reconciler.api.base import read_model
 from reconciler.api.kustomize_options import KustomizeOptions
 from reconciler.api.porch.messages import PORCH_TEMPLATES
 from reconciler.catalog.files import FileTree
-from reconciler.krm.yaml import emit
+from reconciler.krm.yaml import Document, emit
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.packages.package import KUSTOMIZATION_FILES
 from reconciler.packages.parsing import ParseFailure, parse_cached
+from reconciler.redaction import SECRET_VALUE_FIELDS
 
 _TEXT_FIELDS = ("namespace", "namePrefix", "nameSuffix")
 _TYPES: Mapping[str, type] = {
@@ -192,14 +194,32 @@ class OverlaySource:
 def _changes_secret(patch: Mapping[str, Any]) -> bool:
     """Return whether a patch can contain values of a Secret.
 
-    The field `target.kind` of a patch is a regular expression. Therefore, the kind only needs to contain "Secret".
+    A patch without `target.kind` can change resources of all kinds.
     """
     parsed = parse_cached(get_text(patch, "patch").encode())
     documents = () if isinstance(parsed, ParseFailure) else parsed.documents
     if any(is_plaintext_secret(document.data) for document in documents):
         return True
-    kind = get_text(get_mapping(patch, "target"), "kind")
-    return "Secret" in kind and "SealedSecret" not in kind and "ExternalSecret" not in kind
+    target = get_mapping(patch, "target")
+    return bool(target) and _selects_secrets(get_text(target, "kind")) and any(map(_sets_secret_value, documents))
+
+
+def _selects_secrets(kind: str) -> bool:
+    """Return whether the regular expression in `target.kind` matches the kind Secret. Kustomize adds ^ and $ to it."""
+    try:
+        return not kind or re.fullmatch(kind, "Secret") is not None
+    except re.error:
+        return True
+
+
+def _sets_secret_value(document: Document) -> bool:
+    """Return whether a patch sets a field that contains the values of a Secret. A list is a JSON patch."""
+    data = document.data
+    if isinstance(data, Mapping):
+        return any(data.get(name) for name in SECRET_VALUE_FIELDS)
+    operations = data if isinstance(data, list) else []
+    pointers = [str(operation.get("path", "")) for operation in operations if isinstance(operation, Mapping)]
+    return any(pointer.removeprefix("/").partition("/")[0] in ("", *SECRET_VALUE_FIELDS) for pointer in pointers)
 
 
 def read_kustomization(files: FileTree, path: str) -> Mapping[str, Any] | None:

@@ -82,14 +82,14 @@ class CosignSignatures:
             if error.code != UPSTREAM_NOT_FOUND:
                 raise
             return
-        # The tag for signatures exists. Yield a problem even if the manifest with this tag contains no signature.
-        # Otherwise, the caller would report that the signature is missing.
-        yield _WRONG_KEY
         manifest = _try_read(self._registry.read_manifest, location, manifest_digest)
         if isinstance(manifest, str):
             yield manifest
             return
-        for signature in cosign.parse_signatures(manifest):
+        signatures = tuple(cosign.parse_signatures(manifest))
+        if not signatures:
+            yield "the manifest with the tag for signatures contains no signature"
+        for signature in signatures:
             payload = _try_read(self._registry.read_blob, location, signature.payload_digest, _MAX_PAYLOAD_BYTES)
             yield payload if isinstance(payload, str) else self._find_problem(signature, payload, digest, signers)
 

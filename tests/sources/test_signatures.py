@@ -117,6 +117,18 @@ def test_signed_artifact(key: PrivateKey, keys: Path, world: World, registry: Re
     assert read_code(world, repository, ArtifactVersion("v1", digest)) == ""
 
 
+def test_manifest_without_a_signature(keys: Path, world: World, registry: RegistryServer) -> None:
+    write_key(keys, ec.generate_private_key(ec.SECP256R1()))
+    digest = registry.push("team/app", "v1", APP)
+    push_signatures(registry, digest)
+
+    result = world.artifacts.read(oci_repository(registry, verify=COSIGN), "app", ArtifactVersion("v1", digest))
+
+    assert isinstance(result, SourceProblem)
+    assert result.code == "SignatureInvalid"
+    assert result.message.endswith("the manifest with the tag for signatures contains no signature")
+
+
 def test_signature_must_be_valid(keys: Path, world: World, registry: RegistryServer) -> None:
     """An unsigned artifact, one signed by another key, and a valid signature of another digest (scenario 27)."""
     key, other_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))

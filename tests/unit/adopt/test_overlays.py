@@ -10,6 +10,7 @@ from reconciler.adopt.overlays import OverlayError, OverlaySource, find_build_ro
 from reconciler.catalog.files import File, FileTree
 from reconciler.krm.yaml import parse_yaml
 
+SECRET_PATCH = "[{op: add, path: /data/a, value: hunter22}]"
 SECRET = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {password: hunter22}\n"
 FILES = FileTree(
     {
@@ -129,7 +130,13 @@ def test_the_original_has_the_options_in_the_overlay() -> None:
         ({"patches": [{"patch": CHANGE, "target": {"unknown": "x"}}]}, "patches"),
         ({"patches": [{"patch": SECRET}]}, "patches"),
         ({"patches": [{"path": "../../base/secret.yaml"}]}, "patches"),
-        ({"patches": [{"patch": "[{op: add, path: /data/a, value: x}]", "target": {"kind": "Secret"}}]}, "patches"),
+        ({"patches": [{"patch": SECRET_PATCH, "target": {"kind": "Secret"}}]}, "patches"),
+        ({"patches": [{"patch": SECRET_PATCH, "target": {"kind": "Sec.*"}}]}, "patches"),
+        ({"patches": [{"patch": SECRET_PATCH, "target": {"kind": "SealedSecret|Secret"}}]}, "patches"),
+        ({"patches": [{"patch": SECRET_PATCH, "target": {"kind": "["}}]}, "patches"),
+        ({"patches": [{"patch": SECRET_PATCH, "target": {"name": "db"}}]}, "patches"),
+        ({"patches": [{"patch": SECRET_PATCH.replace("/data/a", "''"), "target": {"name": "db"}}]}, "patches"),
+        ({"patches": [{"patch": "stringData: {a: hunter22}", "target": {"name": "db"}}]}, "patches"),
         ({"components": ["https://example.com/x"]}, "components"),
         ({"components": ["../absent"]}, "components"),
         ({"images": ["web"]}, "images"),
@@ -143,6 +150,21 @@ def test_options_without_an_equivalent(options: dict[str, Any], field: str) -> N
 
     assert refused.value.field == field
     assert "hunter22" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"patch": SECRET_PATCH, "target": {"kind": "SealedSecret"}},
+        {"patch": SECRET_PATCH, "target": {"kind": "ConfigMap"}},
+        {"patch": "[{op: add, path: /metadata/labels/a, value: x}]", "target": {"name": "db"}},
+        {"patch": "metadata: {labels: {a: x}}", "target": {"kind": ".*"}},
+    ],
+)
+def test_patches_without_values_of_secrets_are_imported(patch: dict[str, Any]) -> None:
+    request = OverlaySource(FILES, "web/overlays/prod", {"patches": [patch]}).convert().request
+
+    assert request.original is not None
 
 
 @pytest.mark.parametrize("options", [{"components": ["x"]}, {"patches": [{"path": "x.yaml"}]}])
