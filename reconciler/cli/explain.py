@@ -22,6 +22,7 @@ from reconciler.cli.review_options import (
     open_history,
 )
 from reconciler.inspect import explain as inspect_explain
+from reconciler.inspect import local_commits
 from reconciler.lazy_dataclasses import dataclass
 from reconciler.output.explain import ablation, builder, chart_values, formats, model
 from reconciler.output.explain import result as explain_result
@@ -31,9 +32,10 @@ from reconciler.reconcile.remotes import targets
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from reconciler.inspect.local_commits import LocalCommits
     from reconciler.output.explain.model import PackageExplanation
     from reconciler.planning.attribution.re_render import ReRenderedPackage
-    from reconciler.planning.attribution.removable_layers import RemovableLayer
+    from reconciler.planning.attribution.removable_layers import EditOrigin, RemovableLayer
     from reconciler.reconcile.remotes.targets import TargetReference
 
 
@@ -45,6 +47,10 @@ class _Explainer(Protocol):
 
         If `removed_layer` is not None, the render omits this layer.
         """
+        ...
+
+    def open_commits(self, origin: EditOrigin) -> LocalCommits | None:
+        """Return the commits of people on the branch of a local change. Return None if there is no such branch."""
         ...
 
 
@@ -173,6 +179,7 @@ class _Selection:
         explanation = builder.explain(explainer.render(), self.resource, self.pointer)
         if not self.pointer:
             return explanation
+        explanation = local_commits.add_local_commits(explanation, explainer.open_commits)
         explanation = ablation.add_ablations(explanation, partial(_explain_without, explainer))
         return chart_values.add_field_dependencies(explanation, max_renders) if max_renders else explanation
 

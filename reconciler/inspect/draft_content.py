@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from threading import Lock
 
 from reconciler.inspect.fleet_index import FleetIndexer
+from reconciler.inspect.local_commits import LocalCommits
 from reconciler.krm.internal_errors import ExpectedError
-from reconciler.lazy_dataclasses import dataclass
+from reconciler.lazy_dataclasses import dataclass, field
+from reconciler.output.entries import ConflictEntry, build_conflict_entries
+from reconciler.output.explain.verification import CommitInfo
 from reconciler.output.fleet.model import DraftMember
 from reconciler.output.fleet.resource_diffs import ResourceDiff, build_resource_diffs
 
 _KEPT_CONTENTS = 64
+ConflictPlace = tuple[str, str, str]
+"""The file, the resource and the pointer of a conflict."""
 
 
 @dataclass(frozen=True)
 class DraftContent:
-    """The differences between a draft and the published package."""
+    """The differences between a draft and the published package.
+
+    Attributes:
+        local_commits: The commits of the local changes in conflicts, by conflict. Unknown commits are omitted.
+    """
 
     diffs: tuple[ResourceDiff, ...]
+    local_commits: Mapping[ConflictPlace, CommitInfo] = field(default_factory=dict)
 
 
 class DraftMovedError(ExpectedError):
@@ -61,7 +72,18 @@ class DraftContentReader:
             if draft is None or (draft.head, draft.published_head) != (member.head, member.published_head):
                 raise DraftMovedError
             details = reader.read_draft_details(draft, frozenset({member.package}), should_read_files=True)
-        package = next((package for package in details.packages), None)
-        if package is None:
-            raise DraftMovedError
-        return DraftContent(build_resource_diffs(package.before, package.after, package.changes))
+            package = next((package for package in details.packages), None)
+            if package is None:
+                raise DraftMovedError
+            commits = LocalCommits(target.target, reader.get_remote(target.target), member.package, draft.head)
+            local_commits = {
+                get_place(conflict): commit
+                for conflict in build_conflict_entries(list(package.package.conflicts))
+                if (commit := commits.find_conflict(conflict))
+            }
+        return DraftContent(build_resource_diffs(package.before, package.after, package.changes), local_commits)
+
+
+def get_place(conflict: ConflictEntry) -> ConflictPlace:
+    """Return the place that identifies a conflict in a draft."""
+    return conflict.file, conflict.resource, conflict.pointer

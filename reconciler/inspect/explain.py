@@ -16,6 +16,7 @@ from reconciler.inspect.committed_packages import (
     read_files,
     read_package,
 )
+from reconciler.inspect.local_commits import LocalCommits
 from reconciler.inspect.package_history import PackageHistory, PastReader, select_targets
 from reconciler.krm.findings import select_errors
 from reconciler.krm.objects import Condition
@@ -26,6 +27,7 @@ from reconciler.planning.attribution.explained_sources import find_explained_sou
 from reconciler.planning.attribution.re_render import ReRenderedPackage, re_decide_package
 from reconciler.planning.attribution.removable_layers import (
     ConfigField,
+    EditOrigin,
     LocalEdit,
     RemovableLayer,
     RenderSubject,
@@ -38,9 +40,15 @@ from reconciler.planning.decide.fleet_plan import TargetPlan
 from reconciler.planning.decide.target_inputs import PreparedTarget, resolve_claims
 from reconciler.planning.model.outcomes import Blocked, FilesStage, PackageRender
 from reconciler.planning.model.sources import RenderInputs
+from reconciler.planning.model.state import TargetState
 from reconciler.reconcile.pass_context import check_target_read
 from reconciler.reconcile.remotes.remotes import Remotes
-from reconciler.reconcile.remotes.targets import TargetReference, UnknownTargetError
+from reconciler.reconcile.remotes.targets import (
+    BRANCH_PREFIX,
+    TargetReference,
+    UnknownTargetError,
+    read_target_states,
+)
 from reconciler.reconcile.services import PassServices
 from reconciler.reconcile.snapshot import PassSnapshot, PreparedPass, prepare_pass, resolve_definition_conflicts
 
@@ -67,6 +75,18 @@ class PackageExplainer:
         config = replace(config, files=remove_from_config(config.files, config_object, removed_layer.path))
         catalog = resolve_definition_conflicts(self.services.read_catalog(config), config, self.remotes, self.services)
         return self._render(replace(self.snapshot, config=config, catalog=catalog), None)
+
+    def open_commits(self, origin: EditOrigin) -> LocalCommits | None:
+        """Return the commits of people on the branch of a local change. Return None if there is no such branch."""
+        (target,) = select_targets([self.reference], self.services.list_targets(self.snapshot.catalog))
+        remote = self.remotes.get(target.url)
+        branch = target.branch
+        if origin == "draft":
+            state = read_target_states([target], self.remotes, self.services.state_ref).get(target)
+            record = state.packages.get(self.reference.package) if isinstance(state, TargetState) else None
+            branch = record.draft_branch if record else ""
+        head = remote.refs.get(BRANCH_PREFIX + branch) if remote else None
+        return LocalCommits(target, remote, self.reference.package, head) if remote and head else None
 
     def _render(self, snapshot: PassSnapshot, removed_layer: RenderSubject | None) -> ReRenderedPackage:
         (target,) = select_targets([self.reference], self.services.list_targets(snapshot.catalog))
@@ -190,6 +210,11 @@ class PastExplainer:
         if re_rendered.rendered is None or not (removed_layer or re_rendered.is_reproduced):
             return re_rendered
         return replace(re_rendered, rendered=self._add_local_changes(re_rendered.rendered, removed_layer))
+
+    def open_commits(self, _origin: EditOrigin) -> LocalCommits:
+        """Return the commits of people in the history of the package's commit."""
+        package = self.package
+        return LocalCommits(package.target, package.remote, package.package, package.commit)
 
     def _read_config(self, removed_layer: RemovableLayer | None) -> PastConfig:
         """Return the recorded config without `removed_layer`.

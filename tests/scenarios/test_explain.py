@@ -285,3 +285,9 @@ def test_local_change_of_a_component_is_explained_as_a_change_by_a_person(compon
     (ours,) = explain_as_json(components, CART, "Deployment/cart", "/metadata/labels/ours")["items"]
 
     assert [(step["layer"], step["setBy"]) for step in ours["steps"]] == [("edit", "a person, on the target branch")]
+    commit = ours["steps"][0]["localCommit"]
+    assert (commit["author"], commit["date"], commit["subject"]) == ("Ada", "2004-11-09T11:33:20Z", "by hand")
+    assert (
+        f"\n       commit {commit['commit'][:7]}"
+        in run_explain(components, CART, "Deployment/cart", ours["pointer"]).stdout
+    )

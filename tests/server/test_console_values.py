@@ -16,7 +16,7 @@ from reconciler.review.permissions import Permissions, RoleRule
 from reconciler.server.console.config_pages import ConfigPages
 from reconciler.server.console.page_links import PageLinks
 from reconciler.server.console.people import Session
-from tests.support.console import ADA, ConsoleClient, open_console, sign_in
+from tests.support.console import ADA, ConsoleClient, open_console, sign_in, strip_tags
 from tests.support.console_server import create_conflicting_world
 from tests.support.prepared_worlds import begin
 
@@ -131,6 +131,18 @@ def use_explanation(console: ConsoleClient, *steps: dict[str, object], upstream:
             return ValueExplanation("reconciler explain", values, {"upstream": upstream or {}})
 
     console.context = replace(console.context, explainer=Explainer())
+
+
+def test_a_local_change_names_its_person_and_date(console: ConsoleClient) -> None:
+    """The conflict of a change and the layer of a value name the commit on the branch."""
+    change = console.get(f"/changes/{console.find_change('update gateway v1 → v2').key}?target=lisbon").text
+    commit = {"commit": COMMIT, "author": "Ada", "date": "2026-11-02T08:00:00Z", "subject": "more load"}
+    use_explanation(console, {"layer": "edit", "setBy": "a person", "localCommit": commit})
+    value = console.get("/targets/lisbon/packages/gateway?view=values&resource=Deployment/gateway&pointer=/spec").text
+
+    conflict = change.partition('<h2 id="conflicts">')[2].partition("</table>")[0]
+    assert "Ada, 2004-11-09: by hand" in strip_tags(conflict).replace(" :", ":")
+    assert "Ada, 2026-11-02: more load" in strip_tags(value).replace(" :", ":")
 
 
 def test_layers_link_to_their_lines_on_the_forge(console: ConsoleClient) -> None:

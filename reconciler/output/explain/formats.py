@@ -18,6 +18,7 @@ from reconciler.output.explain.model import (
     ValueStep,
 )
 from reconciler.output.explain.result import ExplainedPackage, ExplanationResult, OptionLayerEntry
+from reconciler.output.explain.verification import format_commit
 from reconciler.output.findings.formats import format_findings
 from reconciler.output.status.package_sections import format_children, format_settings_to_repeat
 from reconciler.output.text import format_both_values, format_value, shorten_id, to_one_line
@@ -119,7 +120,9 @@ def _list_dependencies(dependencies: FieldDependencies) -> Iterator[str]:
 
 
 def _list_step_details(step: ValueStep) -> Iterator[str]:
-    """Yield the inputs of the expression of a step, and the value that the resource has without this step."""
+    """Yield the local commit and the inputs of a step, and the value that the resource has without this step."""
+    if step.local_commit:
+        yield f"       {format_commit(step.local_commit)}"
     if step.loop:
         yield f"       for each item of {format_value(step.loop)}"
     for expression_input in step.expression_inputs:

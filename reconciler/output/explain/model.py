@@ -16,6 +16,7 @@ from reconciler.krm.internal_errors import ExpectedError
 from reconciler.krm.merge3.rules import ABSENT
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.output.envelope import DATACLASS_CONFIG
+from reconciler.output.explain.verification import CommitInfo
 from reconciler.planning.attribution.re_render import ReRenderedPackage
 from reconciler.planning.attribution.removable_layers import RemovableLayer
 
@@ -49,6 +50,7 @@ class ValueStep:
         input_name: The field path of the variable, if the step set an input of an expression.
         expression_inputs: The last step of each variable that the expression read.
         commit: The commit of `file`, if the file is not part of the config.
+        local_commit: The commit in which a person made a local change. None for other steps, and if it is unknown.
         removable_layer: The layer to remove for an ablation. None if the layer cannot be removed.
         ablation: The result of the ablation. None if no ablation was computed.
     """
@@ -70,6 +72,7 @@ class ValueStep:
     expression_inputs: Annotated[tuple[ValueStep, ...], Field(serialization_alias="inputs")] = ()
     commit: str = ""
     function_config: str = ""
+    local_commit: CommitInfo | None = None
     removable_layer: Annotated[InstanceOf[RemovableLayer] | None, Field(exclude=True)] = None
     ablation: Annotated[AblationResult | None, Field(serialization_alias="without")] = None
 

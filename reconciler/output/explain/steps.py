@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 from reconciler.api.kpt import FunctionSpec
 from reconciler.controllers.nested_values import get_value
@@ -33,11 +33,17 @@ from reconciler.packages.package import join_path
 from reconciler.packages.package_context import PACKAGE_CONTEXT_FILE
 from reconciler.planning.attribution.provenance_trace import ResourceState, ResourceTrace, TracedChange
 from reconciler.planning.attribution.re_render import ReRenderedPackage
-from reconciler.planning.attribution.removable_layers import ConfigField, FunctionCall, LocalEdit, SourceField
+from reconciler.planning.attribution.removable_layers import (
+    ConfigField,
+    EditOrigin,
+    FunctionCall,
+    LocalEdit,
+    SourceField,
+)
 from reconciler.planning.model.outcomes import PackageRender
 
 _MAX_CONFIG_CHARACTERS = 200
-_EDIT_ORIGINS: Mapping[str, Literal["branch", "draft", "since"]] = {
+_EDIT_ORIGINS: Mapping[str, EditOrigin] = {
     "edit": "branch",
     "draft": "draft",
     "since": "since",

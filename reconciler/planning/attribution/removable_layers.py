@@ -45,6 +45,10 @@ class SourceField:
     path: DataPath
 
 
+EditOrigin = Literal["branch", "draft", "since"]
+"""The place of a local change: the target branch, the draft branch, or the target branch after the last render."""
+
+
 @dataclass(frozen=True, eq=False)
 class LocalEdit:
     """A local change of one field of a resource.
@@ -55,8 +59,6 @@ class LocalEdit:
         before: The resource before the change, or ABSENT for an added resource.
         after: The resource after the change, or ABSENT for a deleted resource.
         is_removed: Whether the change removes the field.
-        origin: `branch`: the change is on the target branch. `draft`: the change is on the draft. `since`: the change
-            was made after the last render.
     """
 
     file: str
@@ -65,7 +67,7 @@ class LocalEdit:
     before: Any = field(repr=False)
     after: Any = field(repr=False)
     is_removed: bool
-    origin: Literal["branch", "draft", "since"]
+    origin: EditOrigin
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from reconciler.git.errors import GitError
-from reconciler.inspect.draft_content import DraftMovedError
+from reconciler.inspect.draft_content import DraftMovedError, get_place
 from reconciler.lazy_dataclasses import dataclass
+from reconciler.output.explain.verification import CommitInfo
 from reconciler.output.fleet.model import DraftMember, TargetEntry, VariantContent
 from reconciler.output.fleet.resource_diffs import ResourceDiff
 from reconciler.output.fleet.target_names import TargetNames
@@ -51,11 +52,13 @@ class ShownDiffs:
 
     Attributes:
         noise: The diffs without an effect on the cluster.
+        local_commits: The commits of the local changes in conflicts, in the order of the conflicts. None if unknown.
         error: The reason why the diffs cannot be read. "" if they were read.
     """
 
     resources: tuple[ShownDiff, ...] = ()
     noise: tuple[ShownDiff, ...] = ()
+    local_commits: tuple[CommitInfo | None, ...] = ()
     error: str = ""
 
     @property
@@ -79,7 +82,7 @@ def read_diffs(
     """
     try:
         with repository_boundary("the content of a draft"):
-            diffs = context.contents.read(member).diffs
+            draft = context.contents.read(member)
     except DraftMovedError:
         return ShownDiffs(error="The draft has changed since the last pass. The next pass shows its new content.")
     except GitError as error:
@@ -87,7 +90,7 @@ def read_diffs(
         return ShownDiffs(error=error.full_message)
     conflicting = {format_object_reference(conflict.resource) for conflict in content.conflicts}
     conflicting |= {conflict.file for conflict in content.conflicts if not conflict.resource}
-    ordered = sorted(diffs, key=lambda diff: diff.title not in conflicting)
+    ordered = sorted(draft.diffs, key=lambda diff: diff.title not in conflicting)
     names = TargetNames(member.target, package=member.package)
     # The draft does not contain a removed resource, so its link shows the published file.
     folder = posixpath.join(target.directory, member.package)
@@ -111,7 +114,9 @@ def read_diffs(
         )
     ]
     return ShownDiffs(
-        tuple(item for item in shown if not item.diff.is_noise), tuple(item for item in shown if item.diff.is_noise)
+        tuple(item for item in shown if not item.diff.is_noise),
+        tuple(item for item in shown if item.diff.is_noise),
+        tuple(draft.local_commits.get(get_place(conflict)) for conflict in content.conflicts),
     )
 
 

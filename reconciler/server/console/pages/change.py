@@ -7,10 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 
 from reconciler.krm.selectors import parse_label_query
+from reconciler.lazy_dataclasses import replace
+from reconciler.output.explain.verification import CommitInfo
 from reconciler.output.fleet.change_history import MAX_LINES as MAX_HISTORY_LINES
 from reconciler.output.fleet.change_history import DraftOutcome, PastChange, PastDraft
 from reconciler.output.fleet.model import ChangeVariant, ReviewChange
 from reconciler.output.text import format_count
+from reconciler.review.restricted_index import hide_names, list_hidden_names
 from reconciler.review.stages import list_progress
 from reconciler.server.console.listing import check_selector, count_filters, list_page, read_choice, read_text
 from reconciler.server.console.page import PageContent, PageRequest
@@ -49,6 +52,7 @@ def build_page(page: PageRequest) -> PageContent:
             "content": draft.content,
             "first": member,
             "shown": shown,
+            "local_commits": _hide_names(page, shown.local_commits),
             "max_lines": MAX_LINES,
             "view": read_choice(query, "view", VIEWS, "unified"),
             "views": VIEWS,
@@ -67,6 +71,12 @@ def build_page(page: PageRequest) -> PageContent:
         },
         is_from_index=not shown.error,
     )
+
+
+def _hide_names(page: PageRequest, commits: Iterable[CommitInfo | None]) -> list[CommitInfo | None]:
+    """Return the commits. Their messages contain no names of targets that the person may not read."""
+    hidden = list_hidden_names(page.whole_index, page.index)
+    return [commit and replace(commit, subject=hide_names(commit.subject, hidden)) for commit in commits]
 
 
 def _build_gone_page(page: PageRequest) -> PageContent:
