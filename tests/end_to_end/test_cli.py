@@ -125,6 +125,7 @@ def test_a_draft_records_the_changes_of_override_policies(world: Path) -> None:
     assert drafts == [("boston", "gateway"), ("chicago", "gateway")]
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize(
     ("edits", "options", "expected"),
     [

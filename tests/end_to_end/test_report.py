@@ -25,6 +25,7 @@ def test_a_page_is_written_and_names_commands_for_this_fleet(template: Path, tmp
     assert "reconciler propose berlin/gateway --config config --fleet fleet.git" in text
 
 
+@pytest.mark.slow
 def test_the_same_is_there_as_json_with_the_totals_of_the_last_pass(template: Path) -> None:
     result = run(template, "report", *WHERE, "-o", "json")
     data = json.loads(result.stdout)

@@ -72,6 +72,7 @@ def commit(world: Path) -> None:
     subprocess.run(["git", *who, "commit", "--quiet", "--message", "change"], cwd=config, check=True)
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_ends_the_service_with_one_sentence(world: Path, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         text = f"127.0.0.1:{other.getsockname()[1]}"

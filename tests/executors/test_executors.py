@@ -262,6 +262,7 @@ def test_packages_for_a_cluster_without_workers_are_rendered_here(
     assert after.outcomes == expected.outcomes
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("error", [MemoryError, RecursionError, ValueError, OSError])
 @pytest.mark.emits("internal_error")
 def test_an_unexpected_exception_in_a_worker_blocks_one_package(

@@ -121,6 +121,7 @@ def test_what_was_planned_on_an_older_fetch_is_lost(tmp_path: Path, remote: Path
     assert read_refs(remote) == {"refs/heads/main": before}
 
 
+@pytest.mark.quick_cases(every=2)
 def test_what_another_replica_had_pushed_is_done(tmp_path: Path, remote: Path) -> None:
     result, two = open_mirror(tmp_path, remote, "one"), open_mirror(tmp_path, remote, "two")
     units = [create("c1", *write(mirror, "draft", "state")) for mirror in (result, two)]

@@ -388,7 +388,7 @@ def undisturbed(place: Path) -> Undisturbed:
 # The claims
 
 
-@pytest.mark.quick_cases(every=4)
+@pytest.mark.quick_cases(every=8)
 @pytest.mark.parametrize("boundary", [*STAGES.values(), *PORTS.values()], ids=[*STAGES, *PORTS])
 def test_an_unexpected_exception_stays_within_its_scope(
     boundary: Boundary,

@@ -129,6 +129,7 @@ def test_where_upstream_did_nothing_the_local_package_stays(origin: FileTree, lo
     assert safely(origin, origin, local) == UpdateResult(local)
 
 
+@pytest.mark.slow
 @MERGE
 @given(packages(), packages())
 def test_without_local_changes_the_result_is_the_upstream(origin: FileTree, updated: FileTree) -> None:
@@ -166,6 +167,7 @@ def test_without_conflicts_it_does_not_matter_who_is_upstream(family: tuple[File
         assert data(update_result.files) == data(other.files)
 
 
+@pytest.mark.slow
 @MERGE
 @given(families(), st.sampled_from(STRATEGIES))
 def test_upstreams_own_way_ends(family: tuple[FileTree, FileTree, FileTree], strategy: UpdateStrategy) -> None:

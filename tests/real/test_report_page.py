@@ -175,6 +175,7 @@ def test_on_paper_changes_are_unfolded_and_what_is_well_is_left_out(tab: Tab, pa
     assert tab.print().startswith(b"%PDF")
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize("text", ["<script>document.title='!'</script>", "\"><img src=x onerror=document.title='!'>"])
 def test_hostile_names_do_nothing(tab: Tab, tmp_path: Path, text: str) -> None:
     file = tmp_path / "hostile.html"

@@ -51,6 +51,7 @@ def run_once(world: World) -> dict[str, Any]:
     return Service(world).run()[-1]
 
 
+@pytest.mark.slow
 def test_findings_in_the_config_do_not_change_the_result(world: World) -> None:
     world.write({"broken.yaml": SET})
     completed = run_once(world)

@@ -144,6 +144,7 @@ def test_an_approval_by_annotation_is_linked_to_the_next_pass(tmp_path: Path) ->
     assert [link.context for link in second.links] == [traces.find("reconciler.review approve").context]
 
 
+@pytest.mark.slow
 def test_a_review_in_a_request_has_a_span(tmp_path: Path, traces: Traces) -> None:
     world = small_world(tmp_path)
     world.sync()

@@ -80,6 +80,7 @@ def test_a_function_of_kustomizes_framework(kyaml_example: Path) -> None:
     assert [*result.function_identities] == [f"function exec {kyaml_example}"]
 
 
+@pytest.mark.slow
 def test_a_second_render_adds_nothing(kyaml_example: Path) -> None:
     pipeline = f"  - exec: {kyaml_example} --value hello\n    selectors: [{{kind: Deployment}}]\n"
     first = rendered(pipeline, kyaml_example)

@@ -171,6 +171,7 @@ def test_calls_use_one_process(process: ScriptProcess) -> None:
     assert process.process_id == number
 
 
+@pytest.mark.slow
 def test_the_time_of_earlier_calls_does_not_count(process: ScriptProcess) -> None:
     busy = "def f():\n    for n in range(1500000):\n        pass\nf()"
     first = evaluate(process, busy)

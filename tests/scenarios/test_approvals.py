@@ -537,6 +537,7 @@ def test_edit_of_a_person_during_the_pass_keeps_the_draft(world: World) -> None:
     assert "replicas: 5" in world.text("drafts/berlin", "metrics/deployment.yaml")
 
 
+@pytest.mark.slow
 def test_refused_push_to_the_target_branch_is_reported_and_not_repeated(world: World) -> None:
     request_package(world, "metrics", policy="always")
     world.sync()

@@ -547,6 +547,7 @@ def test_unavailable_archive_changes_no_package_that_needs_no_render(world: Worl
     assert result.changed_branches == set()
 
 
+@pytest.mark.slow
 def test_other_files_for_a_version_are_reported_and_drafted(world: World, server: ArtifactServer) -> None:
     world.write({f"{name}.yaml": request('chart: web, version: "1.0.0"', name) for name in CLUSTERS})
     publish(world)

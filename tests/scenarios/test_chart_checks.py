@@ -55,6 +55,7 @@ def test_date_is_refused_and_then_fixed(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_random_text_in_a_value_is_refused(tmp_path: Path) -> None:
     options = "  values: {text: 'x {{ randAlphaNum 5 }}'}\n"
     world = create_chart_world(tmp_path, read_source("template-in-values"), options)

@@ -70,6 +70,7 @@ def test_an_approval_is_a_commit_by_the_person_with_the_request(console: ReviewC
     assert_sound(world.fleet)
 
 
+@pytest.mark.slow
 def test_a_reviewer_approves_one_package_of_a_draft(console: ReviewConsole) -> None:
     results = console.run(console.submit(console.confirm("install metrics")))
 

@@ -54,6 +54,7 @@ def list_rejected_files(after: PassResult) -> set[str]:
     return {finding.location.file for finding in after.findings if finding.code == "ClaimConflict"}
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize("newcomer", NEWCOMERS)
 def test_second_repository_does_not_stop_the_cluster(world: World, newcomer: str) -> None:
     undisturbed = world.plan()

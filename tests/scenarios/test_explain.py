@@ -159,6 +159,7 @@ def test_locally_deleted_resource_is_explained_with_its_upstream_value(tmp_path:
     ]
 
 
+@pytest.mark.slow
 def test_earlier_rule_in_a_closed_wave_is_explained_without_a_line(tmp_path: Path) -> None:
     world = begin(tmp_path, rollout_world)
     world.write({"policies/site.yaml": policy("site", [replicas(3, name="count")])})

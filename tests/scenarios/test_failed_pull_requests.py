@@ -105,6 +105,7 @@ def test_after_a_merge_into_another_branch_a_new_pull_request_is_opened(tmp_path
         assert world.open_requests["drafts/lisbon"].base == "clusters/lisbon"
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize(("kind", "method"), [("gitlab", "PUT"), ("gitea", "PATCH")])
 @pytest.mark.emits("pull_request_closed", "pull_request_failed")
 def test_a_pull_request_that_cannot_be_closed_does_not_delay_others(kind: Product, method: str, tmp_path: Path) -> None:

@@ -179,6 +179,7 @@ def test_changed_program_with_the_same_result_creates_no_draft_commit(program_wo
     assert program_world.world.sync().is_unchanged
 
 
+@pytest.mark.slow
 def test_service_runs_an_interrupted_program_again_after_the_back_off(program_world: ProgramWorld) -> None:
     program_world.write_program(KILL)
     passes, parts = program_world.create_service()

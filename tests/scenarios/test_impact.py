@@ -489,6 +489,7 @@ def _remove_repository(world: World, repository: Path, *, with_cache: bool) -> N
         shutil.rmtree(world.folder / "cache", ignore_errors=True)
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("with_cache", [pytest.param(True, id="never-read"), pytest.param(False, id="read-before")])
 @pytest.mark.parametrize("lost", ["fleet", "catalog"])
 def test_unreachable_repository_makes_the_impact_unknown(tmp_path: Path, lost: str, with_cache: bool) -> None:

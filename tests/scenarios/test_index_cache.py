@@ -42,6 +42,7 @@ def read_targets(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return record_read_targets(monkeypatch)
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     "prepare",
     [

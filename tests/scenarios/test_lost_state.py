@@ -214,6 +214,7 @@ def test_lost_state_restores_its_numbers_from_tags(tagged_world: World) -> None:
     assert "Reconciler-Workspace: packagevariant-4" in result
 
 
+@pytest.mark.slow
 def test_lost_state_restores_a_revision_after_a_revert(tagged_world: World) -> None:
     tagged_world.revert("berlin")
     delete_state(tagged_world, "berlin")

@@ -120,6 +120,7 @@ def test_changed_values_are_read_from_the_recorded_config(tmp_path: Path, text: 
     assert world.sync_until_unchanged().outcomes["berlin/web"] == "published"
 
 
+@pytest.mark.slow
 def test_values_file_has_the_recorded_commit(tmp_path: Path) -> None:
     """A values file of another source is read at its recorded commit, although its branch has moved."""
     text = request(CHART, VALUES, EXTRAS, extra="helm: {namespace: shop, valuesFiles: [$values/web.yaml]}")
@@ -196,6 +197,7 @@ def test_exception_in_the_recorded_config_blocks_only_its_package(
     assert result.outcomes["berlin/gateway"] == "published"
 
 
+@pytest.mark.slow
 def test_missing_source_of_the_base_writes_nothing(tmp_path: Path) -> None:
     world = create_world(tmp_path, SEVERAL)
     catalog = world.folder / "catalog.git"

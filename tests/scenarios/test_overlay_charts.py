@@ -130,6 +130,7 @@ def test_chart_with_new_content_is_a_draft(tmp_path: Path, server: ArtifactServe
     assert world.sync_until_unchanged().report.render_count == 0
 
 
+@pytest.mark.slow
 def test_missing_repository_is_named_until_it_is_added(tmp_path: Path, server: ArtifactServer) -> None:
     world = create_world(tmp_path, server)
     world.write({"charts.yaml": None})
@@ -250,6 +251,7 @@ def test_hooks_and_secrets_follow_the_rules_for_charts(tmp_path: Path, server: A
     assert "hunter2" not in finding.message
 
 
+@pytest.mark.slow
 def test_chart_with_a_missing_dependency_gets_it(tmp_path: Path, server: ArtifactServer) -> None:
     dependencies = f"dependencies: [{{name: common, version: 3.0.0, repository: {server.url}/charts}}]\n"
     chart = f"apiVersion: v2\nname: web\nversion: 2.0.0\n{dependencies}"

@@ -62,6 +62,7 @@ def read_tree(world: World, branch: str) -> str:
 # Switches
 
 
+@pytest.mark.slow
 def test_outputs_are_added_and_removed_and_the_plugin_stays_unchanged(tmp_path: Path) -> None:
     world = begin(tmp_path, presets_published)
     before = {item: read_tree(world, f"clusters/{item}") for item in CLUSTERS}

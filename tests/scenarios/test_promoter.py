@@ -191,6 +191,7 @@ def test_after_a_squash_of_an_older_head_the_new_draft_merges(world: PromotedWor
     assert world.read_dry_commit(ACTIVE) == second
 
 
+@pytest.mark.slow
 def test_an_edited_draft_merges_the_target_branch_and_names_the_new_config(world: PromotedWorld) -> None:
     world.promote()
     world.sync_until_unchanged()
@@ -209,6 +210,7 @@ def test_an_edited_draft_merges_the_target_branch_and_names_the_new_config(world
     assert is_idle(world)
 
 
+@pytest.mark.slow
 def test_after_a_squash_of_an_older_head_an_edited_draft_merges(world: PromotedWorld) -> None:
     world.promote()
     world.sync_until_unchanged()
@@ -247,6 +249,7 @@ def test_a_conflict_merge_of_promoter_is_accepted(world: PromotedWorld) -> None:
     assert_sound(world.fleet)
 
 
+@pytest.mark.slow
 def test_a_conflict_merge_of_promoter_before_a_pass_stays_in_the_draft(world: PromotedWorld) -> None:
     edit_below_draft(world)
     world.promote()

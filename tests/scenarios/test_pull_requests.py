@@ -47,6 +47,7 @@ def test_a_draft_gets_a_pull_request_and_merging_it_publishes(tmp_path: Path) ->
         assert world.writes() == []
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 def test_a_pull_request_is_published_with_every_merge_method(method: str, tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
@@ -79,6 +80,7 @@ def test_closing_a_pull_request_declines_the_draft_until_its_content_changes(tmp
         assert "drafts/lisbon" not in world.open_requests, "the declined version stays declined"
 
 
+@pytest.mark.slow
 def test_edits_on_a_closed_draft_are_kept_on_a_ref(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.sync_until_unchanged()
@@ -205,6 +207,7 @@ def test_titles_and_bodies_are_rewritten_only_after_a_change_of_the_draft(tmp_pa
         assert pull_request.body.count("reconciler:begin") == 1
 
 
+@pytest.mark.slow
 def test_a_pull_request_that_people_opened_is_used_and_keeps_its_text(tmp_path: Path) -> None:
     with github_world(tmp_path, ("lisbon",)) as world:
         world.forge.break_down()
@@ -258,6 +261,7 @@ def test_removal_drafts_have_separate_pull_requests(tmp_path: Path) -> None:
         assert "web" in {path.partition("/")[0] for path in world.paths(world.fleet, "clusters/lisbon")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
 @pytest.mark.emits("pull_request_merged", "pull_request_opened")
 def test_approve_merges_the_pull_request_where_the_forge_decides(method: str, tmp_path: Path) -> None:

@@ -82,6 +82,7 @@ def build_rate_limited_world(folder: Path, per_minute: int = 2, refs: int = 3) -
     return RateLimitedWorld(folder, remotes=[limits])
 
 
+@pytest.mark.slow
 def test_pushes_above_the_limit_wait_and_other_remotes_do_not(tmp_path: Path) -> None:
     world = build_rate_limited_world(tmp_path / "world")
 
@@ -92,6 +93,7 @@ def test_pushes_above_the_limit_wait_and_other_remotes_do_not(tmp_path: Path) ->
     assert not world.passes.summary.is_clean
 
 
+@pytest.mark.slow
 @pytest.mark.emits("push_postponed")
 def test_postponed_pushes_continue_in_later_passes(tmp_path: Path) -> None:
     world = build_rate_limited_world(tmp_path / "world")

@@ -128,6 +128,7 @@ def test_changed_value(world: World, helm: FakeHelm) -> None:
     assert len(helm.calls()) == calls + 1
 
 
+@pytest.mark.slow
 def test_new_version(world: World) -> None:
     """The published chart is read with its recorded digest. The values of Secrets are not compared and not shown."""
     write_release(world)
@@ -158,6 +159,7 @@ def test_local_change_of_the_release(world: World) -> None:
     assert list_effects(world) == [f"{PREFIX}Ingress shop/web: added"]
 
 
+@pytest.mark.slow
 def test_change_without_an_effect(world: World) -> None:
     write_release(world)
     publish(world)
@@ -165,6 +167,7 @@ def test_change_without_an_effect(world: World) -> None:
     assert list_effects(world) == [f"{PREFIX}no resource changes"]
 
 
+@pytest.mark.slow
 def test_values_of_secrets_are_not_included(world: World) -> None:
     options = ", valuesFrom: [{kind: Secret, name: db}]"
     write_release(world, options=options)
@@ -225,6 +228,7 @@ def test_published_chart_that_is_gone(world: World, server: ArtifactServer) -> N
     assert line.startswith("effect of the release shop/web is unknown: chart web 1.0.0 in Repository charts: ")
 
 
+@pytest.mark.slow
 def test_chart_of_a_registry(tmp_path: Path, helm: FakeHelm, registry: RegistryServer) -> None:
     for version in ("1.0.0", "2.0.0"):
         registry.push("team/web", version, pack_web(version), CHART_LAYER)

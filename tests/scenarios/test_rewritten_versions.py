@@ -137,6 +137,7 @@ def test_merged_version_is_drafted_and_stays_fixed(world: ConfigWorld, server: A
     assert world.proposal_head == ""
 
 
+@pytest.mark.slow
 def test_range_of_the_policy_is_followed_after_a_merge(world: ConfigWorld, server: ArtifactServer) -> None:
     world.commit_config({"web.yaml": PINNED})
     before = world.sync()
@@ -194,6 +195,7 @@ def test_reverted_version_is_declined(world: ConfigWorld) -> None:
     assert (world.proposal_head, sorted(list_config_codes(after))) == ("", ["RevisionDeclined", "RevisionPending"])
 
 
+@pytest.mark.slow
 def test_new_version_settles_before_its_proposal(world: ConfigWorld, server: ArtifactServer) -> None:
     settling = PINNED.replace('{range: "1.x"}', '{range: "1.x", settle: 1h}')
     world.commit_config({"web.yaml": settling})

@@ -214,6 +214,7 @@ def test_a_rule_reverted_before_its_publication_is_not_drafted_on_later_waves(ro
     assert rolled_out.sync().is_unchanged
 
 
+@pytest.mark.slow
 def test_a_revert_on_the_first_wave_withdraws_the_drafts_of_the_next_wave(rolled_out: World) -> None:
     write_rule(rolled_out, 6)
     rolled_out.sync()

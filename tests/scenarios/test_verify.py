@@ -327,6 +327,7 @@ def test_a_rollout_is_verified_with_the_rules_of_the_state(tmp_path: Path) -> No
     assert read_verdicts(world) == {f"{ring}/web": "reproduced" for ring in RINGS}
 
 
+@pytest.mark.slow
 def test_without_its_state_a_rollout_is_verified_with_possible_rules(tmp_path: Path) -> None:
     world = begin(tmp_path, rollout_history)
     for ref in read_refs(world.fleet):

@@ -99,6 +99,7 @@ def test_a_program_has_the_role_and_the_targets_of_its_token(console: ConsoleCli
     assert console.get("/targets/berlin", authorization=bearer()).status_code == 404
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize("scheme", ["Bearer ", "bearer ", "BEARER   "])
 def test_the_case_of_the_scheme_is_ignored(scheme: str, console: ConsoleClient) -> None:
     assert console.get("/", authorization=scheme + TOKEN).status_code == 200

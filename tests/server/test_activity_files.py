@@ -31,6 +31,7 @@ def read_packages(console: ConsoleClient, path: str) -> list[str]:
     return [f"{item['target']}/{item['package']}" for item in json.loads(text)["items"]]
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize("path", ["/activity.csv", "/activity.json"])
 @pytest.mark.parametrize(
     ("query", "expected"),
@@ -63,6 +64,7 @@ def test_the_json_file_is_the_result_of_the_api(console: ConsoleClient) -> None:
     assert console.get("/activity.json").json() == console.get("/api/v1/activity").json()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/activity.csv", "/activity.json"])
 def test_a_file_contains_only_readable_targets(path: str, console: ConsoleClient) -> None:
     rule = RoleRule("viewer", targets=LabelSelector((("region", "south"),)))

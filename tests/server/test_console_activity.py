@@ -54,6 +54,7 @@ def get_day(console: ConsoleClient) -> str:
     return format_rfc3339(console.world.now)[:10]
 
 
+@pytest.mark.slow
 def test_an_approval_of_a_replaced_change_is_found_by_day_and_action(console: ConsoleClient) -> None:
     """Task 9 of reviewers: who approved a change last Tuesday, and why."""
     tuesday = get_day(console)
@@ -70,6 +71,7 @@ def test_an_approval_of_a_replaced_change_is_found_by_day_and_action(console: Co
     assert describe(console, "action=published&target=berlin") == ["approved published berlin/metrics"] * 2
 
 
+@pytest.mark.slow
 def test_passes_record_the_drafts_that_they_change(console: ConsoleClient) -> None:
     release_metrics(console, "v2")
     console.world.write({"metrics.yaml": None})
@@ -85,6 +87,7 @@ def test_passes_record_the_drafts_that_they_change(console: ConsoleClient) -> No
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_draft_with_a_conflict_has_both_actions(tmp_path: Path) -> None:
     world = begin(tmp_path, published)
     world.edit("clusters/berlin", "metrics/deployment.yaml", "replicas: 2", "replicas: 5")
@@ -97,6 +100,7 @@ def test_a_draft_with_a_conflict_has_both_actions(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_reviews_record_the_person_and_the_reason(console: ConsoleClient) -> None:
     key = console.find_change("install metrics v1").key
     for verb in ("propose", "reject"):
@@ -109,6 +113,7 @@ def test_reviews_record_the_person_and_the_reason(console: ConsoleClient) -> Non
     ]  # fmt: skip
 
 
+@pytest.mark.quick_cases(every=6)
 @pytest.mark.parametrize("path", ["/api/v1/activity", "/activity.csv", "/activity.json"])
 @pytest.mark.parametrize("query", ["from=yesterday", "to=2024-02-30"])
 def test_a_day_that_does_not_exist_is_refused(path: str, query: str, console: ConsoleClient) -> None:

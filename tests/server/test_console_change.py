@@ -75,6 +75,7 @@ def create_diff(title: str, count: int, **fields: Any) -> ResourceDiff:
     return ResourceDiff(title, "added", f"{title.rpartition(' ')[2]}.yaml", blocks, **fields)
 
 
+@pytest.mark.slow
 def test_each_added_line_leads_to_the_layers_of_its_value(drafted_console: ConsoleClient) -> None:
     text = open_change(drafted_console, "berlin")
     links = re.findall(r'<a class="why" href="([^"]*)">', text)
@@ -85,6 +86,7 @@ def test_each_added_line_leads_to_the_layers_of_its_value(drafted_console: Conso
     assert (page.status_code, "effective" in page.text) == (200, True)
 
 
+@pytest.mark.slow
 def test_the_list_contains_one_line_for_each_change(tmp_path: Path) -> None:
     console = open_console(begin(tmp_path, create_updated_world))
     console.update()

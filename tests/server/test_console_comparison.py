@@ -37,6 +37,7 @@ def list_lines(text: str, kind: str) -> list[str]:
     return [re.sub("<[^>]*>", "", line) for line in lines]
 
 
+@pytest.mark.slow
 def test_packages_are_side_by_side(console: ConsoleClient) -> None:
     text = read_content(console.get("/targets/berlin?compare=lisbon").text)
 

@@ -90,6 +90,7 @@ def test_another_person_does_not_see_the_kept_input(console: ConsoleClient, prov
     assert "reviewed with Luis" not in page.text
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("suffix", "headers"),
     [

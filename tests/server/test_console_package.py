@@ -52,6 +52,7 @@ def test_marks_of_set_values(pointers: list[str], parts: list[str]) -> None:
     assert (shown.value_count, shown.is_tree) == (len(pointers), False)
 
 
+@pytest.mark.slow
 def test_a_set_value_is_marked_in_the_text_of_its_resource(console: ConsoleClient) -> None:
     text = console.get(METRICS).text
     ((link, label),) = re.findall(r'  replicas: 5[^<]*</code> <a class="set" href="([^"]*)">(.*)</a>', text)
@@ -84,6 +85,7 @@ def test_the_number_of_hidden_values_is_stated(tmp_path: Path) -> None:
     assert "hunter2" not in text
 
 
+@pytest.mark.slow
 def test_the_history_has_the_config_and_the_reviewed_change(tmp_path: Path) -> None:
     world: World = begin(tmp_path, drafted)
     console = open_console(world)

@@ -135,6 +135,7 @@ def test_every_response_has_the_security_headers_and_no_inline_code(fleet: Conso
     assert problems == {}
 
 
+@pytest.mark.slow
 def test_texts_of_people_show_no_hidden_name(tmp_path: Path) -> None:
     """The reason of an approval and the reason of a rejection name hidden targets."""
     console = open_console(begin(tmp_path, drafted))
@@ -152,6 +153,7 @@ def test_texts_of_people_show_no_hidden_name(tmp_path: Path) -> None:
         assert any(HIDDEN_TEXT in response.text for response in responses.values())
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_pages_of_packages(name: str, fleet: ConsoleClient) -> None:
     rules, readable, _ = CASES[name]

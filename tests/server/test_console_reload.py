@@ -130,6 +130,7 @@ def read_activity(service: Service) -> list[str]:
     return [json.loads(line)["actions"][0] for line in lines]
 
 
+@pytest.mark.slow
 def test_the_log_of_the_activity_continues_after_a_reload(service: Service) -> None:
     change_and_observe(service, "v2")
     service.load(poll_seconds=5)
@@ -246,6 +247,7 @@ def test_a_job_that_waits_at_a_reload_needs_the_new_roles(service: Service, monk
     assert read_refs(service.world.fleet) == refs
 
 
+@pytest.mark.slow
 def test_confirmations_and_jobs_continue_after_a_restart(service: Service) -> None:
     done, pending = service.confirm(), service.confirm()
     job = service.post(f"{done}/submit", key="1")

@@ -211,6 +211,7 @@ FORMS = [
 ]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("path", FORMS)
 @pytest.mark.parametrize(
     ("fields", "headers"),
@@ -275,6 +276,7 @@ def test_only_an_admin_can_reload_the_settings(console: ConsoleClient) -> None:
     assert console.requested_reloads == 1
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("merged", "verb", "button"),
     [

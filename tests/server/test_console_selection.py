@@ -60,6 +60,7 @@ def open_confirmation(console: ConsoleClient, rows: list[str], **fields: str) ->
     return console.get(created.headers["location"]).text
 
 
+@pytest.mark.slow
 def test_one_confirmation_publishes_all_selected_changes(world: World, console: ConsoleClient) -> None:
     rows = list_rows(console.get("/changes").text)
     text = open_confirmation(console, rows)
@@ -95,6 +96,7 @@ def test_a_link_selects_the_page_without_scripts(console: ConsoleClient) -> None
     assert "select=page" not in selected.replace("data-select-page", "")
 
 
+@pytest.mark.quick_cases(every=2)
 @pytest.mark.parametrize("verb", ["approve", "reject"])
 def test_a_change_with_other_targets_than_the_list_showed_is_skipped(verb: str, console: ConsoleClient) -> None:
     rows = list_rows(console.get("/changes").text)
@@ -112,6 +114,7 @@ def test_a_change_with_other_targets_than_the_list_showed_is_skipped(verb: str, 
     assert "berlin/metrics, porto/metrics" in text
 
 
+@pytest.mark.slow
 def test_a_change_that_was_published_meanwhile_is_skipped(console: ConsoleClient) -> None:
     rows = list_rows(console.get("/changes").text)
     published = find_row(console, rows, "install metrics v1")

@@ -78,6 +78,7 @@ def test_two_hundred_clients(server: ServiceServer) -> None:
     assert wait_for_free_stream(server.port) == 200
 
 
+@pytest.mark.slow
 def test_clients_that_leave_at_once_use_no_stream(server: ServiceServer) -> None:
     for _ in range(2 * MAX_STREAMS):
         with connect(server.port) as connection:

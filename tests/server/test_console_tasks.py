@@ -295,6 +295,7 @@ def fail_remote(person: Person) -> None:
     person.sees("RemotesUnavailable", "authentication failed")
 
 
+@pytest.mark.slow
 def test_find_a_failing_remote_and_try_again(person: Person) -> None:
     fail_remote(person)
     person.click("RemotesUnavailable")

@@ -57,6 +57,7 @@ def start(console: ConsoleClient, **fields: str) -> str:
     return response.headers["location"]
 
 
+@pytest.mark.slow
 def test_a_search_finds_the_person_who_changed_a_value(console: ConsoleClient) -> None:
     path = start(console)
     console.context.searches.wait(path.rpartition("/")[2])
@@ -68,6 +69,7 @@ def test_a_search_finds_the_person_who_changed_a_value(console: ConsoleClient) -
     assert "Cancel the search" not in text
 
 
+@pytest.mark.slow
 def test_the_page_of_a_running_search_loads_itself_again_also_without_scripts(
     console: ConsoleClient, slow_command: SlowCommand
 ) -> None:
@@ -81,6 +83,7 @@ def test_the_page_of_a_running_search_loads_itself_again_also_without_scripts(
     assert (cancel.status_code, "The search was canceled." in after, "every 2s" in after) == (303, True, False)
 
 
+@pytest.mark.slow
 def test_equal_searches_are_one_and_their_number_is_limited(console: ConsoleClient, slow_command: SlowCommand) -> None:
     pointers = [f"/spec/{number}" for number in range(MAX_RUNNING)]
     paths = [start(console, pointer=pointer) for pointer in pointers]
@@ -94,11 +97,13 @@ def test_equal_searches_are_one_and_their_number_is_limited(console: ConsoleClie
     assert ["The search was canceled." in console.get(path).text for path in paths] == [True] * MAX_RUNNING
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("field", ["target", "package"])
 def test_only_a_package_of_the_fleet_can_be_searched(field: str, console: ConsoleClient) -> None:
     assert console.post("/searches", {**FIELDS, field: "--draft"}).status_code == 404
 
 
+@pytest.mark.slow
 def test_a_person_sees_no_search_of_a_target_that_they_may_not_read(
     console: ConsoleClient, slow_command: SlowCommand
 ) -> None:
@@ -145,6 +150,7 @@ def test_a_local_change_names_its_person_and_date(console: ConsoleClient) -> Non
     assert "Ada, 2026-11-02: more load" in strip_tags(value).replace(" :", ":")
 
 
+@pytest.mark.slow
 def test_layers_link_to_their_lines_on_the_forge(console: ConsoleClient) -> None:
     links = PageLinks(lambda _url: "github")
     console.context = replace(console.context, config=ConfigPages(links, "https://example.com/config"))

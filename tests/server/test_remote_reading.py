@@ -56,6 +56,7 @@ CASES = [
 ]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("output", ["text", "json"])
 @pytest.mark.parametrize(("command", "arguments"), CASES)
 def test_the_output_is_equal(command: click.Command, arguments: list[str], output: str, service: Service) -> None:
@@ -78,6 +79,7 @@ def test_the_markdown_of_a_draft_is_equal(service: Service) -> None:
     assert local.stdout.startswith("# ")
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [
@@ -112,6 +114,7 @@ def test_several_pages_are_one_output(service: Service, monkeypatch: pytest.Monk
     assert changes["summary"] == {"changes": 2, "drafts": 3}
 
 
+@pytest.mark.slow
 def test_a_person_reads_only_permitted_drafts(tmp_path_factory: pytest.TempPathFactory) -> None:
     for permissions, hidden, packages in (
         (VIEWER_SOUTH, "berlin", ["gateway"]), (VIEWER_METRICS, "gateway", ["metrics"]),

@@ -88,6 +88,7 @@ def test_without_a_refresh_token_the_groups_of_the_sign_in_are_used(
     assert provider.requests.count("/token") == 1
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize(
     ("tokens", "userinfo", "status"),
     [
@@ -116,6 +117,7 @@ def refuse_refresh(code: str, provider: OidcProvider) -> None:
     provider.answers["/token"] = (400, json.dumps({"error": code}).encode())
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.emits("session_revoked")
 @pytest.mark.parametrize(
     "change",
@@ -144,6 +146,7 @@ def test_a_person_who_is_not_confirmed_any_more_is_signed_out(
     assert [browser.get("/").status_code for _ in range(2)] == [303, 303]
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.emits("session_check_failed")
 @pytest.mark.parametrize(
     ("path", "answer"),
@@ -188,6 +191,7 @@ def send_logout(console: ConsoleClient, token: str) -> httpx.Response:
     return Browser(console).post(LOGOUT, {"logout_token": token}, sec_fetch_site="", accept="*/*")
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.emits("back_channel_logout_completed")
 @pytest.mark.parametrize(
     ("changes", "statuses"),
@@ -247,6 +251,7 @@ SIGNED: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.emits("back_channel_logout_refused")
 @pytest.mark.parametrize("name", [*FORGED, *SIGNED])
 def test_a_forged_logout_token_ends_no_session(

@@ -55,6 +55,7 @@ def service(tmp_path: Path, fleet: ConsoleClient) -> Iterator[Service]:
         yield Service(tmp_path, provider, fleet)
 
 
+@pytest.mark.slow
 def test_a_person_stays_signed_in_after_a_restart(service: Service) -> None:
     browser = Browser(service.console)
     browser.sign_in(service.provider)
@@ -95,6 +96,7 @@ def test_a_session_that_ended_without_a_key_does_not_return_with_a_key(service: 
     assert browser.get("/", cookie=f"__Host-session={session}").status_code == 303
 
 
+@pytest.mark.quick_cases(every=5)
 @pytest.mark.parametrize(
     ("claim", "value", "status"),
     [
@@ -174,6 +176,7 @@ def test_after_a_rotation_the_old_key_is_not_needed(service: Service) -> None:
     assert browser.get("/").status_code == 200
 
 
+@pytest.mark.quick_cases(every=4)
 @pytest.mark.parametrize("content", [b"", b"abc", b"{}", b"\xff"], ids=["empty", "text", "json", "bytes"])
 def test_a_damaged_file_ends_the_sessions(content: bytes, service: Service) -> None:
     browser = Browser(service.console)

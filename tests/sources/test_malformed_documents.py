@@ -262,6 +262,7 @@ def iterate_output_texts(content: bytes) -> Iterator[str]:
     yield from collect_secret_values(texts)
 
 
+@pytest.mark.quick_cases(every=3)
 @pytest.mark.parametrize(
     "document",
     [

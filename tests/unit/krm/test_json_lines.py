@@ -29,6 +29,7 @@ _SCALARS = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.te
 _KEYS = st.text(st.characters(codec="utf-8"), max_size=4)
 
 
+@pytest.mark.slow
 @given(st.recursive(_SCALARS, lambda data: st.one_of(st.lists(data), st.dictionaries(_KEYS, data))))
 def test_bytes_equal_json_library(data: Any) -> None:
     """The bytes equal those of the library, so that states of earlier versions have equal IDs."""

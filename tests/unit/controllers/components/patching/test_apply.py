@@ -327,6 +327,7 @@ def apply_to_copy(document: Any, op: str, text: str, value: Any) -> tuple[Any, t
         return None
 
 
+@pytest.mark.slow
 @given(documents, ops, paths, values)
 def test_writes_replayed_as_rfc_6902_give_the_result(document: Any, op: str, path: str, value: Any) -> None:
     result, before = apply_to_copy(document, op, path, value), copy.deepcopy(value)
