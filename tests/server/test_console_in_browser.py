@@ -107,6 +107,41 @@ def test_no_page_is_wider_than_the_window(tab: Tab, served: ServedConsole, width
     assert {name: found for name, found in widths.items() if found[0] > found[1]} == {}
 
 
+def choose_appearance(tab: Tab, url: str, theme: str, colors: str) -> list[str]:
+    """Select a theme and colors, and return the backgrounds before, after the choice, and on a later page."""
+    background = "return getComputedStyle(document.documentElement).backgroundColor"
+    tab.open(f"{url}/targets")
+    backgrounds = [tab.run(background)]
+    for name, value in (("theme", theme), ("colors", colors)):
+        tab.run(
+            "const field = document.querySelector(`.appearance [name=${arguments[0]}]`); field.value = arguments[1];"
+            "field.dispatchEvent(new Event('change', {bubbles: true}))",
+            name, value,
+        )  # fmt: skip
+    backgrounds.append(tab.run(background))
+
+    def is_stored() -> bool:
+        tab.open(f"{url}/activity")
+        return (
+            tab.run("const {theme, colors} = document.documentElement.dataset; return theme + colors") == theme + colors
+        )
+
+    tab.wait(is_stored)
+    return [*backgrounds, tab.run(background)]
+
+
+@pytest.mark.slow
+def test_a_chosen_theme_applies_at_once_and_to_later_pages(tab: Tab, served: ServedConsole) -> None:
+    light, dark = "rgb(252, 252, 250)", "rgb(20, 23, 26)"
+    chosen = choose_appearance(tab, served.url, "dark", "blue-orange")
+    accessibility = tab.check_accessibility() if AXE.exists() else []
+    restored = choose_appearance(tab, served.url, "system", "green-red")
+
+    assert chosen == [light, dark, dark]
+    assert restored == [dark, light, light]
+    assert accessibility == list_errors(tab) == []
+
+
 def test_a_printed_change_contains_its_differences_without_forms(tab: Tab, served: ServedConsole) -> None:
     tab.resize(1280, paper=True)
     tab.open(served.url + served.find_change(GATEWAY))

@@ -92,6 +92,8 @@ class ServedConsole:
             "value": "/targets/berlin/packages/metrics?resource=Deployment%2F_cluster%2Fmetrics&pointer=%2Fspec%2Freplicas", "missing": "/targets/nowhere",
             "findings": "/findings", "finding": f"/findings/{finding}", "activity": "/activity",
             "search": "/search?q=gateway", "no-result": "/search?q=zzz", "system": "/system",
+            "remotes": "/system/remotes", "settings": "/system/settings?q=git", "tokens": "/system/tokens",
+            "label-columns": "/targets?show=region&tenant=none&owner=gateway", "invalid-time": "/changes?since=soon",
         }  # fmt: skip
         for name, verb in (("approval", "approve"), ("rejection", "reject")):
             created = self.client.post("/changes/confirm", {"verb": verb, "change": gateway.rpartition("/")[2]})

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from reconciler.lazy_dataclasses import dataclass, field
 from reconciler.server.console.context import ConsoleContext
@@ -59,9 +60,14 @@ class Download:
 
 @dataclass(frozen=True)
 class Redirect:
-    """The page that the browser loads after an action."""
+    """The page that the browser loads after an action.
+
+    Attributes:
+        change_response: Changes the response, for example sets a cookie. None if there is nothing to change.
+    """
 
     url: str
+    change_response: Callable[[Response], None] | None = None
 
 
 Page = Callable[[PageRequest], PageContent | Download]

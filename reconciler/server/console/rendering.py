@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from reconciler.output.pages.environment import create_environment
+from reconciler.server.console.appearance import COLOR_PAIRS, THEMES, read_appearance
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.listing import build_query
 from reconciler.server.console.people import Session
@@ -48,6 +49,7 @@ def render_page(
             csrf_token=context.csrf.create(session.id),
             session_seconds=count_session_seconds(context, session),
             now=now,
+            appearance=read_appearance(request),
             staleness=find_staleness(context, values.get("index")),
             **{"index": None, **values},
         )
@@ -74,6 +76,7 @@ def _load_environment() -> Environment:
     environment.globals |= {
         "static_url": get_static_url, "build_query": build_query, "target_url": build_target_url,
         "change_url": build_change_url, "package_url": build_package_url, "finding_url": build_finding_url,
+        "themes": THEMES, "color_pairs": COLOR_PAIRS,
     }  # fmt: skip
     return environment
 

@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from reconciler.output.fleet.model import FleetIndex
 from reconciler.server.authentication.return_path import get_return_path
+from reconciler.server.console.appearance import choose_appearance, read_appearance
 from reconciler.server.console.caching import COMPRESSION, build_entity_tag, has_entity_tag
 from reconciler.server.console.context import ConsoleContext
 from reconciler.server.console.events import EVENTS_PATH, EventFeed, EventStreams
@@ -80,6 +81,7 @@ _ACTIONS: Mapping[str, PageAction] = {
     "/restore": package.restore,
     "/searches": value.start_search,
     "/searches/{id}/cancel": value.cancel_search,
+    "/system/appearance": choose_appearance,
     "/system/pass": system.start_pass,
     "/system/reload": system.reload_settings,
     "/system/retry": remotes.retry_remote,
@@ -215,7 +217,8 @@ def _build_tag(page: PageRequest) -> str:
     # Include the minute in the tag, because pages contain ages, such as the age of a draft.
     minute = int(context.clock() // 60)
     csrf, pass_number = context.csrf.compute_session_digest(page.session.id), view.number if view else 0
-    other = (csrf, pass_number, repr(find_staleness(context, page.index)), minute)
+    appearance = repr(read_appearance(page.request))
+    other = (csrf, pass_number, repr(find_staleness(context, page.index)), minute, appearance)
     return build_entity_tag(page.request, page.index, page.session, other)
 
 
@@ -233,7 +236,10 @@ def _respond_to_form(request: Request, action: PageAction, form: Form, context: 
             raise
     result = action(page_request, form)
     if isinstance(result, Redirect):
-        return RedirectResponse(result.url, HTTPStatus.SEE_OTHER)
+        response = RedirectResponse(result.url, HTTPStatus.SEE_OTHER)
+        if result.change_response:
+            result.change_response(response)
+        return response
     return _render(page_request, result)
 
 

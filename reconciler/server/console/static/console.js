@@ -211,6 +211,12 @@ function addViewedMarks() {
   }
 }
 
+// The appearance: a choice applies at once. The form sends it to the server, which stores it in a cookie.
+
+document.querySelector(".appearance form").addEventListener("change", (event) => {
+  document.documentElement.dataset[event.target.name] = event.target.value;
+});
+
 // The time of the last visit: the browser stores it, and a link selects newer changes.
 
 const VISIT_SECONDS = 1800;
