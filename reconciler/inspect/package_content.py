@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -67,6 +67,20 @@ class PublishedPackage:
         return sum(resource.hidden_count for resource in self.resources)
 
 
+@dataclass(frozen=True)
+class ResourceName:
+    """A resource of a package, without its content.
+
+    Attributes:
+        title: The resource as `Kind namespace/name`.
+        reference: The resource as `Kind/namespace/name`, or as `Kind/name` if it has no namespace.
+    """
+
+    title: str
+    reference: str
+    file: str
+
+
 class PackageMissingError(ExpectedError):
     """The target or the package does not exist any more."""
 
@@ -94,6 +108,20 @@ class PackageContentReader:
         with self._open(target_name, package) as (target_package, remote):
             content = _read_package(target_package, remote)
             return _add_configs(content, target_package, remote) if should_read_configs else content
+
+    def list_resources(self, target_name: str, packages: Collection[str]) -> Mapping[str, tuple[ResourceName, ...]]:
+        """Return the published resources of some packages of a target, by package. Omit packages that do not exist.
+
+        Raises:
+            PackageMissingError: The target does not exist any more.
+            GitError: The repository cannot be read.
+        """
+        with self._open_target(target_name) as (found, _, remote):
+            return {
+                package.package: tuple(_list_names(_read_files(package, remote)))
+                for package in found
+                if package.package in packages
+            }
 
     def read_publications(self, target_name: str, package: str) -> tuple[Publication, ...]:
         """Return the recorded revisions of a package, the newest first.
@@ -123,15 +151,21 @@ class PackageContentReader:
 
     @contextmanager
     def _open(self, target_name: str, package: str) -> Iterator[tuple[TargetPackage, Remote]]:
+        with self._open_target(target_name) as (packages, error, remote):
+            target_package = next((candidate for candidate in packages if candidate.package == package), None)
+            if target_package is None:
+                raise PackageMissingError(error or f"{target_name} has no package {package}")
+            yield target_package, remote
+
+    @contextmanager
+    def _open_target(self, target_name: str) -> Iterator[tuple[Sequence[TargetPackage], str, Remote]]:
+        """Open a target, and yield its packages, the reason why it cannot be read, and its remote."""
         with self._indexer.open_target(target_name) as found:
             if found is None:
                 raise PackageMissingError(f"there is no target {target_name}")
             reader, target = found
-            packages = list_target_packages(target.snapshot, target.drafts) if target.snapshot else ()
-            target_package = next((candidate for candidate in packages if candidate.package == package), None)
-            if target_package is None:
-                raise PackageMissingError(target.error or f"{target_name} has no package {package}")
-            yield target_package, reader.get_remote(target.target)
+            packages = tuple(list_target_packages(target.snapshot, target.drafts)) if target.snapshot else ()
+            yield packages, target.error, reader.get_remote(target.target)
 
 
 def _read_files(package: TargetPackage, remote: Remote) -> FileTree:
@@ -174,3 +208,9 @@ def _list_resources(files: FileTree) -> Iterator[PublishedResource]:
             key = document.object_key
             fields = list_field_rows(mask_secrets(document.data))
             yield PublishedResource(format_object(key), format_reference(key), path, document.text, fields)
+
+
+def _list_names(files: FileTree) -> Iterator[ResourceName]:
+    for path, file in files.items():
+        for document in mask_file_documents(path, file.data):
+            yield ResourceName(format_object(document.object_key), format_reference(document.object_key), path)

@@ -43,6 +43,13 @@ def find_stage(target: TargetEntry, stages: Iterable[Stage]) -> str:
     return next((stage.name for stage in stages if stage.targets.matches(target.labels)), "")
 
 
+def find_current_stage(index: FleetIndex, change: ReviewChange, stages: Sequence[Stage]) -> str:
+    """Return the first stage with an open draft of a change, such as `stage 1 of 3: canary`. Return "" without one."""
+    names = {find_stage(index.by_target[member.target], stages) for member in change.members} if stages else set()
+    found = ((number, stage.name) for number, stage in enumerate(stages, 1) if stage.name in names)
+    return next((f"stage {number} of {len(stages)}: {name}" for number, name in found), "")
+
+
 def list_progress(index: FleetIndex, change: ReviewChange, stages: Sequence[Stage]) -> tuple[StageProgress, ...]:
     """Return the progress of a change on each stage, in order."""
     waiting = {member.target for member in change.members}

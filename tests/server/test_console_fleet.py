@@ -136,16 +136,23 @@ def test_failed_checks_follow_the_blocked_packages(console: ConsoleClient) -> No
 def test_a_target_has_its_changes_and_publications(console: ConsoleClient) -> None:
     rows = [publish("edge", f"package-{number:02}", age=number) for number in range(12)]
     add_targets(console, [create_published("edge", *rows, create_row("edge", "db", change="database"))], ())
-    waiting, history = (read_section(console, "/targets/edge", name) for name in ("waiting", "history"))
+    waiting, history = (read_section(console, f"/targets/edge?view={name}", name) for name in ("waiting", "history"))
+    facts = strip_tags(console.get("/targets/edge").text)
 
-    assert "LOW update db waiting 1 target" in waiting
-    assert history.count("Ana published") == 10
+    assert "LOW update db 1 target db waiting drafts/edge" in waiting
+    assert history.count("published edge/package-") == 12
     assert history.index("package-00 v1") < history.index("package-09 v1")
-    assert 'href="/changes/database?target=edge"' in console.get("/targets/edge").text
+    assert 'href="/changes/database?target=edge"' in console.get("/targets/edge?view=waiting").text
+    assert "Last publication package-00 v1 by Ana," in facts
+    assert "Packages 13 Waiting 1 Published resources History 12 Findings 0" in facts
 
 
 def test_a_target_without_drafts_and_publications_has_a_note(console: ConsoleClient) -> None:
     add_targets(console, [create_target("empty", {}, create_row("empty", "web"))], ())
 
-    assert "No draft of this target waits for a review." in read_section(console, "/targets/empty", "waiting")
-    assert "Nothing is published with a revision number." in read_section(console, "/targets/empty", "history")
+    assert "No draft of this target waits for a review." in read_section(
+        console, "/targets/empty?view=waiting", "waiting"
+    )
+    assert "Nothing is published with a revision number." in read_section(
+        console, "/targets/empty?view=history", "history"
+    )

@@ -34,6 +34,7 @@ from reconciler.server.console.pages import (
     rollouts,
     search,
     system,
+    target,
     targets,
     value,
 )
@@ -55,7 +56,7 @@ _PAGES: Mapping[str, Page] = {
     "/changes/{key}/targets": change.build_targets_page,
     "/changes/{key}/effects": release_effects.build_page,
     "/targets": targets.build_list_page,
-    "/targets/{target}": targets.build_target_page,
+    "/targets/{target}": target.build_page,
     "/targets/{target}/packages/{package:path}": package.build_page,
     "/findings": findings.build_list_page,
     "/findings/{id}": findings.build_finding_page,

@@ -7,6 +7,7 @@ from collections import Counter
 from reconciler.output.fleet.model import CHANGE_STATES
 from reconciler.output.fleet.risk import RISK_LEVELS
 from reconciler.output.pages.environment import format_date
+from reconciler.review.stages import find_current_stage
 from reconciler.server.console.filters import (
     CHANGE_FILTERS,
     CHANGE_SORT_KEYS,
@@ -38,10 +39,12 @@ def build_page(page: PageRequest) -> PageContent:
     found = () if error else tuple(filter_changes(index, query, selector))
     since = read_text(query, "since")
     changes = sort_changes(apply_quick_filter(page, found), query)
+    listing = list_page(changes, query)
     return PageContent(
         "changes.html",
         {
-            "listing": list_page(changes, query),
+            "listing": listing,
+            "stages": {change.key: find_current_stage(index, change, page.context.stages) for change in listing.items},
             "state_counts": Counter(change.state for change in index.changes),
             "states": CHANGE_STATES,
             "levels": RISK_LEVELS,

@@ -1,4 +1,4 @@
-"""The list of targets, and one target with its packages."""
+"""The list of targets, and the matrix of targets and packages."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterable, Sequence
 from starlette.datastructures import QueryParams
 
 from reconciler.lazy_dataclasses import dataclass
-from reconciler.output.fleet.model import PackageRow, TargetEntry, sort_publications
+from reconciler.output.fleet.model import PackageRow, TargetEntry
 from reconciler.planning.lifecycle.open_drafts import PACKAGE_STATES
+from reconciler.review.stages import find_stage
 from reconciler.server.console.filters import TARGET_FILTERS, filter_targets
 from reconciler.server.console.listing import (
     check_selector,
@@ -19,13 +20,10 @@ from reconciler.server.console.listing import (
     read_text,
 )
 from reconciler.server.console.page import PageContent, PageRequest
-from reconciler.server.console.pages.comparison import build_comparison_page
-from reconciler.server.console.pages.missing import build_missing_page
 
 MATRIX_ROWS, MATRIX_COLUMNS = 50, 20
 MAX_LABEL_COLUMNS = 6
 _MAX_LABEL_CHOICES = 50
-_MAX_PUBLICATIONS = 10
 _VIEWS = ("list", "matrix")
 
 
@@ -59,6 +57,7 @@ def build_list_page(page: PageRequest) -> PageContent:
             "matrix": build_matrix(listing.items, columns_page.items) if view == "matrix" else (),
             "filter_count": count_filters(query, TARGET_FILTERS),
             "shown_labels": [name for name in index.label_names if name in shown_labels][:MAX_LABEL_COLUMNS],
+            "stages": {target.name: find_stage(target, page.context.stages) for target in listing.items},
             "label_choices": index.label_names[:_MAX_LABEL_CHOICES],
         },
         is_from_index=True,
@@ -79,32 +78,3 @@ def build_matrix(targets: Iterable[TargetEntry], columns: Sequence[str]) -> tupl
             by_column.setdefault(row.column, []).append(row)
         rows.append(MatrixRow(target, tuple(tuple(by_column.get(column, ())) for column in columns)))
     return tuple(rows)
-
-
-def build_target_page(page: PageRequest) -> PageContent:
-    """Build the page of one target."""
-    name = page.request.path_params["target"]
-    target = page.index.by_target.get(name)
-    if target is None:
-        return build_missing_page("target", name)
-    query = page.request.query_params
-    if query.get("compare"):
-        return build_comparison_page(page, target)
-    state = read_choice(query, "state", PACKAGE_STATES)
-    packages = [row for row in target.packages if not state or row.state == state]
-    findings = [
-        finding
-        for finding in page.index.findings
-        if finding.location.package.partition("/")[0] == name or finding.location.object.endswith(f"/{name}")
-    ]
-    return PageContent(
-        "target.html",
-        {
-            "target": target,
-            "listing": list_page(packages, query),
-            "findings": findings,
-            "changes": [page.index.by_change[draft.change_key] for draft in target.drafts],
-            "publications": sort_publications(target.packages)[:_MAX_PUBLICATIONS],
-        },
-        is_from_index=True,
-    )
