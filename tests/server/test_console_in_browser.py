@@ -118,15 +118,10 @@ def choose_appearance(tab: Tab, url: str, theme: str, colors: str) -> list[str]:
             "field.dispatchEvent(new Event('change', {bubbles: true}))",
             name, value,
         )  # fmt: skip
+        tab.wait(lambda: not tab.find(By.CSS_SELECTOR, ".htmx-request"))
     backgrounds.append(tab.run(background))
-
-    def is_stored() -> bool:
-        tab.open(f"{url}/activity")
-        return (
-            tab.run("const {theme, colors} = document.documentElement.dataset; return theme + colors") == theme + colors
-        )
-
-    tab.wait(is_stored)
+    tab.open(f"{url}/activity")
+    assert tab.run("return document.documentElement.dataset.colors") == colors
     return [*backgrounds, tab.run(background)]
 
 
@@ -140,6 +135,36 @@ def test_a_chosen_theme_applies_at_once_and_to_later_pages(tab: Tab, served: Ser
     assert chosen == [light, dark, dark]
     assert restored == [dark, light, light]
     assert accessibility == list_errors(tab) == []
+
+
+OBSERVE_BUSY = """
+window.busy = [];
+new MutationObserver((records) => {
+  for (const {target} of records) window.busy.push(`${target.id} ${target.getAttribute("aria-busy")}`);
+}).observe(document.body, {attributes: true, attributeFilter: ["aria-busy"], subtree: true});
+"""
+
+
+@pytest.mark.slow
+def test_parts_that_load_are_busy_and_a_failed_part_can_be_loaded_again(tab: Tab, served: ServedConsole) -> None:
+    tab.open(f"{served.url}/targets")
+    tab.run(OBSERVE_BUSY)
+    tab.set_network(is_online=False)
+    tab.find(By.ID, "filter-text")[0].send_keys("porto")
+    tab.wait(lambda: tab.find(By.CSS_SELECTOR, ".part-error"))
+    message = get_text(tab, "#content > h1 + .part-error")
+    rows = len(tab.find(By.CSS_SELECTOR, "tbody tr"))
+    tab.set_network(is_online=True)
+    tab.find(By.CSS_SELECTOR, ".part-error button")[0].click()
+    tab.wait(lambda: "q=porto" in tab.url)
+    tab.wait(lambda: not tab.find(By.CSS_SELECTOR, ".part-error, [aria-busy]"))
+    busy = tab.run("return window.busy")
+    tab.open(f"{served.url}/targets")
+    tab.log()
+
+    assert message == "This part cannot be loaded, because the service does not respond. Try again"
+    assert rows > 1
+    assert busy[:3] == ["content true", "content null", "content true"]
 
 
 def test_a_printed_change_contains_its_differences_without_forms(tab: Tab, served: ServedConsole) -> None:
@@ -164,7 +189,7 @@ def test_a_filter_keeps_the_focus_and_changes_the_address(tab: Tab, served: Serv
 
     assert field == ["filter-text", "edge-00", 7]
     assert tab.run("return document.activeElement.id") == "filter-state"
-    assert tab.url == f"{served.url}/targets?q=edge-00&labels=&state=blocked"
+    assert tab.url == f"{served.url}/targets?q=edge-00&labels=&state=blocked&owner="
     assert list_errors(tab) == []
 
 

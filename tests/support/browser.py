@@ -62,6 +62,14 @@ class Tab:
         """Run the scripts of later pages, or do not run them."""
         self._call("Emulation.setScriptExecutionDisabled", value=not enabled)
 
+    def set_network(self, *, is_online: bool) -> None:
+        """Connect or disconnect the network of the pages."""
+        self._call("Network.enable")
+        self._call(
+            "Network.emulateNetworkConditions", offline=not is_online, latency=0, downloadThroughput=-1,
+            uploadThroughput=-1,
+        )  # fmt: skip
+
     @contextmanager
     def run_before_pages(self, script: str) -> Iterator[None]:
         """Run a script in each page that is opened in the `with` block, before the scripts of the page."""

@@ -37,7 +37,7 @@ def build_page(page: PageRequest) -> PageContent:
     selector = read_text(query, "target")
     error = check_selector(selector)
     found = () if error else tuple(filter_changes(index, query, selector))
-    since = read_text(query, "since")
+    since, since_error = read_text(query, "since"), check_since(query)
     changes = sort_changes(apply_quick_filter(page, found), query)
     listing = list_page(changes, query)
     return PageContent(
@@ -50,8 +50,9 @@ def build_page(page: PageRequest) -> PageContent:
             "levels": RISK_LEVELS,
             "sorts": tuple(CHANGE_SORT_KEYS),
             "sort": read_choice(query, "sort", tuple(CHANGE_SORT_KEYS), "risk"),
-            "since_day": format_date(int(since)) if is_time(since) else since,
-            "since_error": check_since(query),
+            # Browsers accept only days as the value of the field.
+            "since_day": format_date(int(since)) if is_time(since) else "" if since_error else since,
+            "since_error": since_error,
             "selector_error": error,
             "filter_count": count_filters(query, (*CHANGE_FILTERS, "only")),
             "target_names": sorted(read_names(query, "on")),

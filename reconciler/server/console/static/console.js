@@ -383,6 +383,35 @@ document.body.addEventListener("htmx:sendError", ({ detail }) => {
 // The browser returns the focus to the button that has opened the dialog.
 reviewDialog.addEventListener("close", () => review.replaceChildren());
 
+// Parts of a page that load: the style sheet shows a placeholder, and a failed part has a message with a button.
+
+const isAutomatic = (detail) => "X-Automatic" in detail.requestConfig.headers;
+
+document.body.addEventListener("htmx:beforeRequest", ({ detail }) => {
+  if (isAutomatic(detail)) return;
+  detail.target.setAttribute("aria-busy", "true");
+  detail.target.querySelector(":scope > .part-error")?.remove();
+});
+document.body.addEventListener("htmx:afterRequest", ({ detail }) => detail.target.removeAttribute("aria-busy"));
+
+function showPartError({ detail }) {
+  const { elt, target, xhr, pathInfo } = detail;
+  if (isAutomatic(detail) || isReviewForm(elt)) return;
+  const message = document.createElement("p");
+  const button = document.createElement("button");
+  message.className = "banner error part-error";
+  message.setAttribute("role", "alert");
+  message.textContent = xhr.status ? `This part cannot be loaded (status ${xhr.status}). ` : "This part cannot be loaded, because the service does not respond. ";
+  button.type = "button";
+  button.textContent = "Try again";
+  button.addEventListener("click", () => htmx.ajax("GET", pathInfo.requestPath, { source: elt }).catch(() => {}));
+  message.append(button);
+  const title = target.querySelector(":scope > summary, :scope > h1, :scope > h2");
+  if (title) title.after(message); else target.prepend(message);
+}
+document.body.addEventListener("htmx:responseError", showPartError);
+document.body.addEventListener("htmx:sendError", showPartError);
+
 const commands = {
   "/": openPalette,
   j: () => move(".rows > li, .cards tbody tr", 1),
