@@ -63,6 +63,6 @@ def build_parameter_layers(parameters: Iterable[tuple[str, Any]]) -> tuple[Value
     layers = []
     for name, value in parameters:
         if reason := check_option_name(name):
-            raise ParameterError(f"the name {name!r} of a parameter is invalid: it {reason}")
+            raise ParameterError(f"the parameter name {name!r} is invalid: the name {reason}")
         layers.append(ValuesLayer("parameter", name, value, parse_option_name(name)))
     return tuple(layers)

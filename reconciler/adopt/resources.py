@@ -168,7 +168,7 @@ def remove_secrets(unit: Unit) -> tuple[Unit, tuple[NotImported, ...]]:
 def _create_secret_entry(path: str, document: Document) -> NotImported:
     return NotImported(
         path,
-        f"{read_id(document.data) or 'a Secret'} contains plaintext values, which are not copied",
+        f"{read_id(document.data) or 'a Secret'} contains plaintext values, and the import does not copy such values",
         "Encrypt it with SOPS, or replace it by an ExternalSecret or a SealedSecret.",
         document.line,
         "data",

@@ -451,7 +451,7 @@ class ResourceSelectorFields(ApiModel):
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue for a selector that has a name and labels."""
         if data.get("name") and "labelSelector" in data:
-            yield FieldIssue("{path} must be absent if there is a name", ("labelSelector",))
+            yield FieldIssue("{path} must be absent, because the selector has a name", ("labelSelector",))
 
 
 class PolicySelectors(ApiModel):

@@ -19,8 +19,8 @@ KUBERNETES_VERSION_SCHEMA: Mapping[str, Mapping[str, Any]] = {
     KUBERNETES_VERSION_ANNOTATION: {
         "examples": ["1.31"],
         "description": (
-            "Kubernetes version of the cluster. Charts are rendered for it. The command validate checks resources "
-            "against it."
+            "Kubernetes version of the cluster. Charts are rendered for this version, and the command validate checks "
+            "resources against this version."
         ),
     }
 }

@@ -475,7 +475,7 @@ class AddonRelation(ExtensibleModel):
     """Another addon that this addon requires or excludes."""
 
     addon: NonEmptyText = Field(description="Name of the addon.")
-    reason: str = Field("", description="Reason, for messages.")
+    reason: str = Field("", description="Reason for the relation. Messages contain this text.")
 
 
 class LoadOrder(ExtensibleModel):

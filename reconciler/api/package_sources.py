@@ -115,7 +115,8 @@ class ArtifactRepositoryFields(ApiModel):
 
     insecure: StrictBool = Field(
         False,
-        description="Use plain HTTP. The host must be a loopback address or in the setting `sources.insecure_hosts`.",
+        description="Whether to use plain HTTP. The host must be a loopback address or in the setting"
+        " `sources.insecure_hosts`.",
     )
     verify: SourceVerification | None = None
     secret_ref: SecretReference | None = Field(None, description="Folder with the credentials.")
@@ -131,8 +132,9 @@ class HelmRepository(ArtifactRepositoryFields):
     )
     pass_credentials: StrictBool = Field(
         False,
-        description="Send the credentials also to other hosts that index.yaml names. Send the credentials of the "
-        "settings also to URLs outside of its folder.",
+        description="Whether to send the credentials also to other hosts that index.yaml names, and the credentials"
+        " of the "
+        "settings also to URLs outside of the folder of index.yaml.",
     )
 
 

@@ -343,7 +343,7 @@ class PackageStatusFields(ApiModel):
     layers: tuple[StatusLayer, ...] = Field(
         (),
         description=(
-            "Origin of each value of a generated package, of each value of a chart above the defaults of the chart, "
+            "Origin of each value of a generated package, of each chart value that replaces a default of the chart, "
             "and of each value in a Kafka template."
         ),
     )

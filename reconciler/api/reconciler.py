@@ -61,7 +61,7 @@ class MergeRuleParent(ApiModel):
     def find_issues(cls, data: Mapping[str, Any]) -> Iterator[FieldIssue]:
         """Yield an issue for the kind Secret, because status files, plans and explanations show the merged template."""
         if data.get("kind") == "Secret" and not data.get("apiGroup"):
-            yield FieldIssue("{path} must not be Secret, because its values must not be shown", ("kind",))
+            yield FieldIssue("{path} must not be Secret, because values of Secrets must not be shown", ("kind",))
 
     @property
     def steps(self) -> DataPath:

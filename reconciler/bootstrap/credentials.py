@@ -87,7 +87,9 @@ class GitAppTokens:
 
         _, repository = split_host_and_path(url)
         if repository.count("/") != 1:
-            raise AccessDeniedError(f"{url.text} must be https://HOST/OWNER/NAME, because its entry has a GitHub App")
+            raise AccessDeniedError(
+                f"{url.text} must be https://HOST/OWNER/NAME, because its entry in `git.credentials` has a GitHub App"
+            )
         request = TokenRequest(
             self._forges.get_github_api(url), app.app_id, app.key_file, repository, app.installation,
             (("contents", use),),

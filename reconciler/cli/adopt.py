@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     required=True,
     type=click.Path(path_type=Path),
-    help="The output folder, which must not exist or must be empty.",
+    help="The output folder. The folder must not exist or must be empty.",
 )
 @click.option(
     "--from",
@@ -55,8 +55,8 @@ if TYPE_CHECKING:
     "--fleet",
     metavar="URL",
     help=(
-        "The repository in which each cluster has the branch clusters/NAME. By default, the clusters stay on the"
-        " branch and in the folders of SOURCE, which must then be a Git repository."
+        "The repository for the branches clusters/NAME of the clusters. By default, the packages of the clusters stay"
+        " in their folders and on their branch in SOURCE. SOURCE must then be a Git repository."
     ),
 )
 @click.option(
@@ -78,16 +78,16 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path),
     help=(
         "With --from argocd or flux: the manifests of each package, as DIR/CLUSTER/PACKAGE.yaml. By default, the"
-        " command compares with its own render of each original object, which is a weaker check."
+        " command renders each original object for the comparison, which is a weaker check."
     ),
 )
 @click.option(
     "--repo-url",
     metavar="URL",
-    help="The URL that the imported objects contain for SOURCE, if SOURCE is for example a local clone of it.",
+    help="The URL of SOURCE in the imported objects. Set this option if SOURCE is a clone of the repository.",
 )
 @click.option("--only-equal", is_flag=True, help="Import only packages whose render equals the existing content.")
-@click.option("--explain", is_flag=True, help="Print the reason of each choice.")
+@click.option("--explain", is_flag=True, help="Print each decision of the import with its reason.")
 @settings_option
 @cache_option
 @click.option(

@@ -44,7 +44,9 @@ _PAGE_SIZE = "500"
 )
 @selector_option
 @click.option(
-    "--by-change", is_flag=True, help="Group the drafts of all clusters: one entry for each change, as in the console."
+    "--by-change",
+    is_flag=True,
+    help="Group the drafts of all clusters by change. A change contains the drafts with the same cause.",
 )
 @add_read_server_options
 @output_option("text", "json")

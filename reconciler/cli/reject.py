@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @click.option(
     "--drop",
     is_flag=True,
-    help="Delete the draft. A later pass creates the draft again only if its content is different.",
+    help="Delete the draft. A later pass creates the draft again only with different content.",
 )
 def command(
     targets: tuple[TargetReference, ...],

@@ -79,7 +79,7 @@ def command(
         )
     if content is None:
         raise CannotRunError(
-            f"the branch {settings.status.branch} contains no status: run `reconciler sync`, which writes it"
+            f"the branch {settings.status.branch} contains no status: run `reconciler sync` to write the status"
         )
     try:
         data = yaml.parse_yaml(content).documents[0].data
@@ -88,7 +88,7 @@ def command(
         # Handle a malformed file, because everyone who may push to the status branch can change it.
         raise CannotRunError(
             f"{file} on the branch {settings.status.branch} does not have the expected format "
-            f"({type(error).__name__}): run `reconciler sync`, which writes the file again"
+            f"({type(error).__name__}): run `reconciler sync` to write the file again"
         ) from error
     click.echo(result.to_json() if output == "json" else status_result.format_status_text(result, int(time.time())))
     return ERROR_FINDING if result.has_problems else SUCCESS

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DEFAULT_DIFF_LINES = 40
 # The messages if there is no package to verify. The key is True if the option --draft is set.
 _NO_PACKAGES_MESSAGES = {
-    False: "the reconciler has published no package; --draft verifies the drafts",
+    False: "the reconciler has published no package; to verify the drafts, use --draft",
     True: "the reconciler has drafted no package",
 }
 

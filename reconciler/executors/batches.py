@@ -72,7 +72,8 @@ class RenderWorker:
         """
         if batch.version != __version__:
             raise VersionMismatchError(
-                f"the worker has version {__version__}, but the sender has version {batch.version}"
+                f"the worker has version {__version__}, but the daemon has version {batch.version}; install the same"
+                " version on both"
             )
         with self._lock:
             renderer = self._get_renderer(batch, context, trees)

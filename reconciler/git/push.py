@@ -48,7 +48,7 @@ _REVIEW_PREFIX = "refs/for/"
 ATOMIC_UNSUPPORTED = "does not support --atomic"
 OPTIONS_UNSUPPORTED = "does not support push options"
 _TRACK_ALL_REFS = f"remote.origin.fetch=+refs/*:{TRACKING_PREFIX}*"
-_REFUSED_OPTIONS = PushRefused("the host does not support push options, which are necessary to request a review")
+_REFUSED_OPTIONS = PushRefused("the host does not support push options, and a request for a review needs push options")
 
 
 class _NoAtomicError(Exception):

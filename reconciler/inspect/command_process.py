@@ -76,13 +76,13 @@ class ReconcilerCommand:
         try:
             result = run_process(spec, b"", limits, is_canceled)
         except ProcessTimeoutError:
-            return CommandOutput(error=f"the command takes longer than {round(seconds)} seconds")
+            return CommandOutput(error=f"the command took longer than {round(seconds)} seconds and was stopped")
         except ProcessCanceledError:
             return CommandOutput(error="the command was canceled")
         except OSError as failure:
             return CommandOutput(error=f"the command cannot be started: {failure}")
         if result.is_too_large:
-            return CommandOutput(error="the output of the command is too large")
+            return CommandOutput(error=f"the output of the command is larger than {MAX_OUTPUT_BYTES} bytes")
         text = result.output.decode(errors="replace")
         if result.exit_code not in _EXIT_STATUSES or not text.strip():
             return CommandOutput(error=result.stderr.strip() or f"the command ended with status {result.exit_code}")

@@ -20,7 +20,7 @@ def read_secrets(file: str) -> tuple[str, ...]:
     except credential_files.SecretFileError as error:
         raise ChannelError(str(error)) from None
     except UnicodeDecodeError:
-        raise ChannelError(f"{path}: the secret file must be readable: it is not a text file") from None
+        raise ChannelError(f"{path}: the secret file must be a text file") from None
 
 
 def read_secret(file: str) -> str:

@@ -126,7 +126,7 @@ def _format_cause(cause: str, draft: Draft, target: Target) -> str:
         case ["engine"]:
             return "this version of the reconciler renders the package differently"
         case ["branch"]:
-            return f"the package on branch {target.branch} or its draft changed"
+            return f"the package changed on the branch {target.branch} or on the draft branch"
         case ["function", _, name, *_]:
             return f"function {name.replace('%20', ' ').replace('%25', '%')} changed"
         case ["kind", _, kind]:

@@ -105,7 +105,7 @@ def format_draft_message(
         _format_section("Children:", format_children(build_changed_children(draft), _LINES_PER_LIST)),
         _format_section("Overridden:", format_overrides(list_new_overrides(draft), _LINES_PER_LIST)),
         _format_section("Why:", format_causes(draft, target)),
-        _format_section("Not to be published before:", format_unmet_gates(draft.rendered)),
+        _format_section("Unmet readiness gates:", format_unmet_gates(draft.rendered)),
         "\n".join(_list_draft_trailers(draft, target, config)),
     )
     return "\n\n".join((title, *filter(None, sections))) + "\n"

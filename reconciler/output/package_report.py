@@ -66,7 +66,7 @@ class PackageEntry(OutputModel):
     headline: str = Field(description="The outcome as one sentence.")
     upstream: UpstreamVersion | None = Field(default=None, description="The upstream of the package after the command.")
     previous_upstream: UpstreamVersion | None = Field(
-        default=None, description="The upstream before the update, or the upstream with which the package is compared."
+        default=None, description="The upstream before the update. For `pkg diff`, the compared upstream."
     )
     files: tuple[str, ...] = Field(default=(), description="The files of a new package.")
     failure: PackageFailure | None = None

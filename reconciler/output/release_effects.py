@@ -18,7 +18,9 @@ class ReleaseEffect(OutputModel):
 
     release: str = Field(description="The namespace and name of the release.")
     changes: PackageChanges = Field(description="The changed resources. Values of Secrets are masked and not compared.")
-    unknown_reason: str = Field(default="", description="The reason why the effect is unknown. Empty if it is known.")
+    unknown_reason: str = Field(
+        default="", description="The reason why the effect is unknown. Empty if the effect is known."
+    )
     excludes_secret_values: bool = Field(
         default=False, description="Whether the release has values from Secrets, which no render reads."
     )

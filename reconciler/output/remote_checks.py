@@ -197,5 +197,7 @@ def _format_summary(totals: RemoteCheckTotals) -> str:
     if totals.signing and totals.signing.sign.status == "failed":
         parts.append("the key cannot sign")
     if totals.config_error:
-        parts.append(f"the config cannot be read, so that its remotes are not checked: {totals.config_error}")
+        parts.append(
+            f"the remotes of the config are not checked, because the config cannot be read: {totals.config_error}"
+        )
     return "; ".join(parts)

@@ -19,7 +19,7 @@ class PassEntry(OutputModel):
     triggers: tuple[str, ...] = Field(default=(), description="The reasons of the pass.")
     phases: Mapping[str, float] = Field(default={}, description="The seconds of each phase.")
     message: str = Field(
-        default="", description="The error of a failed pass. Only people who may read all targets can read it."
+        default="", description="The error of a failed pass. Only people who may read all targets receive this error."
     )
 
 
@@ -49,7 +49,7 @@ class RemoteEntry(OutputModel):
     since: Timestamp | None = Field(default=None, description="The start of the failures.")
     failures: int = Field(default=0, description="The number of failed fetches since the last success.")
     next_attempt: Timestamp | None = Field(
-        default=None, description="The time before which no pass fetches the remote again."
+        default=None, description="The time of the next possible fetch. Earlier passes do not fetch the remote."
     )
     last_fetch: Timestamp | None = Field(
         default=None, description="The last successful fetch since the start or the last reload of the service."

@@ -101,7 +101,7 @@ from reconciler.telemetry.render_metrics import (
 if TYPE_CHECKING:
     from reconciler.reconcile.recorded_configs import RecordedConfigs
 
-_NOT_READ = "; the result uses its last fetched content, and `reconciler sync` would not change the target"
+_NOT_READ = "; the result uses the content of the last fetch, and `reconciler sync` would not change the target"
 
 # The minimal number of charts to render at the same time before the decisions. A single chart is rendered during the
 # decision about its package.

@@ -436,7 +436,7 @@ def check_output_folder(out: Path, config: Path, should_replace: bool) -> str:
         if not should_replace:
             return f"{out} must be absent or empty; --force replaces its content"
         if any(path.name == ".git" or (path / "HEAD").is_file() for path in (out, *out.iterdir())):
-            return f"{out} must not contain a Git repository, because --force would delete it"
+            return f"{out} must not contain a Git repository, because --force would delete the repository"
     out.mkdir(parents=True, exist_ok=True)
     return "" if os.access(out, os.W_OK | os.X_OK) else f"{out} must be a writable folder"
 
@@ -445,5 +445,8 @@ def _describe_overlap(out: Path, config: Path) -> str:
     if out == config or out in config.parents:
         return f"must not contain the config, {config}"
     if config in out.parents and not any(part.startswith(".") for part in out.relative_to(config).parts):
-        return f"must not be in {config}, because it would be read as config; hidden folders are not read"
+        return (
+            f"must not be in {config}, because passes would read the output as config; choose another folder or a"
+            " hidden folder"
+        )
     return ""

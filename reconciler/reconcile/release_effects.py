@@ -28,7 +28,7 @@ from reconciler.planning.model.outcomes import Draft
 from reconciler.reconcile.remotes.ports import SourceRenderer
 
 _Preview = tuple[UpstreamPackage, ChartRequest]
-_NO_RECORD = "the published package does not contain the version and digest of its chart, or uses another chart"
+_NO_RECORD = "the published package does not contain the version and digest of the chart, or uses another chart"
 _NO_CHART = "the current config requests no package with this release and the chart of the draft"
 
 

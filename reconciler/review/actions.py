@@ -399,7 +399,9 @@ def _list_tasks(
     absent = packages - {package for draft in drafts for package in selected[draft.branch]}
     results = {
         f"{target.key} {branch}": replace(
-            result, branch=branch, message="the draft removes packages; name the packages, or add --removals"
+            result,
+            branch=branch,
+            message="the draft removes packages; name these packages in the command, or add --removals",
         )
         for branch in skipped
     }

@@ -226,7 +226,10 @@ def _list_replaced(readable: FleetIndex, selection: ChangeSelection) -> list[Exc
     if change is None:
         reason = BlockingReason(DRAFT_MOVED, "the change was published, withdrawn or replaced after you selected it")
         return [ExcludedDraft(f"change {selection.key}", "", reason)]
-    message = f"the targets or effects of the change {change.title} have changed since you selected it; review it again"
+    message = (
+        f"the targets or effects of the change {change.title} have changed since you selected the change;"
+        " review the change again"
+    )
     reason = BlockingReason(DRAFT_MOVED, message)
     return [ExcludedDraft(member.target, member.package, reason) for member in change.members]
 

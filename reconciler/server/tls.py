@@ -74,4 +74,7 @@ def _create_context(files: CertificateFiles) -> ssl.SSLContext:
 def _describe_error(files: CertificateFiles, error: Exception) -> str:
     certificate, key = files
     reason = error.reason if isinstance(error, ssl.SSLError) else getattr(error, "strerror", None) or error
-    return f"{certificate}, {key}: must be a certificate chain and its private key without a password (PEM): {reason}"
+    return (
+        f"{certificate}, {key}: must be a certificate chain and its private key without a password, in the format PEM:"
+        f" {reason}"
+    )

@@ -144,9 +144,10 @@ class ConsoleSessionSettings(SettingsGroup):
 
     key_file: str = declare(
         "",
-        "The file with the keys, one per line, with which the service encrypts the file of the sessions in the folder "
-        "`cache`. The first key encrypts, and all keys decrypt, so that a key can be replaced. Each key has at least "
-        "32 random characters. If this setting is empty, people sign in again after a restart of the service.",
+        "The file with the encryption keys, one per line. The service encrypts the file of the sessions in the folder "
+        "`cache` with the first key, and decrypts the file with any of the keys. To replace a key, add the new key as "
+        "the first line. Each key has at least 32 random characters. If this setting is empty, people sign in again"
+        " after a restart of the service.",
     )
 
 

@@ -63,7 +63,7 @@ class DraftSettings(SettingsGroup):
         if "{" in sample or "}" in sample:
             raise ValueError(f"must not contain placeholders other than {', '.join(DRAFT_PLACEHOLDERS)}")
         if not any(placeholder in value for placeholder in ("{repository}", "{branch}")):
-            raise ValueError("must contain {repository} or {branch}, otherwise all clusters would share one draft")
+            raise ValueError("must contain {repository} or {branch}, because otherwise all clusters share one draft")
         if problem := validate_ref_name(sample):
             raise ValueError(f"must produce branch names that Git accepts: {problem}")
         return value
@@ -116,7 +116,8 @@ class GuardSettings(SettingsGroup):
     )
     hold_kinds: list[str] = declare(
         ["CustomResourceDefinition", "Namespace", "PersistentVolumeClaim"],
-        "The kinds of resources that stay in the package of a chart, although its new version does not have them any "
-        "more, until a person confirms the deletion. A kind can have an API group, for example "
+        "The kinds of resources that no chart update deletes without a confirmation. If a new chart version does not "
+        "contain such a resource any more, the resource stays in the package until a person confirms the deletion. A"
+        " kind can have an API group, for example "
         "Cluster.postgresql.cnpg.io.",
     )

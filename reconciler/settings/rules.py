@@ -31,8 +31,9 @@ class RuleSettings(SettingsGroup):
     )
     strict: list[str] = declare(
         [],
-        "The codes of warnings about override policies and Kafka templates that become errors and block the "
-        "package, for example [ReplaceCreatedMember, ReservedLabel, UnknownTemplateProperty].",
+        "The codes of warnings that the reconciler reports as errors, which block the package. Only codes about "
+        "override policies and Kafka templates are allowed, for example [ReplaceCreatedMember, ReservedLabel,"
+        " UnknownTemplateProperty].",
     )
     central_cluster: str = declare(
         "",

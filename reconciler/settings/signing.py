@@ -74,11 +74,13 @@ class SigningSettings(SettingsGroup):
             if is_required and not has_value:
                 raise ValueError(f"must contain `{name}`, because `format` is {signature_format}")
             if has_value and not is_required:
-                raise ValueError(f"must have the `format` {signature_format}, because `{name}` is set")
+                raise ValueError(f"must contain `format: {signature_format}`, because `{name}` is set")
         if self.verify_inputs != "off" and not (self.allowed_signers_file or self.gnupg_home):
             raise ValueError(
                 f"must contain `allowed_signers_file` or `gnupg_home`, because `verify_inputs` is {self.verify_inputs}"
             )
         if self.allowed_signers_file and self.verify_inputs == "off":
-            raise ValueError("must have `verify_inputs` warn or require, because `allowed_signers_file` is set")
+            raise ValueError(
+                "must contain `verify_inputs: warn` or `verify_inputs: require`, because `allowed_signers_file` is set"
+            )
         return self

@@ -23,8 +23,8 @@ class SourceLimitSettings(SettingsGroup):
     file_bytes: int = declare(16_777_216, "The size limit of one file in an archive, in bytes.", ge=1_024)
     compression_ratio: int = declare(
         200,
-        "The largest ratio of the unpacked size and the size of an archive. It applies to archives with more than "
-        "4 MiB of content.",
+        "The largest ratio of the unpacked size to the packed size of an archive. The limit applies only to archives "
+        "with more than 4 MiB of unpacked content.",
         ge=2,
     )
     index_bytes: int = declare(67_108_864, "The size limit of the index of a chart repository, in bytes.", ge=1_024)

@@ -300,7 +300,7 @@ def _normalize_path(name: str) -> str:
         return ""
     segments = path.split("/")
     if _CONTROL.search(path) or "\\" in path:
-        _fail(f"the entry {_quote(repr(path)[1:-1])} must not contain control characters and backslashes")
+        _fail(f"the entry {_quote(repr(path)[1:-1])} must not contain control characters or backslashes")
     is_too_long = (
         len(path.encode()) > _MAX_PATH_BYTES or max(len(part.encode()) for part in segments) > _MAX_SEGMENT_BYTES
     )
@@ -343,7 +343,7 @@ class _Paths:
         key = unicodedata.normalize("NFC", path).casefold()
         known = self._spellings.setdefault(key, path)
         if known != path:
-            _fail(f"the paths {_quote(known)} and {_quote(path)} differ only in case")
+            _fail(f"the archive contains paths that differ only in case: {_quote(known)} and {_quote(path)}")
         if len(self._spellings) > self._limits.files:
             raise self._limits.create_error("files", "the number of files and folders in the archive")
 

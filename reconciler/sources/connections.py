@@ -32,7 +32,7 @@ class _Deadline(threading.local):
             return timeout
         remaining = self.seconds - time.monotonic()
         if remaining <= 0:
-            raise httpcore.ReadTimeout("the time limit of the request is exceeded")
+            raise httpcore.ReadTimeout("the request took longer than the setting `sources.timeout_seconds` allows")
         return remaining if timeout is None else min(timeout, remaining)
 
 

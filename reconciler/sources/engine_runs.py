@@ -47,7 +47,7 @@ class EngineRuns:
         except ProcessTimeoutError as error:
             message = (
                 f"{label}: {name} took longer than {self._limits.seconds:g} seconds and was killed. The render is tried"
-                f" again later. The setting `sources.{name}.timeout_seconds` is the limit"
+                f" again later. To change the limit, set `sources.{name}.timeout_seconds`"
             )
             raise _create_error(SourceCodes.RENDER_TIMEOUT, message, is_temporary=True) from error
         except (OSError, SandboxUnavailableError) as error:
@@ -60,14 +60,14 @@ class EngineRuns:
     def _check_limits(self, name: str, result: ProcessResult, label: str) -> None:
         if result.is_too_large:
             message = (
-                f"{label} renders more than {self._limits.output_bytes} bytes: the setting"
-                f" `sources.{name}.output_bytes` is the limit"
+                f"{label} renders more than {self._limits.output_bytes} bytes. To change the limit,"
+                f" set `sources.{name}.output_bytes`"
             )
             raise _create_error(SourceCodes.SOURCE_TOO_LARGE, message)
         if result.exit_code < 0 or is_out_of_memory(result.stderr):
             message = (
                 f"{label}: {name} used more than {self._limits.memory_bytes} bytes of memory, or another process killed"
-                f" {name}. The render is tried again later. The setting `sources.{name}.memory_bytes` is the limit"
+                f" {name}. The render is tried again later. To change the limit, set `sources.{name}.memory_bytes`"
             )
             raise _create_error(SourceCodes.RENDER_OUT_OF_MEMORY, message, is_temporary=True)
 

@@ -47,7 +47,9 @@ def find_manifest_in_index(data: Mapping[str, Any], repository: ArtifactReposito
         raise _create_error("the artifact is an image index, and a chart must be a single manifest")
     usable = [entry for entry in entries if isinstance(entry, dict) and not entry.get("platform")]
     if not usable:
-        raise _create_error("the image index has no entry without a platform, and a package has no platform")
+        raise _create_error(
+            "the image index must contain an entry without a platform, because packages have no platform"
+        )
     digest = str(usable[0].get("digest"))
     parse_digest(digest)
     return digest

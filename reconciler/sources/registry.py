@@ -333,7 +333,7 @@ class _Authorizations:
         """Return the authorization that a challenge requires. Raises SourceError."""
         scheme = _CHALLENGE.match(challenge[:_MAX_CHALLENGE_CHARACTERS])
         if scheme is None:
-            raise _create_error(f"{location.oci_url} requires an authentication method that is not supported")
+            raise _create_error(f"{location.oci_url} requires an authentication method other than Basic and Bearer")
         login = self._credentials.find_login(location.repository, request.url, location.named_by)
         seconds = _MAX_TOKEN_SECONDS
         if scheme[1].lower() == "bearer":

@@ -182,7 +182,8 @@ WEBHOOKS = REGISTRY.counter(
 )
 HTTP_REQUESTS = REGISTRY.counter(
     "reconciler_http_requests_total",
-    "The number of requests to the HTTP server, except requests that it refuses before their headers are complete.",
+    "The number of requests to the HTTP server, except requests that the server refuses before it has read all"
+    " headers.",
     is_sparse=True,
     method=HTTP_METHODS,
     route=HTTP_ROUTES,

@@ -190,7 +190,7 @@ def test_a_review_needs_push_options(tmp_path: Path, deaf: Path) -> None:
 
     outcomes = [mirror.push_for_review(commit, FOR, ["topic=x"]) for _ in range(2)]
 
-    refused = PushRefused("the host does not support push options, which are necessary to request a review")
+    refused = PushRefused("the host does not support push options, and a request for a review needs push options")
     assert outcomes == [refused, refused]
     assert read_refs(deaf) == {}
 

@@ -33,7 +33,7 @@ def get_namespace(document: SourceDocument) -> str:
 def report_verification(document: SourceDocument, path: DataPath) -> NotImported:
     """Return the `NotImported` entry for a field that requires signatures."""
     title = f"{document.data['kind']} {document.name}"
-    reason = f"{title}: the verification of signatures is not imported, because its keys are in a Secret"
+    reason = f"{title}: the import does not copy the verification of signatures, because a Secret contains the keys"
     return document.report(path, reason, "Set verify in the Repository, and store the keys as files.")
 
 

@@ -63,7 +63,8 @@ class RepositorySpec(ApiModel):
     is_open: ClassVar = True
 
     type: RepositoryType = Field(
-        "git", description="Type of the repository. The spec contains exactly the block with the same name."
+        "git",
+        description="Type of the repository. The spec must contain only the block with this name, for example git.",
     )
     description: Any = Field(None, description="Description.")
     deployment: StrictBool = Field(

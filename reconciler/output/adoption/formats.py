@@ -10,7 +10,7 @@ from reconciler.output.text import format_code, format_count, to_one_line
 _BASES = {
     "files": "the files of the source",
     "rendered": "the manifests of --rendered",
-    "original": "a render of the original objects by the same engine, which is a weaker check than --rendered",
+    "original": "a render of the original objects by the same engine (a weaker check than --rendered)",
 }
 _MAX_LISTED = 20
 

@@ -74,7 +74,7 @@ class AdoptionSummary(OutputModel):
     basis: Literal["files", "rendered", "original"] = Field(
         description=(
             "The expected content: the `files` of the source, the `rendered` manifests of --rendered, or a render of "
-            "the `original` objects by the same engine, which is a weaker check."
+            "the `original` objects by the same engine (a weaker check)."
         )
     )
 

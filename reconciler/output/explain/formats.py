@@ -218,7 +218,7 @@ def _is_omitted(value: ExplainedValue, result: ExplanationResult) -> bool:
 def _list_omitted_resources(result: ExplanationResult) -> Iterator[str]:
     omitted = dict.fromkeys(value.resource for value in result.items if _is_omitted(value, result))
     if omitted and len(result.items) > 1:
-        yield f"not shown: {', '.join(omitted)}; to explain a resource, name it in the command"
+        yield f"not shown: {', '.join(omitted)}; to explain one of these resources, add its name to the command"
 
 
 def _list_unchanged_values(result: ExplanationResult) -> Iterator[Iterable[str]]:
@@ -233,7 +233,9 @@ def _list_unchanged_values(result: ExplanationResult) -> Iterator[Iterable[str]]
         title = f"{resource} in {file}, {'all other values' if has_others else 'all values'}:"
         yield [title, *(f"  {line}" for line in lines)]
     if not result.items and result.summary.is_rendered:
-        yield ["All values are unchanged from the source. To list the values of a resource, name it in the command."]
+        yield [
+            "All values are unchanged from the source. To list the values of a resource, add its name to the command."
+        ]
 
 
 def _format_unchanged(step: ValueStep, package: ExplainedPackage) -> str:

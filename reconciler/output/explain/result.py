@@ -40,7 +40,8 @@ class ExplainedPackage(OutputModel):
     source: str = Field(default="", description="The source of the package, as one phrase.")
     upstream: Mapping[str, Any] = Field(
         default={},
-        description="The upstream package. If it has several sources, the field `sources` contains each of them.",
+        description="The upstream package. For a package with several sources, the field `sources` contains the"
+        " sources.",
     )
     inputs: Mapping[str, Any] = Field(default={}, description="The config, and the objects that the render used.")
     injected: tuple[Mapping[str, str], ...] = Field(default=(), description="The completed config injections.")

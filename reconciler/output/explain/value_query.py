@@ -168,11 +168,11 @@ def format_value_not_found(target: str, query: ValueQuery, files: FileTree) -> s
     if query.resource and not matching:
         names = format_closest_names(query.resource, [str(resource.key) for resource in resources])
         return (
-            f"{target} has no resource {query.resource}, and no commit had it;"
+            f"{target} has no resource {query.resource}, and no earlier commit contains this resource;"
             f" existing resources, closest match first: {names}"
         )
     pointers = [format_pointer(path) for resource in matching for path in list_leaf_paths(resource.data)]
     return (
-        f"{target} has no value at {query.location}, and no commit had it;"
+        f"{target} has no value at {query.location}, and no earlier commit contains a value there;"
         f" existing values, closest match first: {format_closest_names(query.location, pointers)}"
     )

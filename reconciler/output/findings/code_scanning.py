@@ -34,8 +34,7 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _FINGERPRINT = "primaryLocationLineHash"
 SCOPE_EFFECTS = {
     FindingScope.FILE: (
-        "nothing is read from the file, and no object that may be in the file is treated as deleted while the error"
-        " exists"
+        "the file is not read; until the error is corrected, no object that can be in the file is treated as deleted"
     ),
     FindingScope.OBJECT: "the object creates no packages, and its existing packages do not change",
     FindingScope.PACKAGE: "the package on this cluster does not change",

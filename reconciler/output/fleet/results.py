@@ -26,8 +26,14 @@ class ChangeDraft(OutputModel):
     target: str
     package: str
     branch: str
-    draft_head: str = Field(description="The head of the draft branch. A review action must name it.")
-    branch_head: str = Field(description="The head of the target branch. A review action must name it.")
+    draft_head: str = Field(
+        description="The commit at the head of the draft branch. The request of a review action must contain this"
+        " commit."
+    )
+    branch_head: str = Field(
+        description="The commit at the head of the target branch. The request of a review action must contain this"
+        " commit."
+    )
     state: ChangeState
     since: Timestamp | None = None
     pull_request: int | None = None
@@ -36,7 +42,8 @@ class ChangeDraft(OutputModel):
     refusals: tuple[BlockingReason, ...] = Field(default=(), description="The reasons that block the publication.")
     tenant: str = ""
     approved_by: tuple[str, ...] = Field(
-        default=(), description="The people who have approved the draft, while more people must approve it."
+        default=(),
+        description="The people who have approved the draft. Present only while more approvals are necessary.",
     )
 
 

@@ -103,10 +103,10 @@ _LOSSES: dict[tuple[str, str], str] = {
     ("", "Namespace"): "everything in the namespace is deleted",
     ("", "PersistentVolumeClaim"): "the reclaim policy of its volume determines whether the data is deleted",
     ("", "PersistentVolume"): "its reclaim policy determines whether its data is deleted",
-    ("apps", "StatefulSet"): "its pods are deleted; its retention policy determines whether their volumes are deleted",
+    ("apps", "StatefulSet"): "its pods are deleted; its retention policy determines whether the volumes are deleted",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "every object of its kind is deleted",
-    ("kafka.strimzi.io", "Kafka"): "its brokers are deleted, and their volumes if deleteClaim is set",
-    ("kafka.strimzi.io", "KafkaNodePool"): "its brokers are deleted, and their volumes if deleteClaim is set",
+    ("kafka.strimzi.io", "Kafka"): "its brokers are deleted, and the volumes if deleteClaim is set",
+    ("kafka.strimzi.io", "KafkaNodePool"): "its brokers are deleted, and the volumes if deleteClaim is set",
 }
 
 _SCALABLE_KINDS = frozenset({("apps", "Deployment"), ("apps", "StatefulSet"), ("apps", "ReplicaSet")})

@@ -69,7 +69,7 @@ class AffectedPackageEntry(OutputModel):
     causes: tuple[str, ...] = ()
     changes: PackageChanges | None = Field(
         default=None,
-        description="The changes of this package. Absent if these changes equal the changes of the item.",
+        description="The changes of this package. Absent if the package has the same changes as the item.",
     )
 
     @property

@@ -133,7 +133,9 @@ class RevisionEditEntry(OutputModel):
     file: str
     line: int
     package: str
-    tag: str = Field(description="The tag that names the new revision. Empty if a version range selects it.")
+    tag: str = Field(
+        description="The tag that selects the new revision. Empty if a version range selects the revision."
+    )
     range: str = Field(default="", description="The version range that selects the new version.")
     before: str | int | None = Field(
         description="The revision, version or digest in the config. null if the field is missing."
@@ -202,7 +204,9 @@ class ChangeCounts(OutputModel):
     clusters: int = Field(description="The number of clusters among the targets with changed packages.")
     unchanged: int = 0
     stalled: int = Field(default=0, description="The number of owners whose packages cannot be computed.")
-    held: int = Field(default=0, description="The number of packages that are kept, although no object requests them.")
+    held: int = Field(
+        default=0, description="The number of packages that no object requests any more, and that are kept."
+    )
 
 
 NO_CHANGES = ChangeCounts(**dict.fromkeys(ChangeCounts.model_fields, 0))

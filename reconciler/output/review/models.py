@@ -110,7 +110,8 @@ class DraftEntry(OutputModel):
     files_outside_packages: tuple[str, ...] = ()
     rejection: Rejection | None = None
     approved_by: tuple[str, ...] = Field(
-        default=(), description="The people who have approved this version, while more people must approve it."
+        default=(),
+        description="The people who have approved this version. Present only while more approvals are necessary.",
     )
     refusals: tuple[BlockingReason, ...] = Field(default=(), description="The reasons that block the publication.")
     warnings: tuple[BlockingReason, ...] = ()

@@ -227,7 +227,7 @@ def check_scaffold(scaffold: Scaffold) -> None:
 def _check_unique(names: Sequence[str], title: str) -> None:
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"the names of {title} must be unique, but these occur twice: {', '.join(repeated)}")
+        raise ValueError(f"the names of {title} must be unique; repeated names: {', '.join(repeated)}")
 
 
 def build_upstream(package: PackageEntry, catalog: CatalogEntry) -> dict[str, object]:

@@ -57,7 +57,8 @@ class ReviewBody(ApiModel):
         " of the first request."
     )
     removals: StrictBool = Field(
-        default=False, description="Apply the action only to drafts that remove packages. By default, skip them."
+        default=False,
+        description="If true, the action applies only to drafts that remove packages. If false, it skips these drafts.",
     )
     accept_conflicts: StrictBool = Field(default=False, description="Also apply the action to drafts with conflicts.")
 

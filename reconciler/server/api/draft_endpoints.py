@@ -150,12 +150,12 @@ def _format_result(request: ApiRequest, result: DraftListResult, output: str) ->
 
 DRAFT_ENDPOINTS = (
     Endpoint(
-        "/drafts", "The open drafts, as the commands `drafts` and `show` print them", DraftListResult, _list_drafts,
+        "/drafts", "The open drafts, as in the output of `drafts` and `show`", DraftListResult, _list_drafts,
         (
             Parameter("target", "The name of a target. It can be repeated.", is_repeatable=True),
             Parameter("labels", "A label selector for targets."),
             Parameter("package", "Only drafts of this package of one target."),
-            Parameter("content", "Whether the result contains the changes, as `show` prints them.", ("true", "false")),
+            Parameter("content", "Whether the result contains the changes, as in `show`.", ("true", "false")),
             Parameter(
                 "diffLines", f"The maximum number of diff lines per file, up to {_MAX_DIFF_LINES}. 0 omits diffs."
             ),

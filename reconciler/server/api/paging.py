@@ -94,7 +94,7 @@ def read_cursor(path: str, query: QueryParams) -> Cursor | None:
     cursor = Cursor(match[1], int(match[2]), int(match[3]), match[4])
     if cursor.selection != compute_selection(path, query):
         raise ApiError(
-            "CursorMismatch", "cursor: it belongs to a list with a different path or different parameters",
+            "CursorMismatch", "cursor: belongs to a list with a different path or different parameters",
             next_step="Send the path and the parameters of the first page, or omit the cursor.",
         )  # fmt: skip
     return cursor

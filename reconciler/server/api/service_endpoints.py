@@ -58,7 +58,7 @@ def _read_remotes(request: ApiRequest) -> Sequence[RemoteState]:
     """
     if not request.session.permissions.reads_everything:
         raise ApiError(
-            "NotPermitted", "to read the remotes, you need a role without a limit to some targets", HTTPStatus.FORBIDDEN
+            "NotPermitted", "to read the remotes, you need a role that applies to all targets", HTTPStatus.FORBIDDEN
         )
     view = request.context.state.view
     return view.remotes if view else ()
@@ -128,7 +128,7 @@ SERVICE_ENDPOINTS = (
     Endpoint(
         "/remotes", "The remotes of the last pass, for people who may read all targets", RemoteListResult,
         _list_remotes,
-        (Parameter("state", "The state.", REMOTE_STATES), Parameter("q", "A part of the URL or of the error.")),
+        (Parameter("state", "The state.", REMOTE_STATES), Parameter("q", "A text that the URL or the error contains.")),
         is_list=True, depends_on_index=False,
     ),
 )  # fmt: skip

@@ -76,7 +76,7 @@ def test_update_lists_changes_then_causes_then_trailers() -> None:
         "- upstream catalog/gateway: v3 → v4\n"
         "- Region default/eu-west changed\n"
         "\n"
-        "Not to be published before:\n"
+        "Unmet readiness gates:\n"
         "- Rendered is False: starlark:v0.5 in .: no such⏎field\n"
         "- config.injection.Site.here is not reported\n"
         "\n"
@@ -191,7 +191,7 @@ def test_config_commit_is_shown_with_subject_and_author() -> None:
             "edit",
             ("branch",),
             {},
-            "the package on branch clusters/eu-1 or its draft changed",
+            "the package changed on the branch clusters/eu-1 or on the draft branch",
             id="what-stands-changed",
         ),
         pytest.param(

@@ -85,7 +85,7 @@ def test_config_error_is_a_failure() -> None:
 
     assert result.has_failed
     assert format_remote_checks(result) == (
-        "0 remotes: none failed; the config cannot be read, so that its remotes are not checked: no route to host"
+        "0 remotes: none failed; the remotes of the config are not checked, because the config cannot be read: no route to host"
     )
 
 

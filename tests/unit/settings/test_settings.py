@@ -449,7 +449,7 @@ def test_environment_overrides_the_file(tmp_path: Path, variables: dict[str, str
         pytest.param(
             "drafts: {branch: d}\n",
             [
-                "1: drafts.branch: must contain {repository} or {branch}, otherwise all clusters would share one draft; found 'd'"
+                "1: drafts.branch: must contain {repository} or {branch}, because otherwise all clusters share one draft; found 'd'"
             ],
             id="one-draft-for-all",
         ),

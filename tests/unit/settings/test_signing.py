@@ -11,10 +11,10 @@ from reconciler.settings.signing import SigningSettings
     [
         pytest.param({"format": "ssh"}, "must contain `key_file`, because `format` is ssh", id="ssh-without-a-key"),
         pytest.param({"format": "openpgp"}, "must contain `key_id`, because `format` is openpgp", id="openpgp-alone"),
-        pytest.param({"key_file": "k"}, "must have the `format` ssh, because `key_file` is set", id="key-alone"),
+        pytest.param({"key_file": "k"}, "must contain `format: ssh`, because `key_file` is set", id="key-alone"),
         pytest.param(
             {"format": "ssh", "key_file": "k", "key_id": "1"},
-            "must have the `format` openpgp, because `key_id` is set",
+            "must contain `format: openpgp`, because `key_id` is set",
             id="both-keys",
         ),
         pytest.param({"format": "x509"}, "Input should be '', 'ssh' or 'openpgp'", id="unknown-format"),
@@ -28,7 +28,7 @@ from reconciler.settings.signing import SigningSettings
         ),
         pytest.param(
             {"allowed_signers_file": "f"},
-            "must have `verify_inputs` warn or require, because `allowed_signers_file` is set",
+            "must contain `verify_inputs: warn` or `verify_inputs: require`, because `allowed_signers_file` is set",
             id="keys-without-verification",
         ),
         pytest.param(

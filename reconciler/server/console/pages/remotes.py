@@ -21,7 +21,7 @@ def build_page(page: PageRequest) -> PageContent:
     """Build the list of the remotes, the failing ones first."""
     if not page.session.permissions.reads_everything:
         return build_refusal_page(
-            "You cannot read this page", "To read the remotes, you must be allowed to read all targets.",
+            "You cannot read this page", "To read the remotes, you need a role that applies to all targets.",
             HTTPStatus.FORBIDDEN,
         )  # fmt: skip
     query, remotes = page.request.query_params, list_remotes(page)

@@ -321,7 +321,7 @@ def test_values_files_of_several_revisions_are_copied_to_several_folders() -> No
          "the import does not support"),
         (application({"path": "charts/web", "helm": {"values": "a: ["}}), "spec.source.helm", "cannot be parsed"),
         (application({"path": "charts/web", "helm": {"parameters": [{"name": "a..b", "value": "1"}]}}),
-         "spec.source.helm", "the name 'a..b' of a parameter is invalid"),
+         "spec.source.helm", "the parameter name 'a..b' is invalid"),
         (application({"path": "plain"}, destination={"name": ""}), "spec.destination", "is invalid"),
         (application(sourceHydrator={}), "spec.sourceHydrator", "the import does not support"),
         (application({"path": "nested"}), "spec.source.path", "has YAML files in subfolders"),

@@ -101,13 +101,13 @@ def test_built_in_rule() -> None:
         pytest.param(
             {"parent": {"kind": "Secret", "path": "stringData"}},
             "/spec/parent/kind",
-            "must not be Secret, because its values must not be shown",
+            "must not be Secret, because values of Secrets must not be shown",
             id="secret-as-parent",
         ),
         pytest.param(
             {"child": {"kind": "Secret", "path": "stringData", "parentLabel": "x"}},
             "/spec/child/kind",
-            "must not be Secret, because its values must not be shown",
+            "must not be Secret, because values of Secrets must not be shown",
             id="secret-as-child",
         ),
     ],

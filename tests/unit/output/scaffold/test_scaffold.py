@@ -122,9 +122,9 @@ def scaffold(**changes: object) -> Scaffold:
     ("changes", "message"),
     [
         ({"packages": (PackageEntry("other", "gateway"),)}, "the catalog 'other' of 'gateway' is unknown"),
-        ({"packages": (PackageEntry("catalog", "a/gateway"), PackageEntry("catalog", "b/gateway"))}, "occur twice"),
-        ({"packages": (PackageEntry("catalog", "clusters"),)}, "occur twice: clusters"),
-        ({"clusters": (ClusterEntry("catalog"),)}, "occur twice: catalog"),
+        ({"packages": (PackageEntry("catalog", "a/gateway"), PackageEntry("catalog", "b/gateway"))}, "repeated names"),
+        ({"packages": (PackageEntry("catalog", "clusters"),)}, "repeated names: clusters"),
+        ({"clusters": (ClusterEntry("catalog"),)}, "repeated names: catalog"),
         ({"selector": {"region": "us"}}, "no cluster has the labels 'region=us'"),
     ],
 )
