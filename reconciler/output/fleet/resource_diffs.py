@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -31,6 +32,9 @@ CONTEXT_LINES = 3
 _MAX_LINES = 3_000
 _MAX_CHARACTERS = 500_000
 _MAX_MARKED_CHARACTERS = 500
+_MAX_MARKED_WORDS = 60
+# A word, or one other character, such as a space or a punctuation mark.
+_WORD = re.compile(r"\w+|\W")
 _Operation = tuple[str, int, int, int, int]
 """An operation of difflib: its kind, and the start and the end of its lines in the old and in the new text."""
 TextPart = tuple[str, bool]
@@ -232,9 +236,9 @@ def _compare_lines(old: Sequence[str], new: Sequence[str]) -> Sequence[_Operatio
 
 
 def _count_common_ends(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
-    """Return the number of equal lines or characters at the start of both sides, and at their end.
+    """Return the number of equal lines or words at the start of both sides, and at their end.
 
-    The second number does not include lines or characters that the first number includes.
+    The second number does not include lines or words that the first number includes.
     """
     limit = min(len(old), len(new))
     start = next((index for index in range(limit) if old[index] != new[index]), limit)
@@ -273,16 +277,28 @@ def _build_changed_block(old: Sequence[str], new: Sequence[str], old_start: int,
 
 
 def _mark_difference(old: str, new: str) -> tuple[tuple[TextPart, ...], tuple[TextPart, ...]]:
-    """Split two lines into parts. The part between their common start and their common end is marked."""
+    """Split two lines into parts. The words that differ are marked, and each part between equal words on its own."""
     if max(len(old), len(new)) > _MAX_MARKED_CHARACTERS:
         return ((old, False),), ((new, False),)
-    start, end = _count_common_ends(old, new)
-    return _split_line(old, start, end), _split_line(new, start, end)
+    words = _WORD.findall(old), _WORD.findall(new)
+    start, end = _count_common_ends(*words)
+    inner = [side[start : len(side) - end] for side in words]
+    spans = [(0, len(inner[0]), 0, len(inner[1]))]
+    if max(map(len, inner)) <= _MAX_MARKED_WORDS:
+        operations = SequenceMatcher(None, inner[0], inner[1], autojunk=False).get_opcodes()
+        spans = [operation[1:] for operation in operations if operation[0] != "equal"]
+    old_spans = [(first + start, last + start) for first, last, _, _ in spans]
+    new_spans = [(first + start, last + start) for _, _, first, last in spans]
+    return _split_line(words[0], old_spans), _split_line(words[1], new_spans)
 
 
-def _split_line(line: str, start: int, end: int) -> tuple[TextPart, ...]:
-    stop = len(line) - end
-    parts = ((line[:start], False), (line[start:stop], True), (line[stop:], False))
+def _split_line(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> tuple[TextPart, ...]:
+    """Return the parts of a line. The words in `spans` are marked. Spans are in the order of the line."""
+    parts, position = [], 0
+    for start, end in spans:
+        parts += [("".join(words[position:start]), False), ("".join(words[start:end]), True)]
+        position = end
+    parts.append(("".join(words[position:]), False))
     return tuple(part for part in parts if part[0])
 
 

@@ -79,11 +79,28 @@ def test_only_three_equal_lines_around_a_change_are_shown() -> None:
     assert [line.number for line in diff.blocks[1].new] == [23, 24, 25]
 
 
-def test_the_different_part_of_a_line_is_marked() -> None:
-    (diff,) = build({"a.yaml": config_map("a", "web:1.8")}, {"a.yaml": config_map("a", "web:1.9")})
+LONG_OLD, LONG_NEW = (" ".join(f"{side}{number} =" for number in range(40)) for side in "ab")
 
-    assert diff.blocks[-1].old[0].parts == (("  api: web:1.", False), ("8", True))
-    assert diff.blocks[-1].new[0].parts == (("  api: web:1.", False), ("9", True))
+
+@pytest.mark.parametrize(
+    ("old", "new", "marked"),
+    [
+        pytest.param("web:1.8", "web:1.9", (["8"], ["9"]), id="one-word"),
+        pytest.param("--size 2 --zone eu --all", "--size 3 --zone us --all", (["2", "eu"], ["3", "us"]), id="several-words"),
+        pytest.param("cpu: 100m", "cpu: 150m", (["100m"], ["150m"]), id="whole-word"),
+        pytest.param("a b", "a x b", ([], ["x "]), id="added-word"),
+        pytest.param("-c old", "-c", ([" old"], []), id="removed-word"),
+        pytest.param("größe: 1", "größe: 2", (["1"], ["2"]), id="letters-of-other-languages"),
+        pytest.param(f"same {LONG_OLD} end", f"same {LONG_NEW} end",
+                     ([LONG_OLD.removesuffix(" =")], [LONG_NEW.removesuffix(" =")]), id="too-many-words"),
+        pytest.param("x" * 501, "y" * 501, ([], []), id="too-long"),
+    ],
+)  # fmt: skip
+def test_each_word_that_differs_is_marked(old: str, new: str, marked: tuple[list[str], list[str]]) -> None:
+    (block,) = build_blocks([old], [new])
+
+    assert tuple([text for text, is_marked in line.parts if is_marked] for line in (*block.old, *block.new)) == marked
+    assert [line.text for line in (*block.old, *block.new)] == [old, new]
 
 
 def test_values_of_secrets_are_masked_and_their_changes_are_visible() -> None:
