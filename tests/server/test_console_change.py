@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from html import unescape
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
 from reconciler.inspect.draft_content import DraftContent
+from reconciler.output.changes.package_changes import PackageChanges
 from reconciler.output.fleet.model import DraftMember, TargetEntry
 from reconciler.output.fleet.resource_diffs import ResourceDiff, build_blocks
 from reconciler.output.fleet.value_table import MIN_VARIANTS
@@ -63,8 +65,11 @@ def show_diffs(console: ConsoleClient, *diffs: ResourceDiff) -> None:
     """Let all drafts have these differences."""
 
     class Contents:
-        def read(self, _member: DraftMember) -> DraftContent:
+        def find(self, _member: DraftMember, _resource: str) -> DraftContent:
             return DraftContent(diffs)
+
+        def read(self, member: DraftMember, _changes: PackageChanges, resource: str) -> DraftContent:
+            return self.find(member, resource)
 
     console.context = replace(console.context, contents=Contents())
 
@@ -189,3 +194,86 @@ def test_effects_of_templates_are_facts_of_the_change(console: ConsoleClient) ->
 
     assert line in open_change(console, "porto")
     assert "different effects of templates" in open_change(console, "faro")
+
+
+def test_the_buttons_are_sent_before_the_differences_are_read(console: ConsoleClient) -> None:
+    events: list[str] = []
+
+    class Contents:
+        def find(self, _member: DraftMember, _resource: str) -> None:
+            return None
+
+        def read(self, _member: DraftMember, _changes: PackageChanges, _resource: str) -> DraftContent:
+            events.append("read")
+            return DraftContent((create_diff("ConfigMap settings", 1),))
+
+    async def receive() -> NoReturn:
+        raise AssertionError("the page has no body")
+
+    async def send(message: dict[str, Any]) -> None:
+        body = message.get("body", b"").decode()
+        events.extend(text for text in ("Approve…", "line 0", "</html>") if text in body)
+
+    console.context = replace(console.context, contents=Contents())
+    path = f"/changes/{get_target(console, 'berlin').drafts[0].change_key}"
+    scope = {
+        "type": "http", "asgi": {"version": "3.0", "spec_version": "2.4"}, "http_version": "1.1", "method": "GET", "path": path,
+        "raw_path": path.encode(), "query_string": b"", "headers": [(b"host", b"127.0.0.1")], "scheme": "http",
+        "client": ("127.0.0.1", 5), "server": ("127.0.0.1", 80), "root_path": "",
+    }  # fmt: skip
+    asyncio.run(console.app(scope, receive, send))
+
+    assert events == ["Approve…", "read", "line 0", "</html>"]
+
+
+def test_a_large_draft_states_what_is_not_shown(console: ConsoleClient) -> None:
+    class Contents:
+        content = DraftContent(
+            (
+                create_diff("ConfigMap settings", 1),
+                ResourceDiff("b.yaml", "changed", "b.yaml", note="It is not on this page.", is_omitted=True),
+                ResourceDiff("c.txt", "changed", "c.txt", note="It is not shown."),
+            ),
+            changed_bytes=50_000_000,
+            is_complete=False,
+        )
+
+        def find(self, _member: DraftMember, _resource: str) -> DraftContent:
+            return self.content
+
+        def read(self, _member: DraftMember, _changes: PackageChanges, _resource: str) -> DraftContent:
+            return self.content
+
+    links = PageLinks(lambda _url: "github")
+    console.context = replace(console.context, contents=Contents(), config=ConfigPages(links))
+    text = open_change(console, "berlin")
+
+    assert (
+        "The changed files have 50,000,000 bytes, so this page shows the most important resources up to 2,000,000"
+        in text
+    )
+    omitted, too_large = (
+        text.partition(f'id="r-{name}"')[2].partition("</details>")[0] for name in ("b-yaml", "c-txt")
+    )
+    assert "It is not on this page. <a href=" in omitted
+    assert "resource=b.yaml" in omitted
+    assert "Show the lines" not in too_large
+    assert "Command: <code data-copy>git diff " in too_large
+
+
+@pytest.mark.slow
+def test_a_diff_of_fifty_megabytes_does_not_block_the_page(tmp_path: Path) -> None:
+    """The page shows the resources of the draft and at most 2 MB of the files. The other files are on the forge."""
+    world = begin(tmp_path, drafted)
+    large = {f"gateway/data-{number:02}.txt": f"{number:07}\n" * 125_000 for number in range(50)}
+    world.commit("drafts/berlin", large)
+    client = open_console(world)
+    client.update()
+    text = open_change(client, "berlin")
+    page = open_change(client, "berlin", "resource=data-07.txt")
+
+    assert "The changed files have 50,0" in text
+    assert len(text) < 1_000_000
+    assert 'id="r-Deployment-gateway"' in text
+    assert text.count("Show the lines") == 49
+    assert "too large to show" in page.partition('id="r-data-07-txt"')[2].partition("</details>")[0]

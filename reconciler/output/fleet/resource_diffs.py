@@ -91,6 +91,7 @@ class ResourceDiff:
         note: The reason why no lines are shown. "" if lines are shown.
         reference: The resource as `Kind/namespace/name`, or as `Kind/name`. "" for a file without resources.
         is_reformatted: Whether only comments or the format of the file changed.
+        is_omitted: Whether the lines can be requested, but are not shown because of the size of the whole draft.
     """
 
     title: str
@@ -101,6 +102,7 @@ class ResourceDiff:
     note: str = ""
     reference: str = ""
     is_reformatted: bool = False
+    is_omitted: bool = False
 
     @property
     def changed_lines(self) -> int:

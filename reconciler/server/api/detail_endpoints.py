@@ -61,7 +61,7 @@ def _get_diff(request: ApiRequest) -> CommandResult:
     member = select_member(variant, target)
     try:
         with repository_boundary("the content of a draft"):
-            diffs = request.context.contents.read(member).diffs
+            diffs = request.context.contents.read(member, variant.content.changes).diffs
     except DraftMovedError:
         raise ApiError(
             "DraftMoved", f"the draft of {member.target}/{member.package} has changed since the last pass",

@@ -41,12 +41,15 @@ class PageContent:
     Attributes:
         is_from_index: Whether the variables depend only on the index, the URL and the time. Browsers then request the
             page only once for each index and minute.
+        is_streamed: Whether the server sends each part of the page, up to `end_of_part` in its template, before it
+            renders the next part.
     """
 
     template: str
     values: Mapping[str, Any] = field(default_factory=dict)
     status: HTTPStatus = HTTPStatus.OK
     is_from_index: bool = False
+    is_streamed: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
@@ -10,8 +10,9 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment
+from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, Response, StreamingResponse
 
 from reconciler.output.pages.environment import create_environment
 from reconciler.server.console.appearance import COLOR_PAIRS, THEMES, read_appearance
@@ -24,6 +25,7 @@ from reconciler.server.console.urls import build_change_url, build_finding_url, 
 _PACKAGE, _SHARED_PACKAGE = "reconciler.server.console", "reconciler.output.pages"
 _DIALOG = "review"
 """The ID of the element that contains the confirmation of a review action, if it is a dialog."""
+_END_OF_PART = Markup("<!-- end of part -->")
 PAGE_CACHE_CONTROL = "private, no-cache"
 
 
@@ -34,27 +36,43 @@ def render_page(
     session: Session,
     values: Mapping[str, Any],
     status: HTTPStatus = HTTPStatus.OK,
+    *,
+    is_streamed: bool = False,
 ) -> Response:
-    """Return a page. `values` are the variables of the template."""
+    """Return a page. `values` are the variables of the template. For `is_streamed`, see `PageContent`."""
     now = context.clock()
-    text = (
-        _load_environment()
-        .get_template(template)
-        .render(
-            request_path=request.url.path,
-            query=request.query_params,
-            is_dialog=request.headers.get("hx-target") == _DIALOG,
-            context=context,
-            session=session,
-            csrf_token=context.csrf.create(session.id),
-            session_seconds=count_session_seconds(context, session),
-            now=now,
-            appearance=read_appearance(request),
-            staleness=find_staleness(context, values.get("index")),
-            **{"index": None, **values},
-        )
-    )
-    return HTMLResponse(text, status, {"Cache-Control": PAGE_CACHE_CONTROL})
+    page = _load_environment().get_template(template)
+    variables = {
+        "request_path": request.url.path,
+        "query": request.query_params,
+        "is_dialog": request.headers.get("hx-target") == _DIALOG,
+        "context": context,
+        "session": session,
+        "csrf_token": context.csrf.create(session.id),
+        "session_seconds": count_session_seconds(context, session),
+        "now": now,
+        "appearance": read_appearance(request),
+        "staleness": find_staleness(context, values.get("index")),
+        "end_of_part": _END_OF_PART,
+        "index": None,
+        **values,
+    }
+    headers = {"Cache-Control": PAGE_CACHE_CONTROL}
+    if is_streamed:
+        parts = _join_parts(page.generate(**variables))
+        return StreamingResponse(parts, status, headers, media_type=HTMLResponse.media_type)
+    return HTMLResponse(page.render(**variables), status, headers)
+
+
+def _join_parts(texts: Iterable[str]) -> Iterator[str]:
+    """Yield each part of a page as one text."""
+    part = []
+    for text in texts:
+        part.append(text)
+        if _END_OF_PART in text:
+            yield "".join(part)
+            part = []
+    yield "".join(part)
 
 
 def count_session_seconds(context: ConsoleContext, session: Session) -> int | None:

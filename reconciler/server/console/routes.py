@@ -246,4 +246,7 @@ def _respond_to_form(request: Request, action: PageAction, form: Form, context: 
 
 def _render(page: PageRequest, content: PageContent) -> Response:
     values = {"index": page.index, **content.values}
-    return render_page(page.request, content.template, page.context, page.session, values, content.status)
+    return render_page(
+        page.request, content.template, page.context, page.session, values, content.status,
+        is_streamed=content.is_streamed,
+    )  # fmt: skip

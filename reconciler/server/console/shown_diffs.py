@@ -35,6 +35,7 @@ class ShownDiff:
         are_lines_hidden: Whether the page omits the lines of the diff, because they exceed a limit.
         is_too_large: Whether all pages omit the lines of the diff.
         raw_url: The URL of the file on the forge. "" if the URL is unknown.
+        path: The path of the file in the repository.
     """
 
     diff: ResourceDiff
@@ -44,6 +45,7 @@ class ShownDiff:
     are_lines_hidden: bool
     is_too_large: bool
     raw_url: str
+    path: str
 
 
 @dataclass(frozen=True)
@@ -53,12 +55,14 @@ class ShownDiffs:
     Attributes:
         noise: The diffs without an effect on the cluster.
         local_commits: The commits of the local changes in conflicts, in the order of the conflicts. None if unknown.
+        large_bytes: The size of the changed files, if the draft is too large to show all its differences. Otherwise 0.
         error: The reason why the diffs cannot be read. "" if they were read.
     """
 
     resources: tuple[ShownDiff, ...] = ()
     noise: tuple[ShownDiff, ...] = ()
     local_commits: tuple[CommitInfo | None, ...] = ()
+    large_bytes: int = 0
     error: str = ""
 
     @property
@@ -82,7 +86,7 @@ def read_diffs(
     """
     try:
         with repository_boundary("the content of a draft"):
-            draft = context.contents.read(member)
+            draft = context.contents.read(member, content.changes, resource)
     except DraftMovedError:
         return ShownDiffs(error="The draft has changed since the last pass. The next pass shows its new content.")
     except GitError as error:
@@ -106,8 +110,9 @@ def read_diffs(
             _CONFLICT_SIGN if diff.title in conflicting else _SIGNS[diff.change_type],
             diff.compute_digest(names),
             are_lines_hidden,
-            bool(diff.note) or diff.changed_lines > MAX_RESOURCE_LINES,
+            (bool(diff.note) and not diff.is_omitted) or diff.changed_lines > MAX_RESOURCE_LINES,
             build_url(diff),
+            posixpath.join(folder, diff.file),
         )
         for diff, anchor, are_lines_hidden in zip(
             ordered, _create_anchors(ordered), find_hidden(ordered, resource), strict=True
@@ -117,6 +122,7 @@ def read_diffs(
         tuple(item for item in shown if not item.diff.is_noise),
         tuple(item for item in shown if item.diff.is_noise),
         tuple(draft.local_commits.get(get_place(conflict)) for conflict in content.conflicts),
+        0 if draft.is_complete else draft.changed_bytes,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 
 from reconciler.krm.selectors import parse_label_query
@@ -11,6 +11,7 @@ from reconciler.lazy_dataclasses import replace
 from reconciler.output.explain.verification import CommitInfo
 from reconciler.output.fleet.change_history import MAX_LINES as MAX_HISTORY_LINES
 from reconciler.output.fleet.change_history import DraftOutcome, PastChange, PastDraft
+from reconciler.output.fleet.large_diffs import MAX_BYTES
 from reconciler.output.fleet.model import ChangeVariant, ReviewChange
 from reconciler.output.text import format_count
 from reconciler.review.restricted_index import hide_names, list_hidden_names
@@ -19,7 +20,7 @@ from reconciler.server.console.listing import check_selector, count_filters, lis
 from reconciler.server.console.page import PageContent, PageRequest
 from reconciler.server.console.pages.release_effects import has_releases
 from reconciler.server.console.selected_drafts import select_member, select_variant
-from reconciler.server.console.shown_diffs import MAX_LINES, read_diffs
+from reconciler.server.console.shown_diffs import MAX_LINES, ShownDiffs, read_diffs
 from reconciler.server.console.target_groups import group_members, list_group_labels, list_member_rows
 
 VIEWS = ("unified", "split", "list")
@@ -40,7 +41,13 @@ def build_page(page: PageRequest) -> PageContent:
     draft = target.by_package[member.package].draft
     assert draft is not None, "a member of a change is the draft of a package"
     position = change.members.index(member)
-    shown = read_diffs(page.context, target, member, draft.content, query.get("resource", ""))
+    resource = query.get("resource", "")
+    is_known = page.context.contents.find(member, resource) is not None
+
+    def read_shown() -> ShownDiffs:
+        shown = read_diffs(page.context, target, member, draft.content, resource)
+        return replace(shown, local_commits=tuple(_hide_names(page, shown.local_commits)))
+
     labels = list_group_labels(page.index.by_target[each.target] for each in change.members)
     label = read_choice(query, "by", labels, next(iter(labels), ""))
     return PageContent(
@@ -51,9 +58,10 @@ def build_page(page: PageRequest) -> PageContent:
             # Do not use the content of the variant, because its texts contain the name of the variant's first target.
             "content": draft.content,
             "first": member,
-            "shown": shown,
-            "local_commits": _hide_names(page, shown.local_commits),
+            # The template reads the differences after the buttons, so that a large draft does not delay the buttons.
+            "read_shown": read_shown,
             "max_lines": MAX_LINES,
+            "max_bytes": MAX_BYTES,
             "view": read_choice(query, "view", VIEWS, "unified"),
             "views": VIEWS,
             "should_show_noise": query.get("noise") == "show",
@@ -69,14 +77,16 @@ def build_page(page: PageRequest) -> PageContent:
             "max_values": _MAX_VALUES,
             "has_releases": has_releases(draft.content),
         },
-        is_from_index=not shown.error,
+        # The differences of a content in memory have no error, so that browsers can keep the page.
+        is_from_index=is_known,
+        is_streamed=not is_known,
     )
 
 
-def _hide_names(page: PageRequest, commits: Iterable[CommitInfo | None]) -> list[CommitInfo | None]:
-    """Return the commits. Their messages contain no names of targets that the person may not read."""
+def _hide_names(page: PageRequest, commits: Iterable[CommitInfo | None]) -> Iterator[CommitInfo | None]:
+    """Yield the commits. Their messages contain no names of targets that the person may not read."""
     hidden = list_hidden_names(page.whole_index, page.index)
-    return [commit and replace(commit, subject=hide_names(commit.subject, hidden)) for commit in commits]
+    return (commit and replace(commit, subject=hide_names(commit.subject, hidden)) for commit in commits)
 
 
 def _build_gone_page(page: PageRequest) -> PageContent:
