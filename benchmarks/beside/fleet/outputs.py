@@ -36,7 +36,7 @@ class Outputs:
         return (
             f"{self.objects.total():,} objects in {packages:,} packages ({missing} of ours missing, {more} more), "
             f"{self.unlabelled} without the label; {self.unnamed} packages without the cluster's name; "
-            f"{self.stale} clusters whose value is not what it is to be"
+            f"{self.stale} clusters with a wrong value"
         )
 
 
