@@ -102,7 +102,8 @@ _MAX_FULL_COLLECTION_SHARE = 0.02
 _FIRST_FULL_COLLECTION_SECONDS = 1.0
 
 
-# The largest number of young objects that are collected after each pass, which takes about a tenth of a second.
+# If there are more young objects after a pass, they are not collected. A collection of this number of objects takes
+# about a tenth of a second.
 _MAX_YOUNG_OBJECTS = 200_000
 
 

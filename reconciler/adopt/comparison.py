@@ -68,7 +68,8 @@ class _Package(NamedTuple):
 def _normalize(content: UnitContent, ignored: Sequence[Pointer], namespace: str) -> _Package | str:
     """Return the package without ignored fields, and without the namespace that resources have by default.
 
-    Return the reason if two resources have the same name, for example because one of them is in a list.
+    If two resources have the same name, return a text with the reason instead. For example, one of the resources can
+    be an item of a `List` object.
     """
     resources: dict[ResourceId, _Resource] = {}
     others: dict[bytes, tuple[int, str]] = {}

@@ -62,7 +62,7 @@ class GeneratedConfig:
 
     @property
     def owners(self) -> Mapping[tuple[str, str], str]:
-        """The object that requests each package, by the cluster and path of the package."""
+        """Maps the cluster and the path of each package to the object that requests the package."""
         return {
             (cluster, path): package.owner
             for package in self.packages

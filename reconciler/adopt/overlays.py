@@ -245,7 +245,10 @@ class ConvertedOverlay:
 
 
 def _read_image(image: Any) -> dict[str, str]:
-    """Return the change of an image: a mapping of Flux, or `name=new:tag` or `name:tag@digest` of Argo CD."""
+    """Return the fields of an entry in `images`.
+
+    Flux writes an entry as a mapping. Argo CD writes it as text, for example `name=new:tag` or `name:tag@digest`.
+    """
     if isinstance(image, Mapping):
         return {name: str(value) for name, value in image.items() if value}
     name, has_name, rest = str(image).partition("=")

@@ -47,7 +47,7 @@ def is_version_range(text: str) -> bool:
 
 
 def read_git_revision(url: str, text: str, read_repository: RepositoryReader) -> GitRevision:
-    """Return the revision that a text such as `targetRevision` names. A branch has precedence over a tag."""
+    """Return the revision that a text such as `targetRevision` refers to. A branch has precedence over a tag."""
     if text in ("", "HEAD"):
         return GitRevision("branch")
     if text.startswith("refs/"):

@@ -169,7 +169,7 @@ class Environment(CheckedManifest):
 
 
 class BuildSpec(ApiModel):
-    """Build output of any structure. Templates read this data with the variable build."""
+    """The output of a build, with any structure. Templates read it in the variable `build`."""
 
     is_open: ClassVar = True
 

@@ -44,7 +44,7 @@ class AdoptionSource:
 
     Attributes:
         root_files: All files of the repository or folder.
-        files: The files in the folder that the option --path names.
+        files: The files in the folder that the option --path refers to.
         branch: The branch in a Git repository, or "" for a plain folder.
     """
 

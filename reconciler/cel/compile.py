@@ -172,8 +172,8 @@ class CelCompiler:
         if not path:
             self.writer.write(check, offset)
             return self._compile_steps(Operand(local), steps, scope)
-        # If the variable has no value, the access to `MISSING` fails. Therefore, the generated code checks for
-        # `MISSING` only after a failed access.
+        # A variable without a value contains `MISSING`, and each access to a field of `MISSING` fails. Therefore, the
+        # generated code checks for `MISSING` only after a failed access.
         value = self._compile_path(local, path, lambda: self.writer.write(check, offset))
         return self._compile_steps(value, steps[len(path) :], scope)
 

@@ -290,8 +290,8 @@ class RefPusher:
         if not update_refspecs and not delete_refspecs:
             # Do not run git without a refspec, because git then selects the refs to push.
             return PushAttempt(is_accepted=True)
-        # Do not add "+" or --force to a refspec, because git then ignores the expected values, which are the tracking
-        # refs.
+        # Do not add "+" or --force to a refspec. Otherwise, git does not compare the refs of the remote with the
+        # tracking refs, and overwrites the changes of others.
         result = self._run_push(
             [*update_refspecs, *delete_refspecs],
             options,

@@ -174,9 +174,9 @@ def push_until_settled(
 ) -> dict[str, PushOutcome]:
     """Push `units` until each unit has an outcome.
 
-    After a failed push, list the refs of the remote. A unit is done if the remote has its values. A unit that the
-    failure names gets a failed outcome. The other units are pushed again. If the failure names no unit, the group is
-    divided into halves until the failing unit is alone.
+    After a failed push, list the refs of the remote. A unit is done if the remote has its values. If the error message
+    contains refs of a unit, the unit gets a failed outcome. The other units are pushed again. If the message contains
+    no unit, the group is divided into halves until the failing unit is alone.
     """
     outcomes: dict[str, PushOutcome] = {}
     groups = deque([list(units)])

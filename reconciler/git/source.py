@@ -33,7 +33,7 @@ RepositoryOrFolder = RepositorySource | FolderSource
 
 
 def resolve_source(text: str, base: str = "", options: GitOptions | None = None) -> RepositoryOrFolder:
-    """Return the config location that `text` names: a Git URL, or the path of a bare repository or a folder.
+    """Return the config location that `text` refers to: a Git URL, or the path of a bare repository or a folder.
 
     Relative paths start at `base`. If `base` is empty, they start at the current folder. A folder is read as it is on
     disk, even if it is a work tree. A `file://` URL of a work tree means its Git repository.
@@ -56,7 +56,7 @@ def resolve_source(text: str, base: str = "", options: GitOptions | None = None)
 
 
 def resolve_repository(text: str, source: RepositoryOrFolder, options: GitOptions, base: str = "") -> GitUrl:
-    """Return the address of a repository that a Repository object names in `spec.git.repo`.
+    """Return the address of a repository that a Repository object refers to in `spec.git.repo`.
 
     Relative addresses start at `base`. If `base` is empty, they start at the folder that contains the config `source`.
     If the config is remote, local repositories must be in `allowed_urls`, because a remote config must not have access

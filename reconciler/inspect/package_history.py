@@ -208,16 +208,16 @@ class PackageHistory:
     ) -> PastConfig:
         """Read the config of a commit, and run the controllers on this config. The latest results are cached.
 
-        The controllers receive past refs: the branch of each target points to the commit of its package. A deleted
-        upstream ref points to the recorded upstream commit.
+        The controllers receive refs of the past instead of the current refs (see `has_original_refs`).
 
         Args:
             config: The ID of a commit, or `tree:<id>` for a config that was a plain folder.
             packages: The packages whose commits and recorded upstreams replace the current refs. A cached result is
                 used only for the same Python object `packages`.
-            has_original_refs: Whether the controllers receive the refs as they were before the render. An existing
-                upstream ref then also points to the recorded upstream commit. The target branch points to the commit
-                before the package. Use True for a single package only.
+            has_original_refs: If False, each target branch points to the commit of its package, and each deleted
+                upstream ref points to the recorded upstream commit. If True, the refs are those before the render: the
+                target branch points to the parent of this commit, and all upstream refs point to recorded commits.
+                True is possible for a single package only.
 
         Raises:
             ReRenderError: The config cannot be read.

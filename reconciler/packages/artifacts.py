@@ -53,7 +53,7 @@ class ArtifactRepository:
         type: With `helm`, the artifacts are charts. With `oci`, they are packages or charts.
         url: An `https://` or `http://` URL of a chart repository, or `oci://host[:port]/path`.
         insecure: Whether the registry at an `oci://` URL uses plain HTTP.
-        pass_credentials: Whether the credentials are also sent to other hosts that an index names.
+        pass_credentials: Whether the credentials are also sent to other hosts that an index refers to.
         secret_name: The name of the folder with the credentials. "" if there is none.
         cert_secret_name: The name of the folder with certificates. "" if there is none.
         layer_media_type: The media type of the layer to read. "" for the first archive.

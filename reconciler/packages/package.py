@@ -168,7 +168,7 @@ class PackageResource(KrmResource):
         return SourceLocation(self.file, self.document.line, str(self.key))
 
     def locate(self, path: DataPath, object_key: str) -> SourceLocation:
-        """Return the location of the field `path`. `object_key` is the object that the location names."""
+        """Return the location of the field `path`. `object_key` is the object that the location refers to."""
         # Use line 0 for JSON files, because the JSON parser does not return line numbers.
         line = 0 if self.file.endswith(".json") else self.document.find_line(path)
         return SourceLocation(self.file, line, object_key, format_pointer(path))

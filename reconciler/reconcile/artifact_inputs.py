@@ -119,7 +119,7 @@ class ArtifactInputs:
         return result
 
     def find_tag(self, repository: ArtifactRepository, name: str, tag: str) -> ResolvedTag | SourceProblem:
-        """Return the version that a tag of an OCI registry names now."""
+        """Return the version that a tag of an OCI registry points to now."""
         result = self._artifacts.find_tag(repository, name, tag)
         self._fingerprints[_Request(repository, name, tag)] = (
             result.code if isinstance(result, SourceProblem) else f"{result.version.digest} {_get_code(result.problem)}"

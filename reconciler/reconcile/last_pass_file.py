@@ -1,6 +1,6 @@
 """The cache file with the last pass of this machine.
 
-The times are not stored in Git, because each pass would then push a commit.
+The file also contains the times of the pass. They are not stored in Git, because each pass would then push a commit.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class _Task:
 
     Attributes:
         head: Head of the draft branch when the command started, or when a person reviewed the draft.
-        packages: Packages that the command names. Empty for all packages of the draft.
+        packages: Packages that the command refers to. Empty for all packages of the draft.
         published_head: Head of the target branch when a person reviewed the draft. None if it can be any commit.
     """
 

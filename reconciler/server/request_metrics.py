@@ -62,7 +62,7 @@ class RequestMetrics:
 
     async def _process(self, scope: Scope, receive: Receive, send: Send, span: Span | None) -> None:
         start = self._clock()
-        # A request without a response ends with an exception, for which the server responds with this status.
+        # If an exception prevents the response of the application, the server responds with this status.
         status = HTTPStatus.INTERNAL_SERVER_ERROR.value
 
         async def record_status(message: Message) -> None:

@@ -129,7 +129,7 @@ class ArtifactCache:
 
         Args:
             used_digests: The digests that published or drafted packages name. The files with these digests are not
-                deleted. If such a file is a manifest, the files that the manifest names are not deleted either.
+                deleted. If such a file is a manifest, the files that the manifest refers to are not deleted either.
         """
         self._delete_old_records()
         files = list_files(self._archives)
@@ -145,7 +145,7 @@ class ArtifactCache:
                 size -= file.size
 
     def _find_used_names(self, digests: Iterable[str]) -> set[str]:
-        """Return the names of the files with these digests, and of all files that a manifest among them names."""
+        """Return the names of the files with these digests, and of all files that a manifest among them refers to."""
         used: set[str] = set()
         pending = list(filter(DIGEST_PATTERN.fullmatch, digests))
         while pending:

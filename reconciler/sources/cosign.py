@@ -126,7 +126,7 @@ def _is_signed_by(signature: bytes, payload: bytes, key: PublicKey) -> bool:
 
 
 def read_signed_digest(payload: bytes) -> str:
-    """Return the digest that a signed text names. Return "" if the text does not have the format of cosign."""
+    """Return the digest that a signed text refers to. Return "" if the text does not have the format of cosign."""
     try:
         critical = parse_strict_json(payload)["critical"]
         return str(critical["image"]["docker-manifest-digest"]) if critical["type"] == _SIGNED_TYPE else ""

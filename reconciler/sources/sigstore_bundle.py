@@ -32,7 +32,7 @@ class SigstoreBundle:
 
     Attributes:
         signed: The signed bytes. None if the content of the manifest is signed.
-        signed_digest: The digest that the signed statement names. "" for a signature of the content.
+        signed_digest: The digest that the signed statement refers to. "" for a signature of the content.
         is_keyless: Whether a certificate contains the key of the signer.
     """
 

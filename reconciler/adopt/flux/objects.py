@@ -80,7 +80,7 @@ class ClusterObjects:
             self.others.append(document)
 
     def find(self, reference: Mapping[str, object], namespace: str) -> SourceDocument | None:
-        """Return the object that a reference names."""
+        """Return the object that a reference points to."""
         kind, name = get_text(reference, "kind"), get_text(reference, "name")
         key = (kind, get_text(reference, "namespace") or namespace, name)
         self.used.add(key)

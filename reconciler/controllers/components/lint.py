@@ -87,7 +87,7 @@ def _lint_types(snapshot: ComponentSnapshot) -> Iterator[Finding]:
 
 
 def _lint_components(snapshot: ComponentSnapshot) -> Iterator[Finding]:
-    """Yield an info for each component that no EnvBinding names."""
+    """Yield an info for each component that no EnvBinding refers to."""
     if snapshot.bindings.unresolved:
         # Report nothing if an EnvBinding is unresolved, because this EnvBinding can refer to any component.
         return

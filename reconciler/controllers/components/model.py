@@ -110,7 +110,7 @@ class ComponentType:
 
     @property
     def addon_names(self) -> tuple[str, ...]:
-        """Names of all addons that the component type names."""
+        """Names of all addons that the component type refers to."""
         platform = (addon.instance.addon for addon in self.platform_addons)
         return (*platform, *(addon.name for _, addon in self.allowed_addons))
 
@@ -216,7 +216,7 @@ class Environment:
 
     @property
     def selector(self) -> LabelSelector | None:
-        """Selector for more clusters, in addition to the clusters that the environment names. None if it is not set."""
+        """Selector for more clusters, in addition to the clusters of the environment. None if it is not set."""
         selector = self.spec.cluster_selector
         return selector.selector if selector else None
 

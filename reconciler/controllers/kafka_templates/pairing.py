@@ -82,7 +82,7 @@ class TemplatePairs:
     issues: Mapping[ObjectKey, tuple[ResourceIssue, ...]]
 
     def find_parent(self, child: TemplateResource) -> TemplateResource | None:
-        """Return the parent that a child names. Return None if the parent does not exist or exists twice."""
+        """Return the parent that a child refers to. Return None if the parent does not exist or exists twice."""
         key = build_parent_key(child)
         return self.parents.get(key) if key else None
 
@@ -161,7 +161,7 @@ def _find_members(package: str, files: FileTree, rules: tuple[TemplateMergeRule,
 
 
 def build_parent_key(child: TemplateResource) -> ObjectKey | None:
-    """Return the object key of the parent that a child names. Return None if the child names no parent."""
+    """Return the object key of the parent that a child refers to. Return None if the child names no parent."""
     name = child.resource.labels.get(child.rule.parent_label)
     if not isinstance(name, str) or not name:
         return None

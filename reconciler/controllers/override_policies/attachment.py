@@ -43,8 +43,8 @@ MissingPolicyMode = Literal["fail", "ignore"]
 class AttachedPolicies:
     """The override policies for a resource, in the order in which they are applied, and issues.
 
-    `candidate_policies` are all policies that the resource names or that select the resource. If one of the issues is
-    an error, `policies` is empty.
+    `candidate_policies` are all policies that the resource refers to or that select the resource. If one of the issues
+    is an error, `policies` is empty.
     """
 
     policies: tuple[OverridePolicy, ...] = ()
@@ -59,7 +59,7 @@ class AttachedPolicies:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A policy that a label of a resource names, or that selects the resource.
+    """A policy that a label of a resource refers to, or that selects the resource.
 
     `message_prefix` is the start of a message about the policy, e.g. "OverridePolicy/a/b selects this Deployment".
     """
@@ -77,7 +77,7 @@ def find_attached_policies(
     The order is determined by these criteria, the most important first:
 
     - The kind: ClusterOverridePolicies come before OverridePolicies.
-    - Policies that select the resource come before the policy that a label of the resource names.
+    - Policies that select the resource come before the policy that a label of the resource refers to.
     - The selector: first policies that select only by kind, then by labels, then by name.
     - The name of the policy.
 

@@ -68,7 +68,8 @@ class OverriddenPackage:
 
     Attributes:
         resources: The resources that have policies, in the order of their files.
-        candidate_policies: All policies that a resource names or that select a resource, including missing policies.
+        candidate_policies: All policies that a resource refers to or that select a resource. Missing policies are
+            included.
         rule_texts: The effective texts of the rules of these policies. Rules that cannot affect the cluster are not
             included. The text is None if the rule does not apply yet.
         unreadable_policies: The candidate policies that may be in an unreadable file of the config.

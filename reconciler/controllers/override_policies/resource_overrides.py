@@ -108,7 +108,7 @@ class OverriddenResource:
     If one of the findings is an error, the resource is unchanged and must not be published.
 
     Attributes:
-        candidate_policies: All policies that the resource names or that select the resource.
+        candidate_policies: All policies that the resource refers to or that select the resource.
         matched_policies: The policies for the resource, in the order in which they are applied.
         stages: The original data, and the data after each applied item.
     """

@@ -48,7 +48,7 @@ class ArtifactCatalog(Protocol):
         ...
 
     def find_tag(self, repository: ArtifactRepository, name: str, tag: str) -> ResolvedTag | SourceProblem:
-        """Return the version that a tag of an OCI registry names now, or the reason why the tag cannot be read."""
+        """Return the version that a tag of an OCI registry points to now, or the reason why the tag cannot be read."""
         ...
 
     def read(self, repository: ArtifactRepository, name: str, version: ArtifactVersion) -> Artifact | SourceProblem:

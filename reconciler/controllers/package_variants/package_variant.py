@@ -264,7 +264,7 @@ def _locate(owner: PackageOwner, manifest: ConfigObject, *fields: str | int) -> 
 
 
 def _find_written_target(manifest: ConfigObject) -> PackageTarget | None:
-    """Return the target that an invalid PackageVariant names, so that the package at the target stays unchanged.
+    """Return the target that an invalid PackageVariant refers to, so that the package at the target stays unchanged.
 
     Return None if the manifest does not contain a target.
     """

@@ -1,7 +1,7 @@
-"""Resolution of an upstream: search for the commit and tree that a reference in the config names now.
+"""Resolution of an upstream: search for the commit and tree that a reference in the config refers to now.
 
 The module parses revision names and the workspaces in tag messages. The module also finds the revision that a moving
-tag names (`tagMode: rewrite`), and checks whether the `settle` duration of a moved reference has passed.
+tag refers to (`tagMode: rewrite`), and checks whether the `settle` duration of a moved reference has passed.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ class UpstreamRepository:
 
 @dataclass(frozen=True)
 class ResolvedRevision:
-    """The revision that an upstream reference names now.
+    """The revision that an upstream reference points to now.
 
     For a chart or an OCI artifact, the attribute `commit` contains the digest of the artifact.
 
@@ -216,7 +216,7 @@ class ResolvedRevision:
         warnings: Messages for findings and the status.
         skipped: Paths of links and submodules in the package, which are not copied.
         unverified: The result of the signature check, if a commit of the reference has no valid signature.
-        since_seconds: Date in Git since which the reference names this revision, in seconds since 1970. 0 if the
+        since_seconds: Date in Git since which the reference points to this revision, in seconds since 1970. 0 if the
             upstream has no `settle` duration.
         kind: How the files become a package.
         created_seconds: The date of a chart or artifact in seconds since 1970. 0 if it is unknown.
@@ -468,7 +468,7 @@ class _Lookup:
         return highest
 
     def _find_channel_ref(self, name: str) -> _FoundRef | UnresolvedUpstream:
-        """Return the revision that a channel names now, or the reason why the channel cannot be used.
+        """Return the revision that a channel points to now, or the reason why the channel cannot be used.
 
         If both a channel file and a Git tag name a revision for the channel, the channel file has precedence, because
         changes of the file are reviewed.
@@ -572,7 +572,7 @@ def _normalize_revision(revision: str) -> str:
 def find_revision(
     revision: ResolvedRevision, tag: str, repository: UpstreamRepository, refs: UpstreamRefs
 ) -> ResolvedRevision | UnresolvedUpstream:
-    """Return the immutable revision that a moving tag names now. `revision` is the result of resolving the tag `tag`.
+    """Return the immutable revision that a moving tag points to now. `revision` is the resolved tag `tag`.
 
     A channel file and the name `latest` refer to a revision such as `v3`. In this case, return `revision`. A Git tag
     such as `stable` refers to a commit. In this case, search for a revision tag with the same commit. If no tag has

@@ -26,7 +26,7 @@ class PlacementState(Protocol):
     """Access to the recorded state of the targets: which clusters have packages of placed resources."""
 
     def find_clusters_by_owner(self) -> Mapping[ObjectKey, Collection[str]]:
-        """Return the clusters on which the package of placed resources exists now, by owner of the package."""
+        """Return, for each owner of placed resources, the clusters that now contain its package."""
         ...
 
     def is_config_complete(self, cluster: str, package: str) -> bool:
@@ -82,7 +82,7 @@ class PlacementResource:
         namespace: The namespace of the package that contains the resource.
         clusters: The clusters of the placement. If they cannot be determined, the value is None, and the resource is
             kept on its current clusters.
-        policy: The propagation policy that a label of the resource names. None if no label names a policy. If
+        policy: The propagation policy that a label of the resource refers to. None if no label names a policy. If
             `clusters` is known, the policy is valid.
         unknown_clusters: Names in the placement for which no cluster exists. Such a name may be the misspelled name of
             a cluster on which the resource exists now.
@@ -106,7 +106,7 @@ class PlacementResources:
     """The resources of the config that are placed on clusters, sorted by key, and findings about all resources.
 
     `ambiguous` are the keys of objects that are defined twice, or that would be written to the same file. Their files
-    on clusters are kept. `named_policies` are all propagation policies that at least one resource names.
+    on clusters are kept. `named_policies` are all propagation policies that at least one resource refers to.
     """
 
     resources: tuple[PlacementResource, ...] = ()

@@ -32,7 +32,7 @@ def find_orphans(
     Orphans are published Plugins that have the label of a preset, but have no owner after this pass.
 
     Args:
-        preset: The preset that the label names.
+        preset: The preset that the label refers to.
         known_locations: Locations of requested Plugins, and of Plugins whose deletion is blocked. These Plugins are not
             orphans.
     """

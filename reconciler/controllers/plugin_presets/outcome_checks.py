@@ -154,7 +154,8 @@ class _SecretEntries:
     def add(self, shared: _SharedOptions, definition: ObjectKey, names: Collection[str]) -> None:
         """Add the entries that set one of the options `names`, which `definition` declares as secrets.
 
-        If several definitions declare the option as a secret, the finding names the definition with the lowest key.
+        If several definitions declare an option as a secret, the finding about the entry contains the definition with
+        the lowest key.
         """
         for assignment in shared.literals if shared.applies_to(definition) else ():
             location = assignment.location

@@ -254,7 +254,7 @@ class PublishedPlugin:
 
     @cached_property
     def preset_key(self) -> ObjectKey:
-        """The identity of the preset that the Plugin's label names."""
+        """The identity of the preset that the Plugin's label refers to."""
         # Do not check whether `metadata` exists, because a Plugin with a label has metadata.
         namespace = self.data["metadata"].get("namespace") if self.preset_label else ""
         return ObjectKey(GROUP, PRESET, namespace if isinstance(namespace, str) else "", self.preset_label)

@@ -167,7 +167,10 @@ def read_preset_snapshot(catalog: Catalog, inventory: ClusterInventory, cache: P
 
 
 def _create_definition_key(key: ObjectKey) -> ObjectKey:
-    """Return the identity of a definition. A manifest of a ClusterPluginDefinition can contain a namespace."""
+    """Return the identity of a definition.
+
+    A namespace in the manifest of a ClusterPluginDefinition is ignored, because this kind has no namespaces.
+    """
     return create_definition_key(key.kind, key.namespace, key.name)
 
 

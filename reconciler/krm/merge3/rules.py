@@ -32,8 +32,8 @@ class Conflict:
     Attributes:
         pointer: JSON pointer to the field in the resource. "" is the whole resource.
         base: Value before both changes. `base`, `local` and `upstream` are plain data or `ABSENT`.
-        chosen: The side whose value is used. "rule" means that a step of the render, and not the upstream, replaced the
-            local change. `upstream` then contains the value of this step.
+        chosen: The side whose value is used, or "rule" if a step of the render replaced the local change. In the case
+            of "rule", `upstream` contains the value of this step.
         rule: The name of the rule that selected the value, for example "D2".
         file: Path of the file. `file` and `resource` are "" if they do not apply.
     """

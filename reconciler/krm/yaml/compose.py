@@ -170,8 +170,8 @@ class _Composer:
 
     def _find_root(self) -> YamlNode | None:
         if len(self.roots) > 1:
-            # The file was already split at lines with `---` or `...`. Therefore, a second document in this text has no
-            # such line, which is an error.
+            # The file was already split at each line `---` or `...`, so that the text contains no such line. If the
+            # text contains a second document, the line `---` before this document is missing.
             raise self._create_node_error(self.roots[1], "YamlSyntax", "a second document must begin with a line ---")
         root = self.roots[0] if self.roots else None
         return None if isinstance(root, ScalarNode) and root.start == root.end else root

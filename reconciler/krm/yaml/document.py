@@ -295,8 +295,8 @@ class Document:
     def as_only_document(self) -> Document:
         """Return a copy of the document for a file without other documents.
 
-        Remove the line `---` before the document, and end the text with exactly one line end. Keep blank lines in block
-        scalars, a block scalar without a final line end, and directives that define tags.
+        Remove the line `---` before the document. Keep directives that define tags. End the text with exactly one line
+        end, unless it ends with a block scalar: keep the blank lines of a block scalar, and add no line end to it.
         """
         document = self.with_equal_text(_remove_document_start(self.text)) or self
         return (document.with_equal_text(_end_with_one_newline(document.text)) or document).at_line(1)

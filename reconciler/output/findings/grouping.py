@@ -55,7 +55,7 @@ def map_root_causes(findings: Iterable[Finding]) -> Mapping[Finding, Finding]:
 def _find_direct_cause(
     finding: Finding, errors: Mapping[str, Finding], repositories: Mapping[str, Finding]
 ) -> Finding | None:
-    """Return the error about the first object that the message names. The object of the finding itself is skipped.
+    """Return the error about the first object that the message refers to. The object of the finding itself is skipped.
 
     Args:
         errors: The error of each object, by `Kind/namespace/name`.
@@ -86,7 +86,7 @@ def _follow_causes(finding: Finding, causes: Mapping[Finding, Finding]) -> Findi
 class FindingGroup:
     """Findings with equal code and severity whose messages differ only in the names of objects and packages.
 
-    A group contains one finding or more than five findings. Up to five similar findings are separate groups.
+    More than five such findings form one group. If there are fewer, each of them is a separate group.
     """
 
     findings: tuple[Finding, ...]

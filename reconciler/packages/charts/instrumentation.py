@@ -185,10 +185,12 @@ class _CallSearch:
 
 
 def instrument(chart: FileTree, values: str, calls: ChartCalls, variant: Variant, identity: str) -> InstrumentedChart:
-    """Return a copy of the chart and of the values in which each call has the placeholder of `variant`.
+    """Return a copy of the chart and its values, with a placeholder instead of each call in `calls`.
 
     Args:
-        identity: The identity of the package, on which the fixed values depend.
+        calls: The calls of functions whose results change with each render, for example `now`.
+        variant: The kind of the placeholders. The kind "fixed" is used for outputs that are written to a draft.
+        identity: The identity of the package. The fixed placeholders depend on it.
     """
     originals: dict[str, str] = {}
 

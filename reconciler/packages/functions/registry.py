@@ -60,8 +60,8 @@ class FunctionMatch:
 class FunctionUnavailable:
     """The reason why no function can run for a pipeline entry.
 
-    `identity` is not empty if the reason can change without a new version of this program. The render trace contains
-    the identity, so that the package is rendered again after such a change.
+    `identity` contains the settings or the programs that cause the reason. It is "" if only a new version of the
+    reconciler can change the reason. The render trace contains it, so that a change renders the package again.
     """
 
     reason: str

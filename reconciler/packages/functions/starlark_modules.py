@@ -25,8 +25,8 @@ from reconciler.packages.functions.starlark_syntax import create_starlark_dialec
 from reconciler.packages.parsing import ParseFailure, parse_cached
 
 _REASONS: Mapping[str, tuple[str, str, tuple[str, ...]]] = {
-    # For each module name: the name that the module exports, the reason why the module is not supported, and the
-    # functions of the exported struct. If there are no functions, the module exports one function instead of a struct.
+    # For each module: the exported name, the reason why the module is not supported, and the functions of the exported
+    # struct. If the tuple is empty, the exported name is a function and not a struct.
     "bsoup.star": ("bsoup", "parsing HTML is not supported", ("parseHtml",)),
     "geo.star": (
         "geo",

@@ -202,7 +202,7 @@ class _OverlayChecks:
 
 @dataclass(frozen=True)
 class _Place:
-    """The file that a message names. `document` is its content if the file is a kustomization. Otherwise None."""
+    """The file that a message refers to. `document` is its content if the file is a kustomization. Otherwise None."""
 
     file: str
     document: Document | None = None

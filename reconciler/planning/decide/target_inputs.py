@@ -121,8 +121,11 @@ class UnreadyOwners:
     def find_claimant(self, target: PackageTarget, owner: PackageOwner, *, is_gone: bool) -> ObjectKey | None:
         """Return an owner that is not ready and may request the package `target`. Return None if there is none.
 
-        An owner in another namespace is returned only in two cases: its manifest names the package, or it has the kind
-        and the name of the recorded owner or of its set, which may have been moved to this namespace.
+        An owner in another namespace is returned only in two cases:
+
+        - Its manifest contains the name of the package.
+        - It can be the recorded owner, or the set of the recorded owner, after a move to another namespace: the kind
+          and the name are equal.
 
         Args:
             owner: The recorded owner, which does not request the package any more.

@@ -137,7 +137,7 @@ class BranchPackage:
     local changes.
 
     If the reconciler did not render the package, all versions contain the package's own files. Then `base` is the
-    upstream that the `upstreamLock` names.
+    upstream that the `upstreamLock` refers to.
 
     Attributes:
         files: The files on the branch.
@@ -538,7 +538,7 @@ class PackageContentStore(Protocol):
         ...
 
     def find_locked_tree(self, files: FileTree) -> TreeId | None:
-        """Return the upstream tree that the `upstreamLock` in `files` names. Return None if it cannot be found."""
+        """Return the upstream tree that the `upstreamLock` in `files` refers to. Return None if it cannot be found."""
         ...
 
     def read_function_fingerprint(self, name: str) -> str:
@@ -559,7 +559,7 @@ def read_render_inputs(
     """Read the inputs of a render.
 
     If the record of a package contains no version, the reconciler did not render this package. The merge base is then
-    the upstream that its `upstreamLock` names, or an empty tree for a generated package.
+    the upstream that its `upstreamLock` refers to, or an empty tree for a generated package.
 
     Returns:
         The inputs, or None if the upstream at the merge base cannot be found.

@@ -166,7 +166,7 @@ class _BaseRender:
 def recover_base(
     variant: Variant, source: UpstreamPackage, status: Mapping[str, Any], tree: TreeId, inputs: RecoveryInputs
 ) -> RecoveredBase | UnavailableBase:
-    """Return the merge base that a status file names.
+    """Return the merge base that a status file refers to.
 
     The source is rendered with the current values. If the result is not the recorded base, the source is rendered again
     with the values of the recorded config.

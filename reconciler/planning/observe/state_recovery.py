@@ -252,9 +252,9 @@ def _recover_version(
 def _build_source_summary(
     variant: Variant, status: Mapping[str, Any], tree: TreeId, base: TreeId, contents: PackageContentStore
 ) -> str | None:
-    """Return the summary of the source that a status file names. Return None if the source cannot be read any more.
+    """Return the summary of the source that a status file refers to. Return None if the source cannot be read any more.
 
-    Only sources that can be read may be recorded: generated files, or the upstream that the `upstreamLock` names.
+    Only sources that can be read may be recorded: generated files, or the upstream that the `upstreamLock` refers to.
     """
     source = variant.source
     if isinstance(source, GeneratedSource):

@@ -490,7 +490,7 @@ class TargetRepository:
         return self._list_tagged_revisions(self._target, packages)
 
     def list_draft_commits(self, head: CommitId, base: CommitId) -> Sequence[DraftCommit]:
-        """Return the commits after `base` up to `head`, oldest first, each with the package that its trailer names."""
+        """Return the commits after `base` up to `head`, oldest first, each with the package of its trailer."""
         return [self._read_draft_commit(commit) for commit in self.list_first_parents(base, head) or ()]
 
     def read_commit_seconds(self, commit: CommitId) -> int:

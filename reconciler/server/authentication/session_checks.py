@@ -48,7 +48,7 @@ class SessionChecks:
         self._store.complete_check(identifier, person)
 
     def end(self, token: str) -> None:
-        """End the sessions that a logout token of the provider names.
+        """End the sessions that a logout token of the provider refers to.
 
         Raises:
             SignInError: The token is not valid.

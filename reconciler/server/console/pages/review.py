@@ -147,7 +147,7 @@ def _renew(page: PageRequest) -> Confirmation | None:
 
 
 def keep_input(context: ConsoleContext, request: Request, form: Form) -> str:
-    """Store the input in the form of a confirmation, because the action cannot be confirmed now.
+    """Store the text that the person entered on the confirmation page, because the action cannot be confirmed now.
 
     Return the path of the page that shows the input again. Return "" if no input was stored.
     """
